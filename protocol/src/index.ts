@@ -1,0 +1,2 @@
+/** What crosses the parts of AgentFleet, as data: schemas, static types, error codes. Imports nothing of the project. */
+export * as keeper from './keeper/index.ts';

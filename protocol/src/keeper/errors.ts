@@ -1,0 +1,42 @@
+import { Type, type Static } from 'typebox';
+
+/**
+ * Every way the keeper says no. The code is the contract; the message names what and where,
+ * the cure names what the caller can do.
+ */
+export const keeperErrors = {
+  AF_UNAUTHENTICATED: { status: 401, cure: 'send a ServiceAccount token whose audience is the uid of this pod' },
+  AF_FORBIDDEN: { status: 403, cure: 'use the ServiceAccount that this sandbox was bound to' },
+  AF_EPOCH_MISSING: { status: 400, cure: 'send the header AgentFleet-Epoch with the epoch of your assignment' },
+  AF_EPOCH_STALE: { status: 409, cure: 'stop: a newer assignment of this task exists' },
+  AF_INVALID: { status: 400, cure: 'correct the named field' },
+  AF_NOT_FOUND: { status: 404, cure: 'check the path and the method' },
+  AF_EXEC_UNKNOWN: { status: 404, cure: 'start it with POST /v1/exec' },
+  AF_EXEC_ID_REUSED: { status: 409, cure: 'use a new execId for a new request' },
+  AF_BUSY: { status: 409, cure: 'wait for the named command to end, or cancel it' },
+  AF_PATH_OUTSIDE_ROOTS: { status: 403, cure: 'use an absolute path inside one of the roots of /v1/info' },
+  AF_FILE_NOT_FOUND: { status: 404, cure: 'list the folder to see what is there' },
+  AF_FILE_NOT_REGULAR: { status: 409, cure: 'name a regular file' },
+  AF_TOO_LARGE: { status: 413, cure: 'send less at a time' },
+  AF_TOOLS_UNAVAILABLE: { status: 503, cure: 'wait until the tools container has reconnected' },
+  AF_NETWORK_NOT_ENFORCED: { status: 503, cure: 'install a network plugin that enforces NetworkPolicy, or let the pool allow it' },
+  AF_SNAPSHOT_UNKNOWN: { status: 404, cure: 'list the snapshots' },
+  AF_SNAPSHOT_OBJECT_CORRUPT: { status: 500, cure: 'restore an older snapshot or the durable copy' },
+  AF_RESTORE_MISMATCH: { status: 500, cure: 'restore again; when it stays, use the durable copy' },
+  AF_STORE_FULL: { status: 507, cure: 'free space on the node or raise the sandbox storage size' },
+  AF_QUOTA_EXCEEDED: { status: 507, cure: 'restore a snapshot or delete files, or raise workspaceSizeLimit' },
+  AF_LOG_BROKEN: { status: 500, cure: 'keep the pod for inspection; the audit trail was altered or its disk fails' },
+  AF_INTERNAL: { status: 500, cure: 'see the log of the keeper container' },
+} as const satisfies Record<string, { status: number; cure: string }>;
+
+export type KeeperErrorCode = keyof typeof keeperErrors;
+
+/** Body of every answer that is not a success. */
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    code: Type.String({ description: 'one of the AF_ codes' }),
+    message: Type.String(),
+    cure: Type.String(),
+  }),
+});
+export type ErrorBody = Static<typeof ErrorBody>;

@@ -1,0 +1,101 @@
+import { Type, type Static } from 'typebox';
+
+/** Default wall time limits in seconds, by tool. */
+export const defaultTimeoutSeconds = { ExecCode: 15, Shell: 8 } as const;
+
+/** Hard bounds of one command; the keeper refuses more. */
+export const execBounds = {
+  maxTimeoutSeconds: 3600,
+  /** Grace between SIGTERM and SIGKILL, in milliseconds. */
+  graceMs: 2000,
+  /** Bytes of both output streams together that are kept; the rest is read, counted and dropped. */
+  outputLimitBytes: 16 * 1024 * 1024,
+  keepaliveSeconds: 10,
+  defaultProcesses: 256,
+} as const;
+
+/** Resource limits of one command. Absent members take the keeper's defaults. */
+export const ExecLimits = Type.Object(
+  {
+    cpuSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+    dataBytes: Type.Optional(Type.Integer({ minimum: 268_435_456, description: 'RLIMIT_DATA' })),
+    fileSizeBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'RLIMIT_FSIZE' })),
+    openFiles: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
+    processes: Type.Optional(Type.Integer({ minimum: 1, maximum: 4096, description: 'processes of the whole tree' })),
+  },
+  { additionalProperties: false },
+);
+export type ExecLimits = Static<typeof ExecLimits>;
+
+const common = {
+  execId: Type.String({
+    pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$',
+    description: 'a ULID chosen by the caller; repeating it replays, never re-runs',
+  }),
+  cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, pattern: '^/', description: 'absolute; default: the first root' })),
+  env: Type.Optional(
+    Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ maxLength: 131_072 }), {
+      maxProperties: 256,
+      description: 'added to the fixed base environment; nothing is inherited',
+    }),
+  ),
+  stdin: Type.Optional(Type.String({ maxLength: 1_048_576, description: 'UTF-8 text; standard input is closed after it' })),
+  timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: execBounds.maxTimeoutSeconds })),
+  network: Type.Optional(Type.Enum(['Loopback', 'None'])),
+  limits: Type.Optional(ExecLimits),
+};
+
+/** `ExecCode`: a program and its arguments, no shell in between. */
+export const ExecCodeRequest = Type.Object(
+  {
+    ...common,
+    tool: Type.Literal('ExecCode'),
+    argv: Type.Array(Type.String({ maxLength: 131_072 }), { minItems: 1, maxItems: 4096 }),
+  },
+  { additionalProperties: false },
+);
+
+/** `Shell`: one command line for `/bin/sh -c`. */
+export const ShellRequest = Type.Object(
+  { ...common, tool: Type.Literal('Shell'), command: Type.String({ minLength: 1, maxLength: 131_072 }) },
+  { additionalProperties: false },
+);
+
+/** Body of `POST /v1/exec`. */
+export const ExecRequest = Type.Union([ExecCodeRequest, ShellRequest], { discriminator: { propertyName: 'tool' } });
+export type ExecRequest = Static<typeof ExecRequest>;
+
+/** Why a command was ended from outside. */
+export const killReasons = ['Timeout', 'Cancelled', 'ProcessLimit', 'QuotaExceeded', 'LinkLost', 'Swept', 'Shutdown'] as const;
+
+/** Last event of a command; it comes when no process of the command is left. */
+export interface ExecEnd {
+  readonly type: 'end';
+  readonly seq: number;
+  /** Null when a signal ended it, or when nobody saw the end (`interrupted`). */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+  readonly killed: string | null;
+  /** Null where the container's cgroup cannot be read. */
+  readonly oom: boolean | null;
+  readonly durationMs: number;
+  readonly cpuMs: number;
+  readonly maxRssBytes: number;
+  readonly bytes: { readonly stdout: number; readonly stderr: number };
+  readonly dropped: { readonly stdout: number; readonly stderr: number };
+  /** Processes that outlived the command's root and were killed. */
+  readonly swept: number;
+  /** The command could not start: errno name and words. */
+  readonly error?: { readonly code: string; readonly message: string };
+  /** The container or the keeper went away under the command: its effects are unknown. */
+  readonly interrupted?: 'ToolsLost' | 'KeeperRestarted';
+}
+
+/** One line of the NDJSON stream of a command. `keepalive` has no sequence number. */
+export type ExecEvent =
+  | { readonly type: 'start'; readonly seq: number; readonly execId: string; readonly pid: number; readonly at: string }
+  | { readonly type: 'out'; readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly type: 'out'; readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly b64: string }
+  | { readonly type: 'keepalive' }
+  | ExecEnd;

@@ -1,0 +1,30 @@
+/**
+ * The keeper's HTTP API, version 1: JSON, and NDJSON for streams.
+ *
+ * Every request but `/healthz`, `/readyz` and `/metrics` carries `Authorization: Bearer <token>`;
+ * every one that changes something also `AgentFleet-Epoch: <integer>`.
+ *
+ * | Request | Answer |
+ * |---|---|
+ * | `GET /v1/info` | {@link KeeperInfo} |
+ * | `POST /v1/exec` | NDJSON of {@link ExecEvent} |
+ * | `GET /v1/exec/:execId?from=SEQ` | the same stream from SEQ on |
+ * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
+ * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
+ * | `POST`, `GET /v1/snapshots` | {@link SnapshotRecord}; a list of them |
+ * | `POST /v1/snapshots/:id/restore` | {@link RestoreReport} |
+ * | `GET /v1/diff?from=&to=` | {@link TreeDiff} |
+ * | `GET /v1/revert?from=&to=` | tar: `revert.sh`, `redo.sh`, `description.json`, `objects/` |
+ * | `GET /v1/events?from=SEQ` | NDJSON of {@link AuditRecord} |
+ * | `GET /v1/audit` | {@link AuditReport} |
+ * | `POST /v1/tools/restart` | 202; the kubelet starts a fresh tools container |
+ */
+export * from './audit.ts';
+export * from './errors.ts';
+export * from './exec.ts';
+export * from './files.ts';
+export * from './info.ts';
+export * from './snapshots.ts';
+
+/** Header that carries the assignment's epoch, a positive integer. */
+export const epochHeader = 'agentfleet-epoch';

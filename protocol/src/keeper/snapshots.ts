@@ -1,0 +1,64 @@
+import { Type, type Static } from 'typebox';
+
+/** Body of `POST /v1/snapshots`. */
+export const SnapshotRequest = Type.Object({ label: Type.Optional(Type.String({ maxLength: 128 })) }, { additionalProperties: false });
+export type SnapshotRequest = Static<typeof SnapshotRequest>;
+
+/** Query of `GET /v1/diff` and `GET /v1/revert`: from a snapshot to a later one, or to the tree as it is. */
+export const RangeQuery = Type.Object(
+  {
+    from: Type.String({ pattern: '^s[0-9]{4,}$' }),
+    to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', default: 'current' })),
+  },
+  { additionalProperties: false },
+);
+export type RangeQuery = Static<typeof RangeQuery>;
+
+/** A finished snapshot. Sizes in bytes, times in milliseconds. */
+export interface SnapshotRecord {
+  readonly id: string;
+  /** `sha256:` over the canonical manifest: equal digests mean equal trees. */
+  readonly manifestDigest: string;
+  readonly parent: string | null;
+  readonly label: string | null;
+  readonly takenAt: string;
+  readonly entries: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly addedObjects: number;
+  readonly addedBytes: number;
+  /** Sockets, fifos and devices: seen, not captured. */
+  readonly skipped: readonly { readonly path: string; readonly kind: string }[];
+  readonly tookMs: number;
+}
+
+/** What a restore did, and whether the tree now has the manifest digest of the snapshot. */
+export interface RestoreReport {
+  readonly id: string;
+  readonly verified: boolean;
+  readonly manifestDigest: string;
+  readonly expectedDigest: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly deleted: number;
+  readonly mismatches: readonly string[];
+  readonly tookMs: number;
+}
+
+/** One difference of two trees. `T` = the type changed (for example file → folder). */
+export interface DiffEntry {
+  readonly path: string;
+  readonly op: 'A' | 'M' | 'D' | 'T';
+  readonly modeFrom?: number;
+  readonly modeTo?: number;
+  readonly sizeFrom?: number;
+  readonly sizeTo?: number;
+}
+
+/** Answer of `GET /v1/diff`; `unified` is readable by `patch -p1` for ordinary text edits. */
+export interface TreeDiff {
+  readonly from: string;
+  readonly to: string;
+  readonly entries: readonly DiffEntry[];
+  readonly unified: string;
+}
