@@ -1,0 +1,155 @@
+import type { Readable } from 'node:stream';
+import { Agent, request, type Dispatcher } from 'undici';
+import {
+  epochHeader,
+  type AuditRecord,
+  type AuditReport,
+  type ExecEvent,
+  type ExecRequest,
+  type FileWritten,
+  type KeeperInfo,
+  type RestoreReport,
+  type SnapshotRecord,
+  type TreeDiff,
+} from '@agentfleet/protocol/keeper';
+import { KeeperRefusal } from './errors.ts';
+import { readLines } from './ndjson.ts';
+import { collect, type ExecResult } from './result.ts';
+
+/** Where a keeper is and who calls it. */
+export interface KeeperClientOptions {
+  /** For example `http://10.244.0.7:7070`. */
+  readonly baseUrl: string;
+  /** Called for every request, so that a rotated token is picked up. */
+  readonly token: () => string | Promise<string>;
+  /** Epoch of the assignment; the keeper refuses lower ones than it has seen. */
+  readonly epoch: number;
+  readonly dispatcher?: Dispatcher;
+}
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly json?: unknown;
+  readonly bytes?: Uint8Array;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Client of one keeper (`@agentfleet/protocol/keeper` lists the requests).
+ * Every method rejects with {@link KeeperRefusal} when the keeper says no.
+ */
+export class KeeperClient {
+  readonly #options: KeeperClientOptions;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(options: KeeperClientOptions) {
+    this.#options = options;
+    this.#dispatcher = options.dispatcher ?? new Agent({ bodyTimeout: 60_000, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
+  }
+
+  info(signal?: AbortSignal): Promise<KeeperInfo> {
+    return this.#json({ method: 'GET', path: '/v1/info', signal });
+  }
+
+  /** Starts a command, or replays it when its execId is known, and yields its events to the end. */
+  exec(body: ExecRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
+    return this.#lines({ method: 'POST', path: '/v1/exec', json: body, signal });
+  }
+
+  /** Follows a known command from sequence number `from` on. */
+  follow(execId: string, from = 1, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
+    return this.#lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal });
+  }
+
+  /** Runs a command to its end and collects both outputs. */
+  run(body: ExecRequest, signal?: AbortSignal): Promise<ExecResult> {
+    return collect(this.exec(body, signal));
+  }
+
+  async cancel(execId: string): Promise<void> {
+    await this.#json({ method: 'DELETE', path: `/v1/exec/${execId}` });
+  }
+
+  async readFile(path: string): Promise<Buffer> {
+    const response = await this.#send({ method: 'GET', path: '/v1/files', query: { path } });
+    return Buffer.from(await response.body.arrayBuffer());
+  }
+
+  /** Writes a file atomically; `mode` is octal text such as `755`. */
+  writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<FileWritten> {
+    return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode }, bytes: Buffer.from(content) });
+  }
+
+  takeSnapshot(label?: string): Promise<SnapshotRecord> {
+    return this.#json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label } });
+  }
+
+  async snapshots(): Promise<readonly SnapshotRecord[]> {
+    return (await this.#json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots' })).items;
+  }
+
+  restore(id: string): Promise<RestoreReport> {
+    return this.#json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
+  }
+
+  diff(from: string, to?: string): Promise<TreeDiff> {
+    return this.#json({ method: 'GET', path: '/v1/diff', query: { from, to } });
+  }
+
+  /** The tar with the revert script of `from` → `to`. */
+  async revertBundle(from: string, to?: string): Promise<Readable> {
+    return (await this.#send({ method: 'GET', path: '/v1/revert', query: { from, to } })).body;
+  }
+
+  events(from = 1): AsyncGenerator<AuditRecord> {
+    return this.#lines({ method: 'GET', path: '/v1/events', query: { from } });
+  }
+
+  audit(): Promise<AuditReport> {
+    return this.#json({ method: 'GET', path: '/v1/audit' });
+  }
+
+  /** Asks for a fresh tools container. The kubelet starts it; `info().tools.instance` then differs. */
+  async restartTools(): Promise<void> {
+    await this.#json({ method: 'POST', path: '/v1/tools/restart' });
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.close();
+  }
+
+  async #json<T>(call: Call): Promise<T> {
+    const response = await this.#send(call);
+    const text = await response.body.text();
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  async *#lines<T>(call: Call): AsyncGenerator<T> {
+    const response = await this.#send(call);
+    yield* readLines<T>(response.body);
+  }
+
+  async #send(call: Call): Promise<Dispatcher.ResponseData> {
+    const url = new URL(call.path, this.#options.baseUrl);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const type = call.bytes === undefined ? 'application/json' : 'application/octet-stream';
+    const body = call.bytes ?? (call.json === undefined ? null : JSON.stringify(call.json));
+    const response = await request(url, {
+      method: call.method,
+      dispatcher: this.#dispatcher,
+      body,
+      headers: {
+        authorization: `Bearer ${await this.#options.token()}`,
+        [epochHeader]: String(this.#options.epoch),
+        ...(body === null ? {} : { 'content-type': type }),
+      },
+      ...(call.signal === undefined ? {} : { signal: call.signal }),
+    });
+    if (response.statusCode >= 300) throw KeeperRefusal.from(response.statusCode, await response.body.text());
+    return response;
+  }
+}
