@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { sandboxNetworkPolicy } from './sandboxNetworkPolicy.ts';
+import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+
+const input: SandboxPodInput = {
+  name: 'fix-parser-1',
+  namespace: 'team-a',
+  task: 'fix-parser',
+  sandboxImage: 'localhost/agentfleet/sandbox:1',
+  toolsImage: 'python:3',
+  linkKey: 'k'.repeat(43),
+  clients: ['system:serviceaccount:pool:worker'],
+  issuer: 'https://kubernetes.default.svc',
+};
+
+const spec = sandboxPod(input).spec;
+const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+
+describe('sandbox pod', () => {
+  test('satisfies Pod Security restricted in every container', () => {
+    expect(spec?.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(spec?.volumes?.every((volume) => volume.emptyDir !== undefined || volume.configMap !== undefined)).toBe(true);
+    for (const container of containers) {
+      expect(container.securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    }
+  });
+
+  test('gives the sandbox no Kubernetes token, no service environment and no DNS', () => {
+    expect(spec).toMatchObject({
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: ['127.0.0.1'] },
+    });
+    expect(JSON.stringify(spec)).not.toContain('serviceAccountToken');
+  });
+
+  test('mounts the store in the keeper alone, and the link read-only beside user code', () => {
+    const mounts = (name: string) => containers.find((container) => container.name === name)?.volumeMounts ?? [];
+    expect(mounts('keeper').map((mount) => mount.name)).toContain('store');
+    for (const name of ['tools', 'install-runner']) expect(mounts(name).map((mount) => mount.name)).not.toContain('store');
+    for (const name of ['bin', 'link']) expect(mounts('tools').find((mount) => mount.name === name)?.readOnly).toBe(true);
+  });
+
+  test('hands the link key to keeper and runner through an annotation, never as a value in the spec', () => {
+    expect(JSON.stringify(spec)).not.toContain(input.linkKey);
+    const holders = containers.filter((container) => container.env?.some((variable) => variable.name === 'AGENTFLEET_LINK_KEY'));
+    expect(holders.map((container) => container.name)).toEqual(['keeper', 'tools']);
+  });
+
+  test('is a pure function of its input', () => {
+    expect(sandboxPod(input)).toEqual(sandboxPod(structuredClone(input)));
+  });
+});
+
+describe('sandbox NetworkPolicy', () => {
+  test('denies all egress and lets only workers of the given namespaces in', () => {
+    const { spec } = sandboxNetworkPolicy('team-a', ['pool']);
+    expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(spec.egress).toEqual([]);
+    expect(spec.ingress).toHaveLength(1);
+    expect(spec.ingress[0]?.from).toEqual([
+      {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'pool' } },
+        podSelector: { matchLabels: { 'agentfleet.dev/component': 'worker' } },
+      },
+    ]);
+  });
+});

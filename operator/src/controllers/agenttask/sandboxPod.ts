@@ -1,0 +1,175 @@
+import type { V1Container, V1EnvVar, V1Pod, V1ResourceRequirements, V1SecurityContext, V1Volume } from '@kubernetes/client-node';
+import { hiddenDir, homeDir, jwksConfigMap, keeperPort, labels, linkKeyAnnotation, sandboxUid, storeDir, workspaceDir } from './names.ts';
+
+/** What decides a sandbox pod. Sizes are Kubernetes quantities. */
+export interface SandboxPodInput {
+  readonly name: string;
+  readonly namespace: string;
+  readonly task: string;
+  /** Image of keeper and runner. */
+  readonly sandboxImage: string;
+  /** The user's image; nothing needs to be installed in it. */
+  readonly toolsImage: string;
+  /** Random, ≥ 32 characters, new for each pod. */
+  readonly linkKey: string;
+  /** `sub` of the token that may drive this sandbox, e.g. `system:serviceaccount:pool:worker`. */
+  readonly clients: readonly string[];
+  /** `iss` of the cluster's tokens. */
+  readonly issuer: string;
+  readonly allowUnenforcedNetwork?: boolean;
+  readonly hostUsers?: boolean;
+  readonly runtimeClassName?: string;
+  readonly toolsResources?: V1ResourceRequirements;
+  readonly workspaceSizeLimit?: string;
+  readonly storeSizeLimit?: string;
+  /** Puts workspace or store on memory (a real size wall), for tests of a full disk. */
+  readonly memoryBacked?: readonly ('workspace' | 'store')[];
+  readonly keeperEnv?: Readonly<Record<string, string>>;
+}
+
+const locked: V1SecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/**
+ * The pod of one sandbox: an init container that brings the runner into the user's container,
+ * the keeper, and the user's container itself. It satisfies the Pod Security level *restricted*.
+ * Pure: equal inputs give equal pods.
+ */
+export function sandboxPod(input: SandboxPodInput): V1Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: input.name,
+      namespace: input.namespace,
+      labels: { [labels.component]: 'sandbox', [labels.task]: input.task },
+      annotations: { [linkKeyAnnotation]: input.linkKey },
+    },
+    spec: {
+      restartPolicy: 'Always', // a fresh tools container is one exit of the runner away
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
+      terminationGracePeriodSeconds: 10,
+      ...(input.hostUsers === undefined ? {} : { hostUsers: input.hostUsers }),
+      ...(input.runtimeClassName === undefined ? {} : { runtimeClassName: input.runtimeClassName }),
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: sandboxUid,
+        runAsGroup: sandboxUid,
+        fsGroup: sandboxUid,
+        fsGroupChangePolicy: 'OnRootMismatch',
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      initContainers: [installRunner(input)],
+      containers: [keeper(input), tools(input)],
+      volumes: volumes(input),
+    },
+  };
+}
+
+function installRunner(input: SandboxPodInput): V1Container {
+  return {
+    name: 'install-runner',
+    image: input.sandboxImage,
+    imagePullPolicy: 'IfNotPresent',
+    command: ['/opt/agentfleet/runner', 'install', `${hiddenDir}/bin`],
+    securityContext: locked,
+    resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
+    volumeMounts: [{ name: 'bin', mountPath: `${hiddenDir}/bin` }],
+  };
+}
+
+function keeper(input: SandboxPodInput): V1Container {
+  return {
+    name: 'keeper',
+    image: input.sandboxImage,
+    imagePullPolicy: 'IfNotPresent',
+    securityContext: locked,
+    ports: [{ name: 'http', containerPort: keeperPort }],
+    env: keeperEnv(input),
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } },
+    readinessProbe: { httpGet: { path: '/readyz', port: 'http' }, periodSeconds: 1, failureThreshold: 3 },
+    livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, initialDelaySeconds: 5, periodSeconds: 10, timeoutSeconds: 5 },
+    volumeMounts: [
+      { name: 'link', mountPath: `${hiddenDir}/link` },
+      { name: 'workspace', mountPath: workspaceDir },
+      { name: 'home', mountPath: homeDir },
+      { name: 'store', mountPath: storeDir },
+      { name: 'jwks', mountPath: '/etc/agentfleet/jwks', readOnly: true },
+    ],
+  };
+}
+
+function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
+  const fixed: Record<string, string> = {
+    AGENTFLEET_LISTEN: `0.0.0.0:${keeperPort}`,
+    AGENTFLEET_LINK: `${hiddenDir}/link/keeper.sock`,
+    AGENTFLEET_STORE: storeDir,
+    AGENTFLEET_ROOTS: `workspace=${workspaceDir},home=${homeDir}`,
+    AGENTFLEET_JWKS: '/etc/agentfleet/jwks/jwks.json',
+    AGENTFLEET_ISSUER: input.issuer,
+    AGENTFLEET_CLIENT: input.clients.join(','),
+    AGENTFLEET_RUNNER: '/opt/agentfleet/runner',
+    ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
+    ...(input.runtimeClassName === undefined ? {} : { AGENTFLEET_RUNTIME_CLASS: input.runtimeClassName }),
+    ...input.keeperEnv,
+  };
+  return [
+    fromField('POD_NAME', 'metadata.name'),
+    fromField('POD_NAMESPACE', 'metadata.namespace'),
+    fromField('POD_UID', 'metadata.uid'),
+    fromField('HOST_IP', 'status.hostIP'),
+    linkKey,
+    ...Object.entries(fixed).map(([name, value]) => ({ name, value })),
+  ];
+}
+
+function tools(input: SandboxPodInput): V1Container {
+  return {
+    name: 'tools',
+    image: input.toolsImage,
+    imagePullPolicy: 'IfNotPresent',
+    command: [`${hiddenDir}/bin/runner`, 'serve'],
+    securityContext: locked,
+    env: [{ name: 'AGENTFLEET_LINK', value: `${hiddenDir}/link/keeper.sock` }, linkKey],
+    resources: input.toolsResources ?? { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '1Gi' } },
+    volumeMounts: [
+      { name: 'bin', mountPath: `${hiddenDir}/bin`, readOnly: true },
+      // Read-only, so that nothing in this container can replace the keeper's socket.
+      { name: 'link', mountPath: `${hiddenDir}/link`, readOnly: true },
+      { name: 'workspace', mountPath: workspaceDir },
+      { name: 'home', mountPath: homeDir },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+}
+
+function volumes(input: SandboxPodInput): V1Volume[] {
+  const scratch = (name: 'workspace' | 'store', sizeLimit: string | undefined): V1Volume => ({
+    name,
+    emptyDir: {
+      ...(input.memoryBacked?.includes(name) === true ? { medium: 'Memory' } : {}),
+      ...(sizeLimit === undefined ? {} : { sizeLimit }),
+    },
+  });
+  return [
+    { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
+    { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
+    scratch('workspace', input.workspaceSizeLimit ?? '2Gi'),
+    scratch('store', input.storeSizeLimit ?? '4Gi'),
+    { name: 'home', emptyDir: { sizeLimit: '1Gi' } },
+    { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
+    { name: 'jwks', configMap: { name: jwksConfigMap } },
+  ];
+}
+
+const linkKey = fromField('AGENTFLEET_LINK_KEY', `metadata.annotations['${linkKeyAnnotation}']`);
+
+function fromField(name: string, fieldPath: string): V1EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}
