@@ -1,0 +1,30 @@
+/** Files made from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { keeperErrorsPage } from './keeperErrors.ts';
+import { keeperSchemas } from './keeperSchemas.ts';
+
+/** Path from the repository's root → content. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    ['docs/reference/keeper-errors.md', keeperErrorsPage()],
+    ['docs/reference/keeper-schemas.json', keeperSchemas()],
+  ]);
+}
+
+/** Writes all generated files and returns the paths whose content changed. */
+export async function generate(root: string): Promise<readonly string[]> {
+  const stale = await drift(root);
+  for (const [path, content] of generatedFiles()) await writeFile(join(root, path), content);
+  return stale;
+}
+
+/** Paths of generated files that are missing or differ from what the sources say. */
+export async function drift(root: string): Promise<readonly string[]> {
+  const stale: string[] = [];
+  for (const [path, content] of generatedFiles()) {
+    const present = await readFile(join(root, path), 'utf8').catch(() => undefined);
+    if (present !== content) stale.push(path);
+  }
+  return stale;
+}

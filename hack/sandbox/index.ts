@@ -1,0 +1,6 @@
+/** One sandbox pod by hand, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol. */
+export { Kubectl, type ClusterAccess } from './kubectl.ts';
+export { deleteNamespace, prepareNamespace, workerServiceAccount } from './namespace.ts';
+export { portForward, type PortForward } from './portForward.ts';
+export { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
+export { workerPod } from './workerPod.ts';

@@ -1,0 +1,30 @@
+import { jwksConfigMap, sandboxNetworkPolicy } from '@agentfleet/operator/sandbox';
+import type { Kubectl } from './kubectl.ts';
+
+export const workerServiceAccount = 'agentfleet-worker';
+
+/**
+ * Makes a namespace as the operator will keep it for sandboxes: Pod Security *restricted*, the
+ * network wall, the token signing keys, and a worker's ServiceAccount. Returns the issuer of the
+ * cluster's tokens.
+ */
+export async function prepareNamespace(kubectl: Kubectl, namespace: string): Promise<string> {
+  const [jwks, discovery] = await Promise.all([
+    kubectl.text(['get', '--raw', '/openid/v1/jwks']),
+    kubectl.text(['get', '--raw', '/.well-known/openid-configuration']),
+  ]);
+  const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
+  await kubectl.apply(
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: workerServiceAccount, namespace } },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: jwksConfigMap, namespace }, data: { 'jwks.json': jwks } },
+    sandboxNetworkPolicy(namespace, [namespace]),
+  );
+  await kubectl.text(['-n', namespace, 'wait', '--for=create', 'serviceaccount/default', '--timeout=30s']);
+  return (JSON.parse(discovery) as { issuer: string }).issuer;
+}
+
+/** Deletes a namespace and waits until all of it is gone. */
+export async function deleteNamespace(kubectl: Kubectl, namespace: string): Promise<void> {
+  await kubectl.text(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=90s']);
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { KeeperClient } from '@agentfleet/keeper/client';
+import { keeperPort, sandboxPod, type SandboxPodInput } from '@agentfleet/operator/sandbox';
+import type { Kubectl } from './kubectl.ts';
+import { workerServiceAccount } from './namespace.ts';
+import { portForward } from './portForward.ts';
+
+/** A sandbox pod that runs, and a client that reaches its keeper from this machine. */
+export interface Sandbox {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly url: string;
+  readonly client: KeeperClient;
+  /** A client with another epoch or token. */
+  clientWith(options: { readonly epoch?: number; readonly token?: string }): KeeperClient;
+  /** A fresh token of the worker's ServiceAccount for this sandbox, or for another audience or life time. */
+  token(options?: { readonly audience?: string; readonly seconds?: number; readonly serviceAccount?: string }): Promise<string>;
+  close(): Promise<void>;
+}
+
+export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage' | 'issuer'> &
+  Partial<Omit<SandboxPodInput, 'clients' | 'linkKey'>> & { readonly namespace: string; readonly readySeconds?: number };
+
+/** Creates one sandbox pod in a prepared namespace and waits until it is ready. */
+export async function openSandbox(kubectl: Kubectl, options: SandboxOptions): Promise<Sandbox> {
+  const { namespace } = options;
+  const name = options.name ?? `sandbox-${randomBytes(3).toString('hex')}`;
+  await kubectl.apply(
+    sandboxPod({
+      ...options,
+      name,
+      task: options.task ?? name,
+      linkKey: randomBytes(32).toString('base64url'),
+      clients: [`system:serviceaccount:${namespace}:${workerServiceAccount}`],
+    }),
+  );
+  await kubectl.waitReady(namespace, name, options.readySeconds ?? 90);
+  const pod = await kubectl.json<{ metadata: { uid: string } }>(['-n', namespace, 'get', 'pod', name]);
+  const forward = await portForward(kubectl, namespace, name, keeperPort);
+  return connect(kubectl, namespace, name, pod.metadata.uid, forward);
+}
+
+async function connect(
+  kubectl: Kubectl,
+  namespace: string,
+  name: string,
+  uid: string,
+  forward: Awaited<ReturnType<typeof portForward>>,
+): Promise<Sandbox> {
+  const token: Sandbox['token'] = (request = {}) =>
+    kubectl.text([
+      '-n',
+      namespace,
+      'create',
+      'token',
+      request.serviceAccount ?? workerServiceAccount,
+      `--audience=${request.audience ?? uid}`,
+      `--duration=${request.seconds ?? 3600}s`,
+    ]);
+  const first = await token();
+  const clients: KeeperClient[] = [];
+  const clientWith: Sandbox['clientWith'] = (wish) => {
+    const client = new KeeperClient({ baseUrl: forward.url, epoch: wish.epoch ?? 1, token: () => wish.token ?? first });
+    clients.push(client);
+    return client;
+  };
+  return {
+    namespace,
+    name,
+    uid,
+    url: forward.url,
+    client: clientWith({}),
+    clientWith,
+    token,
+    close: async () => {
+      await Promise.all(clients.map((client) => client.close()));
+      await forward.close();
+      await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', '--timeout=60s']);
+    },
+  };
+}

@@ -1,0 +1,14 @@
+// The build stage: everything that later stages use. Says when a warm build is slower than its budget.
+import { readFile } from 'node:fs/promises';
+import { raiseGround } from '../ground/index.ts';
+
+const budget = JSON.parse(await readFile('test/budget.json', 'utf8')) as { stages: { build: { warmMinutes: number } } };
+const started = performance.now();
+const { cluster, images } = await raiseGround();
+const seconds = (performance.now() - started) / 1000;
+const warm = images.every((image) => !image.built);
+console.log(
+  `${cluster.provider} cluster and ${images.length} images in ${seconds.toFixed(1)} s (images ${warm ? 'from the cache' : 'built'})`,
+);
+const limit = budget.stages.build.warmMinutes * 60;
+if (warm && seconds > limit) console.log(`OVER BUDGET: a warm build may take ${limit} s`);

@@ -1,0 +1,25 @@
+import type { TestProject } from 'vitest/node';
+import { raiseGround } from '../../hack/ground/index.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    readonly ground: {
+      readonly kubeconfig: string;
+      readonly context: string;
+      readonly bins: Readonly<Record<string, string>>;
+      readonly images: Readonly<Record<string, string>>;
+    };
+  }
+}
+
+/** Raises the ground once for all files and tells them where it is. */
+export default async function setup(project: TestProject): Promise<void> {
+  const { cluster, images } = await raiseGround();
+  const bins: Record<string, string> = { kubectl: cluster.bin('kubectl') };
+  project.provide('ground', {
+    kubeconfig: cluster.kubeconfig,
+    context: cluster.context,
+    bins,
+    images: Object.fromEntries(images.map((image) => [image.name, image.ref])),
+  });
+}

@@ -1,0 +1,28 @@
+import { defineConfig } from 'vitest/config';
+
+const full = process.env['AGENTFLEET_FULL'] === '1';
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{protocol,operator,sandbox-image,hack,test}/**/*.test.ts'],
+          exclude: ['**/node_modules/**', 'test/sandbox/**'],
+          testTimeout: full ? 600_000 : 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'sandbox',
+          include: ['test/sandbox/*.test.ts'],
+          globalSetup: ['test/sandbox/globalSetup.ts'],
+          testTimeout: full ? 300_000 : 60_000,
+          hookTimeout: 180_000,
+          maxWorkers: 2,
+        },
+      },
+    ],
+  },
+});
