@@ -1,0 +1,48 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { Sandbox } from '../../hack/sandbox/index.ts';
+import type { Kubectl } from '../../hack/sandbox/index.ts';
+
+interface PodStatus {
+  readonly status: {
+    readonly podIP: string;
+    readonly hostIP: string;
+    readonly containerStatuses: readonly {
+      readonly name: string;
+      readonly containerID: string;
+      readonly restartCount: number;
+      readonly ready: boolean;
+      readonly lastState: { readonly terminated?: { readonly reason: string; readonly exitCode: number } };
+    }[];
+  };
+}
+
+/** The status that the API server has of a sandbox's pod. */
+export function podOf(kubectl: Kubectl, sandbox: Sandbox): Promise<PodStatus> {
+  return kubectl.json<PodStatus>(['-n', sandbox.namespace, 'get', 'pod', sandbox.name]);
+}
+
+export async function containerOf(kubectl: Kubectl, sandbox: Sandbox, name: 'keeper' | 'tools') {
+  const found = (await podOf(kubectl, sandbox)).status.containerStatuses.find((container) => container.name === name);
+  if (found === undefined) throw new Error(`pod ${sandbox.name} has no container ${name}`);
+  return found;
+}
+
+/** Process ids on this node whose cgroup belongs to the container, its PID 1 among them. */
+export async function processesOf(containerID: string): Promise<readonly number[]> {
+  const id = containerID.replace(/^containerd:\/\//, '');
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const cgroup = await readFile(`/proc/${name}/cgroup`, 'utf8').catch(() => '');
+    if (cgroup.includes(id)) found.push(Number(name));
+  }
+  return found;
+}
+
+/** Kills all processes of a container at once, as the kernel does for a whole-container OOM. */
+export async function killContainer(kubectl: Kubectl, sandbox: Sandbox, name: 'keeper' | 'tools'): Promise<void> {
+  const { containerID } = await containerOf(kubectl, sandbox, name);
+  const processes = await processesOf(containerID);
+  if (processes.length === 0) throw new Error(`no process of ${name} found on this node`);
+  for (const pid of processes) process.kill(pid, 'SIGKILL');
+}
