@@ -1,0 +1,105 @@
+package proc
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hide makes the process non-dumpable: its environ, memory, descriptors are closed to others of
+// the same uid, and it cannot be traced.
+func Hide() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
+// Hidden tells whether Hide is in force.
+func Hidden() bool {
+	v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	return err == nil && v == 0
+}
+
+// AdoptOrphans makes descendants whose parent dies children of this process.
+func AdoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// CloseOnExec marks every descriptor from 3 on, so that nothing the container runtime left open
+// reaches a command. Kernels before 5.11 lack the call; then the runtime's own care must do.
+func CloseOnExec() {
+	_ = unix.CloseRange(3, ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// ParkThreads makes n threads and leaves them idle in the runtime's pool. The Go runtime aborts
+// when it needs a thread and the kernel refuses one, which is what a fork bomb brings about:
+// with threads in stock it never needs to ask.
+func ParkThreads(n int) {
+	gate := make(chan struct{})
+	var up, down sync.WaitGroup
+	up.Add(n)
+	down.Add(n)
+	for range n {
+		go func() {
+			defer down.Done()
+			runtime.LockOSThread()
+			up.Done()
+			<-gate
+			runtime.UnlockOSThread()
+		}()
+	}
+	up.Wait()
+	close(gate)
+	down.Wait()
+}
+
+// OOMScore is an open handle on this process's own score; open it before Hide, which gives the
+// file to root.
+type OOMScore struct {
+	file *os.File
+	was  string
+}
+
+// OpenOOMScore returns a handle that does nothing when the file cannot be opened.
+func OpenOOMScore() *OOMScore {
+	f, err := os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
+	if err != nil {
+		return &OOMScore{}
+	}
+	var buf [16]byte
+	n, _ := f.Read(buf[:])
+	return &OOMScore{f, strings.TrimSpace(string(buf[:n]))}
+}
+
+// Raise makes this process, and what it starts, the kernel's first choice to kill.
+func (o *OOMScore) Raise() { o.write("1000") }
+
+// Restore takes the choice off this process; what it started keeps it.
+func (o *OOMScore) Restore() { o.write(o.was) }
+
+func (o *OOMScore) write(v string) {
+	if o.file != nil && v != "" {
+		_, _ = o.file.WriteAt([]byte(v), 0)
+	}
+}
+
+// Status reads single fields of /proc/self/status.
+func Status() map[string]string {
+	fields := map[string]string{}
+	text, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(line, ":"); ok {
+			fields[k] = strings.TrimSpace(v)
+		}
+	}
+	return fields
+}
+
+// InUserNamespace tells whether uid 0 here is not uid 0 of the node.
+func InUserNamespace() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	f := strings.Fields(string(text))
+	if err != nil || len(f) < 3 {
+		return false
+	}
+	n, _ := strconv.ParseUint(f[2], 10, 64)
+	return !(len(f) == 3 && f[0] == "0" && f[1] == "0" && n == 4294967295)
+}

@@ -1,0 +1,171 @@
+// Package sandbox holds the restrictions of a command: Landlock, seccomp, resource limits. All
+// act on the calling thread and on what it starts, never on the whole runner.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Private is the folder of the runner and of the link; no command may read it.
+const Private = "/.agentfleet"
+
+const (
+	fileRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	dirRead  = fileRead | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	// Device nodes are left out on purpose: nothing in a sandbox makes one.
+	dirWrite = dirRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	device = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	forFiles = fileRead | device
+)
+
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
+
+// ABI returns the version of Landlock that the kernel offers, 0 for none.
+func ABI() int {
+	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if e != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// handled are the file rights that this ABI can deny.
+func handled(abi int) uint64 {
+	h := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM)<<1 - 1
+	if abi >= 2 {
+		h |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		h |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 5 {
+		h |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return h
+}
+
+// ruleset is an open Landlock ruleset that is not in force yet.
+type ruleset struct {
+	fd      int
+	handled uint64
+}
+
+func newRuleset(abi int) (*ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(abi)}
+	size := uintptr(8)
+	if abi >= 6 {
+		// Commands cannot signal their supervisor, PID 1 or each other.
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		size = 24
+	}
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if e != 0 {
+		return nil, os.NewSyscallError("landlock_create_ruleset", e)
+	}
+	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+}
+
+// allow grants rights at path and below. Absent paths are skipped.
+func (r *ruleset) allow(path string, rights uint64, flags int) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+	case unix.S_IFLNK:
+		return nil
+	default:
+		rights &= forFiles
+	}
+	if rights&unix.LANDLOCK_ACCESS_FS_WRITE_FILE != 0 && opensPrivate(fd) {
+		return fmt.Errorf("%s would open %s to the command", path, Private)
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+	_, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if e != 0 {
+		return fmt.Errorf("landlock_add_rule %s: %w", path, e)
+	}
+	return nil
+}
+
+// opensPrivate tells whether a rule at fd would cover the runner's folder: a writable path may
+// be a symbolic link of the user's image that points to / or into the folder.
+func opensPrivate(fd int) bool {
+	p, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return err != nil || p == "/" || p == Private || strings.HasPrefix(p, Private+"/")
+}
+
+// readTop allows reading below every top-level entry but the runner's. A rule on / itself would
+// open that too, so listing / is denied. Links at the top are skipped: where they lead is under
+// an entry that has its own rule, and one that leads to / must not become a rule.
+func (r *ruleset) readTop() error {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		p := "/" + e.Name()
+		if p == Private {
+			continue
+		}
+		if err := r.allow(p, dirRead, unix.O_NOFOLLOW); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile makes the ruleset of one command. nil without error: the kernel has no Landlock.
+func compile(writable []string) (*ruleset, error) {
+	abi := ABI()
+	if abi == 0 {
+		return nil, nil
+	}
+	r, err := newRuleset(abi)
+	if err != nil {
+		return nil, err
+	}
+	err = r.readTop()
+	for _, d := range devices {
+		err = errors.Join(err, r.allow("/dev/"+d, device, 0))
+	}
+	err = errors.Join(err, r.allow("/dev/pts", dirRead|device, 0))
+	for _, w := range append([]string{"/tmp", "/dev/shm"}, writable...) {
+		err = errors.Join(err, r.allow(w, dirWrite, 0))
+	}
+	if err != nil {
+		unix.Close(r.fd)
+		return nil, err
+	}
+	return r, nil
+}
+
+// enforce puts the ruleset in force on the calling thread; no_new_privs must be set.
+func (r *ruleset) enforce() error {
+	if r == nil {
+		return nil
+	}
+	defer unix.Close(r.fd)
+	if _, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); e != 0 {
+		return os.NewSyscallError("landlock_restrict_self", e)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// NetworkNone is the network mode without Internet sockets.
+const NetworkNone = "None"
+
+// refused end in EPERM whatever their arguments are. RuntimeDefault refuses some of them too;
+// we do not know what the node's profile says, so all are here.
+var refused = []uint32{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP,
+	unix.SYS_PIDFD_GETFD, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_FSOPEN,
+	unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+	unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOUNT_SETATTR, unix.SYS_UNSHARE, unix.SYS_SETNS,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF,
+	unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
+	unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_KEXEC_LOAD,
+	unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_OPEN_BY_HANDLE_AT,
+}
+
+const (
+	namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	offsetNr   = 0
+	offsetArch = 4
+	offsetArgs = 16
+)
+
+func errno(e unix.Errno) bpf.Instruction {
+	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(e)}
+}
+
+var allow = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+
+// low and high load one half of an argument; both architectures are little-endian.
+func low(arg uint32) bpf.Instruction  { return bpf.LoadAbsolute{Off: offsetArgs + 8*arg, Size: 4} }
+func high(arg uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offsetArgs + 8*arg + 4, Size: 4} }
+
+// is runs then (which ends in a return) for the value val and goes on otherwise.
+func is(val uint32, then ...bpf.Instruction) []bpf.Instruction {
+	return append([]bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: val, SkipFalse: uint8(len(then))},
+	}, then...)
+}
+
+func join(parts ...[]bpf.Instruction) (all []bpf.Instruction) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// cloneRules refuses new namespaces.
+func cloneRules() []bpf.Instruction {
+	return []bpf.Instruction{
+		low(0),
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: namespaces, SkipFalse: 1},
+		errno(unix.EPERM), allow,
+	}
+}
+
+// ioctlRules refuses pushing bytes into a terminal's input.
+func ioctlRules() []bpf.Instruction {
+	const tioclinux = 0x541c
+	return join([]bpf.Instruction{low(1)},
+		is(unix.TIOCSTI, errno(unix.EPERM)), is(tioclinux, errno(unix.EPERM)), []bpf.Instruction{allow})
+}
+
+// socketRules knows the families that tools need; the rest is attack surface.
+func socketRules(network string) []bpf.Instruction {
+	inet := bpf.Instruction(allow)
+	if network == NetworkNone {
+		inet = errno(unix.EPERM)
+	}
+	return join([]bpf.Instruction{low(0)},
+		is(unix.AF_UNIX, allow), is(unix.AF_INET, inet), is(unix.AF_INET6, inet),
+		is(unix.AF_NETLINK, join([]bpf.Instruction{low(2)},
+			is(unix.NETLINK_ROUTE, allow), []bpf.Instruction{errno(unix.EAFNOSUPPORT)})...),
+		[]bpf.Instruction{errno(unix.EAFNOSUPPORT)})
+}
+
+// prlimitRules refuses setting another process's limits: the kernel asks only for the same uid,
+// so a command could take the supervisor's descriptors or CPU time away.
+func prlimitRules() []bpf.Instruction {
+	return join([]bpf.Instruction{low(0)}, is(0, allow), []bpf.Instruction{
+		low(2),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		errno(unix.EPERM),
+		high(2),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+		errno(unix.EPERM),
+		allow,
+	})
+}
+
+// Filter is the whole program for one network mode.
+func Filter(network string) []bpf.Instruction {
+	program := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offsetArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
+		bpf.LoadAbsolute{Off: offsetNr, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: foreignNumbers, SkipFalse: 1},
+		errno(unix.EPERM),
+	}
+	for _, nr := range refused {
+		program = append(program, is(nr, errno(unix.EPERM))...)
+	}
+	sockets := socketRules(network)
+	return join(program,
+		// The C libraries fall back to clone, whose flags a filter can read.
+		is(unix.SYS_CLONE3, errno(unix.ENOSYS)),
+		is(unix.SYS_CLONE, cloneRules()...),
+		is(unix.SYS_IOCTL, ioctlRules()...),
+		is(unix.SYS_SOCKET, sockets...),
+		is(unix.SYS_SOCKETPAIR, sockets...),
+		is(unix.SYS_PRLIMIT64, prlimitRules()...),
+		[]bpf.Instruction{allow})
+}
+
+// assemble turns the program into what the kernel reads.
+func assemble(network string) ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(Filter(network))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return out, nil
+}
+
+// filter puts the program in force on the calling thread; no_new_privs must be set.
+func filter(program []unix.SockFilter) error {
+	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog)))
+	if e != 0 {
+		return os.NewSyscallError("seccomp", e)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"agentfleet.dev/runner/internal/supervise"
+	"golang.org/x/sys/unix"
+)
+
+// overdue is how long after its own deadlines a supervisor may take before PID 1 acts: somebody
+// may have stopped it where the kernel cannot forbid that.
+const overdue = 10 * time.Second
+
+// command is PID 1's half of one exec.
+type command struct {
+	job     *link.Exec
+	link    *link.Conn
+	control *link.Conn
+	pid     int
+	exited  <-chan unix.WaitStatus
+	began   time.Time
+	before  link.Cgroup
+	swept   atomic.Bool // ended by killing everybody
+	late    *time.Timer
+
+	stdout, stderr *output
+	started        chan struct{}
+	over           chan struct{} // the supervisor closed its control
+	draft          *link.End     // what the supervisor last said; read after over
+	ran            bool
+}
+
+// launch starts the supervisor of a command.
+func (s *Server) launch(job *link.Exec, body []byte, to *link.Conn) (*command, error) {
+	e, err := open(body)
+	if err != nil {
+		return nil, err
+	}
+	c := &command{
+		job: job, link: to, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
+		control: link.NewConn(e.control),
+		started: make(chan struct{}), over: make(chan struct{}),
+	}
+	c.pid, c.exited, err = s.reaper.spawn(supervisorFiles(e))
+	e.closeTheirs()
+	if err != nil {
+		e.control.Close()
+		e.stdout.Close()
+		e.stderr.Close()
+		return nil, err
+	}
+	shared := &budget{}
+	shared.left.Store(job.OutputLimitBytes)
+	c.stdout = c.output(e.stdout, "stdout", shared)
+	c.stderr = c.output(e.stderr, "stderr", shared)
+	c.late = time.AfterFunc(time.Hour, func() { _ = unix.Kill(c.pid, unix.SIGKILL) })
+	c.late.Stop()
+	if job.TimeoutMs > 0 {
+		c.expect(time.Duration(job.TimeoutMs+job.GraceMs) * time.Millisecond)
+	}
+	return c, nil
+}
+
+// supervisorFiles: 0 = nothing, 1 and 2 = the container's log, 3.. = control and streams.
+func supervisorFiles(e *ends) []uintptr {
+	files := []uintptr{devNull(), 2, 2}
+	for _, fd := range e.theirs {
+		files = append(files, uintptr(fd))
+	}
+	return files
+}
+
+func (c *command) output(pipe *os.File, stream string, shared *budget) *output {
+	return &output{
+		pipe: pipe, budget: shared, done: make(chan struct{}),
+		send: func(b []byte) error { return c.link.Send(link.Out{T: "out", ID: c.job.ID, Stream: stream}, b) },
+	}
+}
+
+// run follows the command to its end and reports it. remove takes the id out of the table, so
+// that the keeper may use it again as soon as it has the end.
+func (c *command) run(s *Server, remove func()) {
+	go c.listen(s)
+	job := *c.job
+	job.T = supervise.TExec
+	_ = c.control.Send(job, nil) // a dead supervisor shows in exited
+	<-c.started
+	go c.stdout.pump()
+	go c.stderr.pump()
+	status := <-c.exited
+	c.late.Stop()
+	<-c.over
+	c.control.Close()
+	if !c.clean(status) {
+		s.reaper.killStrays(s.sweepAll)
+	}
+	c.stdout.finish()
+	c.stderr.finish()
+	end := c.end(status)
+	remove()
+	_ = c.link.Send(end, nil)
+}
+
+// clean tells whether the supervisor vouches for an empty tree.
+func (c *command) clean(status unix.WaitStatus) bool {
+	return status.Exited() && status.ExitStatus() == 0 && c.draft != nil && c.draft.T == "end"
+}
+
+// listen takes the supervisor's messages. Output is held until the start was sent: the keeper
+// sees start, out, end in this order.
+func (c *command) listen(s *Server) {
+	defer close(c.over)
+	for {
+		f, err := c.control.Receive()
+		if err != nil {
+			break
+		}
+		switch f.T {
+		case "start":
+			var st link.Start
+			if f.Decode(&st) == nil && !c.ran {
+				c.ran = true
+				_ = c.link.Send(st, nil)
+				close(c.started)
+			}
+		case "end", supervise.TEscalate:
+			var end link.End
+			if f.Decode(&end) == nil {
+				c.draft = &end
+			}
+			if f.T == supervise.TEscalate {
+				s.sweepAll()
+			}
+		}
+	}
+	if !c.ran {
+		close(c.started)
+	}
+}
+
+// expect sets the time after which the supervisor is taken for stuck.
+func (c *command) expect(d time.Duration) { c.late.Reset(d + overdue) }
+
+// kill asks the supervisor to end the command; nil grace is the command's own.
+func (c *command) kill(reason string, grace *int64) {
+	_ = c.control.Send(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
+	ms := c.job.GraceMs
+	if grace != nil {
+		ms = *grace
+	}
+	c.expect(time.Duration(ms) * time.Millisecond)
+}
+
+// end completes what the supervisor reported, or says what is known without it.
+func (c *command) end(status unix.WaitStatus) *link.End {
+	end := c.draft
+	if end == nil {
+		end = &link.End{DurationMs: time.Since(c.began).Milliseconds()}
+	}
+	if !c.clean(status) {
+		c.bury(end, status)
+	}
+	end.T, end.ID = "end", c.job.ID
+	end.OOM = proc.OOMHappened(c.before, proc.ReadCgroup(cgroupRoot))
+	end.Bytes = link.Streams{Stdout: c.stdout.bytes, Stderr: c.stderr.bytes}
+	end.Dropped = link.Streams{Stdout: c.stdout.dropped, Stderr: c.stderr.dropped}
+	return end
+}
+
+// bury fills the end of a command whose supervisor died.
+func (c *command) bury(end *link.End, status unix.WaitStatus) {
+	if !c.ran {
+		code := 126
+		end.ExitCode = &code
+		end.Error = &link.Fault{Code: "EAGAIN", Message: fmt.Sprintf(
+			"the supervisor ended before the command started (wait status %#x): out of processes or memory?", uint32(status))}
+		return
+	}
+	if end.ExitCode == nil && end.Signal == nil {
+		name := "SIGKILL"
+		end.Signal = &name
+	}
+	end.Swept = max(end.Swept, 1)
+	if end.Killed == nil {
+		reason := "SupervisorDied"
+		if c.swept.Load() {
+			reason = "Swept"
+		}
+		end.Killed = &reason
+	}
+}

@@ -1,0 +1,190 @@
+// Package serve is the runner as PID 1 of the user's container: it keeps the link to the keeper,
+// starts a supervisor per command, reaps, and kills.
+package serve
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	cgroupRoot    = "/sys/fs/cgroup"
+	handshakeTime = 3 * time.Second
+	dialFirst     = 50 * time.Millisecond
+	dialMost      = time.Second
+	spareThreads  = 16
+	queued        = 64
+)
+
+// Server is the state of PID 1.
+type Server struct {
+	path, instance, version string
+	key                     []byte
+	reaper                  *reaper
+
+	mu       sync.Mutex
+	commands map[string]*command
+	running  sync.WaitGroup
+}
+
+// Main serves until the keeper's exit frame or SIGTERM. The key leaves the environment first:
+// children get none of it, and the process is hidden before it starts any.
+func Main(version string) int {
+	if err := proc.Hide(); err != nil {
+		fmt.Fprintln(os.Stderr, "runner: cannot hide the link key:", err)
+		return 1
+	}
+	key, path := os.Getenv("AGENTFLEET_LINK_KEY"), os.Getenv("AGENTFLEET_LINK")
+	os.Clearenv()
+	if len(key) < link.MinKey {
+		fmt.Fprintf(os.Stderr, "runner: AGENTFLEET_LINK_KEY must hold at least %d characters, has %d\n", link.MinKey, len(key))
+		return 1
+	}
+	if path == "" {
+		path = "/.agentfleet/link/keeper.sock"
+	}
+	tune()
+	s := &Server{
+		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
+		reaper: newReaper(), commands: map[string]*command{},
+	}
+	go s.signals()
+	s.dialForever()
+	return 1
+}
+
+// tune keeps the process small and makes the threads it will ever need, before any command can
+// use up the control group's processes.
+func tune() {
+	_ = os.Chdir("/")
+	proc.CloseOnExec()
+	_ = proc.AdoptOrphans() // PID 1 adopts anyway; under a foreign init this makes it so
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(25)
+	debug.SetMemoryLimit(16 << 20)
+	devNull()
+	proc.ParkThreads(spareThreads)
+}
+
+// devNull is opened once and lives as long as the process.
+var devNull = sync.OnceValue(func() uintptr {
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		panic("runner: /dev/null: " + err.Error())
+	}
+	return uintptr(fd)
+})
+
+// signals ends the container on TERM and INT. The others are received and forgotten: the Go
+// runtime would die of some of them.
+func (s *Server) signals() {
+	ch := make(chan os.Signal, 8)
+	signal.Notify(ch)
+	for sig := range ch {
+		if sig == unix.SIGTERM || sig == unix.SIGINT {
+			s.exit(0)
+		}
+	}
+}
+
+// exit ends everything. When PID 1 ends, the kernel kills the namespace and waits for it.
+func (s *Server) exit(code int) {
+	if os.Getpid() != 1 {
+		s.killAll("Exit")
+		s.running.Wait()
+	}
+	os.Exit(code)
+}
+
+func (s *Server) dialForever() {
+	pause, last := dialFirst, ""
+	for {
+		joined, err := s.session()
+		s.killAll("LinkLost")
+		s.running.Wait()
+		if joined {
+			pause = dialFirst
+		}
+		if text := err.Error(); text != last || joined {
+			fmt.Fprintln(os.Stderr, "runner: link:", text)
+			last = text
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, dialMost)
+	}
+}
+
+// session lives as long as one link; joined tells whether the keeper proved itself.
+func (s *Server) session() (joined bool, err error) {
+	socket, err := link.Dial(s.path)
+	if err != nil {
+		return false, err
+	}
+	defer socket.Close()
+	if err := socket.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return false, err
+	}
+	conn := link.NewConn(socket)
+	if err := link.Join(conn, s.key, s.instance); err != nil {
+		return false, err
+	}
+	if err := socket.SetDeadline(noDeadline); err != nil {
+		return false, err
+	}
+	if err := conn.Send(s.info(), nil); err != nil {
+		return true, err
+	}
+	answers := make(chan any, queued)
+	defer close(answers)
+	go func() {
+		// Apart from the reader: a keeper that does not read must still be able to kill.
+		for a := range answers {
+			_ = conn.Send(a, nil)
+		}
+	}()
+	for {
+		f, err := conn.Receive()
+		if err != nil {
+			return true, err
+		}
+		if a := s.obey(f, conn); a != nil {
+			select {
+			case answers <- a:
+			default: // the keeper asks and does not listen
+			}
+		}
+	}
+}
+
+// killAll ends every command without grace.
+func (s *Server) killAll(reason string) {
+	zero := int64(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.commands {
+		c.kill(reason, &zero)
+	}
+}
+
+// sweepAll is the last resort: one system call that no fork outruns, at the price of every
+// other command. Only PID 1 may do it: elsewhere it would reach beyond the container.
+func (s *Server) sweepAll() {
+	if os.Getpid() != 1 {
+		return
+	}
+	s.mu.Lock()
+	for _, c := range s.commands {
+		c.swept.Store(true)
+	}
+	s.mu.Unlock()
+	_ = unix.Kill(-1, unix.SIGKILL)
+}

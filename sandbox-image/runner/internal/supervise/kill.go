@@ -1,0 +1,111 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"golang.org/x/sys/unix"
+)
+
+func (t *task) signalTree(sig unix.Signal) {
+	groups := map[int]bool{}
+	for _, p := range t.tree() {
+		if p.Group == t.root && !groups[p.Group] {
+			groups[p.Group] = true
+			_ = unix.Kill(-p.Group, sig)
+		}
+		if p.Group != t.root {
+			_ = unix.Kill(p.PID, sig)
+		}
+	}
+}
+
+func (t *task) beginKilling() {
+	if !t.killing {
+		t.killing = true
+		t.fruitful = time.Now()
+		t.killRound()
+	}
+}
+
+// killRound kills all that the ancestry shows now; the loop repeats it until nothing is left.
+// Killing a whole group is one step for the kernel, so a member cannot fork out of it. What is
+// found again and again without anything new dies slowly (a large memory is freed) and needs
+// patience, not force; new processes over a second of rounds outrun us, and PID 1 is asked for
+// the one step that nothing outruns.
+func (t *task) killRound() {
+	groups, fresh := map[int]bool{}, false
+	for _, p := range t.tree() {
+		if t.killed[p.PID] != p.Start+1 {
+			fresh = true
+			t.killed[p.PID] = p.Start + 1
+			if p.PID != t.root {
+				t.swept++
+			}
+		}
+		if p.Group > 1 && !groups[p.Group] { // minus one would be everybody
+			groups[p.Group] = true
+			_ = unix.Kill(-p.Group, unix.SIGKILL)
+		}
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+	now := time.Now()
+	if !fresh {
+		t.fruitful = now
+		t.round.Reset(slowPause)
+		return
+	}
+	if now.Sub(t.fruitful) > escalateAfter && !t.escalate {
+		t.escalate = true
+		_ = t.control.Send(t.end(TEscalate), nil)
+	}
+	t.round.Reset(roundPause)
+}
+
+// refused reports a command that did not start.
+func (t *task) refused(err error) int {
+	var r *refusal
+	if !errors.As(err, &r) {
+		r = refuse(notExecutable, err, err.Error())
+	}
+	end := link.End{T: "end", ID: t.job.ID, ExitCode: &r.exit, Error: &r.fault}
+	if err := t.control.Send(end, nil); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// report sends the end. The kernel has said that the tree is empty.
+func (t *task) report() int {
+	if err := t.control.Send(t.end("end"), nil); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// end is what is known now; bytes and oom are added by PID 1, which alone knows them.
+func (t *task) end(kind string) link.End {
+	var use unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &use); err != nil {
+		fmt.Fprintln(os.Stderr, "runner supervise: rusage:", err)
+	}
+	end := link.End{
+		T: kind, ID: t.job.ID, TimedOut: t.timedOut, Killed: t.reason, Swept: t.swept,
+		DurationMs:  time.Since(t.began).Milliseconds(),
+		CPUMs:       (use.Utime.Nano() + use.Stime.Nano()) / int64(time.Millisecond),
+		MaxRSSBytes: use.Maxrss * 1024,
+	}
+	switch {
+	case !t.rootDone:
+	case t.status.Signaled():
+		name := unix.SignalName(t.status.Signal())
+		end.Signal = &name
+	default:
+		code := t.status.ExitStatus()
+		end.ExitCode = &code
+	}
+	return end
+}

@@ -1,0 +1,122 @@
+package supervise
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"agentfleet.dev/runner/internal/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// start runs the command under its restrictions and returns its pid.
+func start(job *link.Exec, score *proc.OOMScore) (int, error) {
+	if len(job.Argv) == 0 {
+		return 0, refuse(notFound, unix.ENOENT, "argv is empty")
+	}
+	if err := checkCwd(job.Cwd); err != nil {
+		return 0, err
+	}
+	file, err := resolve(job.Argv[0], job.Cwd, job.Env)
+	if err != nil {
+		return 0, err
+	}
+	prepared, err := prepare(job)
+	if err != nil {
+		return 0, err
+	}
+	score.Raise()
+	defer score.Restore()
+	pid, err := sandbox.WithData(job.Limits.DataBytes, func() (int, error) {
+		return restricted(prepared, func() (int, error) { return fork(file, job) })
+	})
+	if err == nil {
+		return pid, nil
+	}
+	var r *refusal
+	if errors.As(err, &r) {
+		return 0, r
+	}
+	return 0, explain(file, err)
+}
+
+func prepare(job *link.Exec) (*sandbox.Prepared, error) {
+	if err := sandbox.SetLimits(job.Limits); err != nil {
+		return nil, refuse(notExecutable, err, "limits: "+err.Error())
+	}
+	p, err := sandbox.Prepare(sandbox.Policy{Writable: job.Writable, Network: job.Network})
+	if err != nil {
+		return nil, refuse(notExecutable, err, "restrictions: "+err.Error())
+	}
+	return p, nil
+}
+
+// restricted runs f on a thread of its own under the restrictions; the thread ends with it, so
+// that the supervisor stays outside the Landlock domain.
+func restricted[T any](p *sandbox.Prepared, f func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the runtime ends the thread
+		var r result
+		if err := p.Enforce(); err != nil {
+			r.err = refuse(notExecutable, err, "restrictions: "+err.Error())
+		} else {
+			r.v, r.err = f()
+		}
+		done <- r
+	}()
+	r := <-done
+	return r.v, r.err
+}
+
+// fork executes file with exactly the frame's environment, in a session of its own: its process
+// groups can then never hold a process of ours, and a group is killed in one step.
+func fork(file string, job *link.Exec) (int, error) {
+	env := make([]string, 0, len(job.Env))
+	for k, v := range job.Env {
+		if k == "" || strings.ContainsRune(k, '=') {
+			return 0, refuse(notExecutable, unix.EINVAL, "the name of a variable is empty or holds '='")
+		}
+		env = append(env, k+"="+v)
+	}
+	slices.Sort(env)
+	return syscall.ForkExec(file, job.Argv, &syscall.ProcAttr{
+		Dir:   job.Cwd,
+		Env:   env,
+		Files: []uintptr{fdStdin, fdStdout, fdStderr},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
+// probe tries the restrictions on a thread that has them. It cannot run a program: the only one
+// known to be in the image is the runner, which the restrictions hide.
+func probe(job *link.Exec) link.Probe {
+	before := sandbox.Look()
+	p, err := prepare(job)
+	if err != nil {
+		return link.Probe{Error: err.Error()}
+	}
+	r, err := restricted(p, func() (link.Probe, error) { return before.Try(), nil })
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return r
+}
+
+func runProbe(job *link.Exec) int {
+	out := os.NewFile(fdStdout, "stdout")
+	if err := json.NewEncoder(out).Encode(probe(job)); err != nil {
+		return 1
+	}
+	return 0
+}

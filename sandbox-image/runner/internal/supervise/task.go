@@ -1,0 +1,158 @@
+package supervise
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+// defaultProcesses is the largest tree when the frame does not say.
+const defaultProcesses = 256
+
+const (
+	watchFirst    = 5 * time.Millisecond
+	watchMost     = 200 * time.Millisecond
+	roundPause    = 2 * time.Millisecond
+	slowPause     = 50 * time.Millisecond
+	escalateAfter = time.Second
+)
+
+// task is the state of one command. Only the loop's goroutine touches it.
+type task struct {
+	job       *link.Exec
+	control   *link.Conn
+	reader    *proc.Reader
+	processes int
+	began     time.Time
+
+	root     int
+	rootDone bool
+	empty    bool // the kernel said ECHILD: nothing of the tree is left
+	status   unix.WaitStatus
+
+	reason   *string
+	timedOut bool
+	ending   bool           // TERM was sent
+	killing  bool           // KILL rounds run
+	killed   map[int]uint64 // pid → start time of what got KILL
+	swept    int
+	fruitful time.Time // start of the rounds that still find new processes
+	escalate bool
+
+	timeout, grace, watch, round *time.Timer
+	watchEvery                   time.Duration
+}
+
+// loop waits for what happens first, until the tree is empty.
+func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
+	t.watchEvery = watchFirst
+	t.watch = time.NewTimer(t.watchEvery)
+	t.timeout, t.grace, t.round = idle(), idle(), idle()
+	if t.job.TimeoutMs > 0 {
+		t.timeout.Reset(time.Duration(t.job.TimeoutMs) * time.Millisecond)
+	}
+	for t.reap(); !t.empty; t.reap() {
+		if t.rootDone && !t.ending && !t.killing {
+			t.beginKilling() // survivors of an end in peace get no grace
+			continue
+		}
+		select {
+		case <-children:
+		case <-t.timeout.C:
+			t.timedOut = !t.rootDone
+			t.terminate(time.Duration(t.job.GraceMs) * time.Millisecond)
+		case k := <-kills:
+			grace := t.job.GraceMs
+			if k.GraceMs != nil {
+				grace = *k.GraceMs
+			}
+			t.kill(k.Reason, time.Duration(grace)*time.Millisecond)
+		case <-t.grace.C:
+			t.beginKilling()
+		case <-t.watch.C:
+			t.count()
+		case <-t.round.C:
+			t.killRound()
+		}
+	}
+}
+
+func idle() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// reap collects all that ended. ECHILD is the proof of an empty tree: orphans become our
+// children, so while a descendant lives we have a child.
+func (t *task) reap() {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.ECHILD):
+			t.empty = true
+			return
+		case err != nil || pid <= 0:
+			return
+		}
+		if pid == t.root && !t.rootDone {
+			t.rootDone, t.status = true, ws
+		}
+	}
+}
+
+// kill ends the command for a reason; the first reason stays.
+func (t *task) kill(reason string, grace time.Duration) {
+	if t.reason == nil && !t.timedOut && !t.rootDone {
+		t.reason = &reason
+	}
+	t.terminate(grace)
+}
+
+// terminate asks the tree to end and sets the time after which it is killed. A second call can
+// only shorten that time.
+func (t *task) terminate(grace time.Duration) {
+	if t.killing {
+		return
+	}
+	if grace <= 0 {
+		t.beginKilling()
+		return
+	}
+	if t.ending {
+		return
+	}
+	t.ending = true
+	t.signalTree(unix.SIGTERM)
+	t.signalTree(unix.SIGCONT) // a stopped process could not hear TERM
+	t.grace.Reset(grace)
+}
+
+// count is the watchdog over the number of processes. A limit by the kernel would count the
+// user's processes in all pods of the node.
+func (t *task) count() {
+	t.watchEvery = min(2*t.watchEvery, watchMost)
+	t.watch.Reset(t.watchEvery)
+	if t.killing {
+		return
+	}
+	if len(t.tree()) > t.processes {
+		t.kill("ProcessLimit", 0)
+	}
+}
+
+// tree lists the living descendants.
+func (t *task) tree() []proc.Process {
+	all, err := t.reader.Scan()
+	if err != nil {
+		return nil
+	}
+	return proc.Below(all, os.Getpid(), nil)
+}
