@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { bundle, hostArch, repository, runnerBinary, storeContent, strippedNode } from './parts.ts';
+import type { RecipeName } from './recipes.ts';
+import type { HashedFile } from './rootfs.ts';
+
+/** One file of a build context: where the Dockerfile finds it, what it is, and its mode. */
+export interface ContextFile extends HashedFile {
+  readonly path: string;
+  readonly mode: number;
+}
+
+/** Makes each part once per build, also when two images at once want it. */
+export interface Parts {
+  node(): Promise<HashedFile>;
+  runner(): Promise<HashedFile>;
+  keeper(): Promise<HashedFile>;
+  moduleMarker(): Promise<HashedFile>;
+}
+
+/** An image: a Dockerfile on a root file system, and the files that it copies. */
+export interface ImageDefinition {
+  readonly name: string;
+  readonly dockerfile: string;
+  readonly rootfs: RecipeName;
+  context(parts: Parts): Promise<readonly ContextFile[]>;
+}
+
+/** Parts from this machine. `keeperEntry` is for tests. */
+export function machineParts(signal?: AbortSignal, keeperEntry = join(repository, 'sandbox-image/keeper/src/main.ts')): Parts {
+  return {
+    node: once(() => strippedNode(signal)),
+    runner: once(() => runnerBinary(hostArch(), signal)),
+    keeper: once(() => bundle('keeper', keeperEntry)),
+    // Node reads a `.js` file as a module only beside such a package.json.
+    moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
+  };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
+
+const nodeFile = async (parts: Parts): Promise<ContextFile> => ({
+  ...(await parts.node()),
+  path: `dist/${hostArch()}/node`,
+  mode: 0o755,
+});
+
+const noContext = (): Promise<readonly ContextFile[]> => Promise.resolve([]);
+
+const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
+  await nodeFile(parts),
+  { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
+  { ...(await parts.keeper()), path: 'dist/keeper.js', mode: 0o644 },
+  { ...(await parts.moduleMarker()), path: 'dist/package.json', mode: 0o644 },
+];
+
+/** All images, in the order in which they are listed. */
+export const catalogue: readonly ImageDefinition[] = [
+  { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
+  { name: 'sandbox', dockerfile: 'sandbox-image/Dockerfile', rootfs: 'base', context: sandboxContext },
+  {
+    name: 'tools',
+    dockerfile: 'sandbox-image/tools/Dockerfile',
+    rootfs: 'tools',
+    context: async (parts) => [await nodeFile(parts)],
+  },
+  { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
+];
+
+/** The images of these names, or all. Throws on a name that is not in the catalogue. */
+export function selectImages(names: readonly string[] = []): readonly ImageDefinition[] {
+  const unknown = names.filter((name) => !catalogue.some((image) => image.name === name));
+  if (unknown.length > 0) {
+    throw new Error(`No image ${unknown.join(', ')}; there are ${catalogue.map((image) => image.name).join(', ')}.`);
+  }
+  return names.length === 0 ? catalogue : catalogue.filter((image) => names.includes(image.name));
+}

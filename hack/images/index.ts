@@ -1,0 +1,4 @@
+/** Container images without a registry or a Docker engine. Imports `hack/cache` only. */
+export { buildImages, type BuildOptions, type BuiltImage } from './build.ts';
+export { listImages, type ListedImage } from './list.ts';
+export { pruneImages } from './prune.ts';

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { buildImages, stageContext } from './build.ts';
+import { machineParts, selectImages } from './catalogue.ts';
+import { listImages, renderList } from './list.ts';
+import { repository, runnerBinary } from './parts.ts';
+import { bytesOf } from './archive.ts';
+import { pruneImages } from './prune.ts';
+import { reproduce } from './reproduce.ts';
+
+const usage = `usage: main.ts build [--json] [name…]   build images into the cache
+       main.ts list                     the cached images and their sizes
+       main.ts reproduce [name…]        build twice from nothing and compare
+       main.ts stage                    fill sandbox-image/dist, for docker build elsewhere
+       main.ts runner                   build the runner for all architectures
+       main.ts prune                    delete what was not used for 14 days`;
+
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+
+async function build(names: readonly string[], json: boolean, signal: AbortSignal): Promise<number> {
+  const images = await buildImages(names, { signal });
+  if (json) console.log(JSON.stringify(images));
+  else
+    for (const { ref, digest, bytes, built } of images) console.log(`${ref} ${digest} ${mebibytes(bytes)} ${built ? 'built' : 'cached'}`);
+  return 0;
+}
+
+async function reproduceImages(names: readonly string[], signal: AbortSignal): Promise<number> {
+  const { same, different } = await reproduce(names, signal);
+  for (const image of same) console.log(`same      ${image.ref} ${image.digest}`);
+  for (const ref of different) console.log(`different ${ref}`);
+  return different.length === 0 && same.length > 0 ? 0 : 1;
+}
+
+async function stage(signal: AbortSignal): Promise<number> {
+  const context = await selectImages(['sandbox'])[0]?.context(machineParts(signal));
+  await stageContext(context ?? [], join(repository, 'sandbox-image'));
+  for (const { path, sha256 } of context ?? []) console.log(`sandbox-image/${path} ${sha256}`);
+  return 0;
+}
+
+async function runner(signal: AbortSignal): Promise<number> {
+  for (const arch of ['amd64', 'arm64'] as const) {
+    const { file, sha256 } = await runnerBinary(arch, signal);
+    console.log(`${arch} ${sha256} ${mebibytes(await bytesOf(file))}`);
+  }
+  return 0;
+}
+
+async function list(): Promise<number> {
+  console.log(renderList(await listImages()));
+  return 0;
+}
+
+async function prune(): Promise<number> {
+  const removed = await pruneImages();
+  for (const dir of removed) console.log(dir);
+  return 0;
+}
+
+async function main(argv: readonly string[], signal: AbortSignal): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: { json: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  const [verb, ...names] = positionals;
+  const verbs: Readonly<Record<string, () => Promise<number>>> = {
+    build: () => build(names, values.json, signal),
+    list,
+    reproduce: () => reproduceImages(names, signal),
+    stage: () => stage(signal),
+    runner: () => runner(signal),
+    prune,
+  };
+  const chosen = verbs[verb ?? ''];
+  if (chosen !== undefined) return chosen();
+  console.error(usage);
+  return 2;
+}
+
+const stop = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
+try {
+  process.exitCode = await main(process.argv.slice(2), stop.signal);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

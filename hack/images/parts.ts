@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { build } from 'esbuild';
+import { cached, hashInputs } from '../cache/index.ts';
+import { sha256Of, type HashedFile } from './rootfs.ts';
+import { run } from './run.ts';
+
+/** The repository's root. */
+export const repository = join(import.meta.dirname, '..', '..');
+
+/** Architectures by the name that container images use (GOARCH). */
+export type ImageArch = 'amd64' | 'arm64';
+
+/** The architecture of this machine. Throws on one that has no pinned Node. */
+export function hostArch(arch: string = process.arch): ImageArch {
+  if (arch === 'x64') return 'amd64';
+  if (arch === 'arm64') return 'arm64';
+  throw new Error(`No images for the architecture ${arch}: x64 and arm64 are known.`);
+}
+
+/** The pinned Node binary without its symbol tables, which are a seventh of it. */
+export async function strippedNode(signal?: AbortSignal): Promise<HashedFile> {
+  const folder = join(repository, 'node_modules', `node-linux-${process.arch}`);
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
+  const { dir } = await cached('image-node', `${version}-${process.arch}`, async (target) => {
+    await run('strip', ['--strip-all', '-o', join(target, 'node'), join(folder, 'bin', 'node')], { signal });
+    await writeFile(join(target, 'sha256'), await sha256Of(join(target, 'node')));
+  });
+  return { file: join(dir, 'node'), sha256: await readFile(join(dir, 'sha256'), 'utf8') };
+}
+
+/** The files that `go build` may read below `folder`, sorted: all but tests. */
+export async function goInputs(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  const wanted = files.filter((file) => !file.endsWith('_test.go') && !/(^|\/)testdata\//.test(file) && file !== 'runner');
+  return wanted.sort();
+}
+
+/** The runner as a static binary for `arch`, built from `folder` with the machine's Go. */
+export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder = defaultRunner): Promise<HashedFile> {
+  if (!existsSync(join(folder, 'go.mod'))) throw new Error(`No Go module in ${relative(repository, folder)}: the runner is not there.`);
+  const inputs = await goInputs(folder);
+  const go = await run('go', ['env', 'GOVERSION'], { cwd: folder, signal });
+  const key = await hashInputs({ text: [arch, go, ...inputs], paths: inputs.map((file) => join(folder, file)) });
+  const { dir } = await cached('image-runner', `${arch}-${key}`, async (target) => {
+    const out = join(target, 'runner');
+    const env = { CGO_ENABLED: '0', GOOS: 'linux', GOARCH: arch, GOFLAGS: '-mod=readonly' };
+    await run('go', ['build', '-trimpath', '-buildvcs=false', '-ldflags', '-s -w', '-o', out, '.'], { cwd: folder, env, signal });
+    await writeFile(join(target, 'sha256'), await sha256Of(out));
+  });
+  return { file: join(dir, 'runner'), sha256: await readFile(join(dir, 'sha256'), 'utf8') };
+}
+
+const defaultRunner = join(repository, 'sandbox-image', 'runner');
+
+/** CommonJS packages in an ESM bundle call `require` for Node's own modules. */
+const requireBanner = "import{createRequire}from'node:module';const require=createRequire(import.meta.url);";
+
+/**
+ * Bundles a TypeScript entry with everything it imports into one minified ES module.
+ * The entry of the cache is named by the bundle's content, so the same bytes are one file.
+ */
+export async function bundle(name: string, entry: string): Promise<HashedFile> {
+  if (!existsSync(entry)) throw new Error(`No ${relative(repository, entry)}: there is nothing to bundle for ${name}.`);
+  const result = await build({
+    entryPoints: [entry],
+    absWorkingDir: repository,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    legalComments: 'none',
+    banner: { js: requireBanner },
+    write: false,
+    logLevel: 'silent',
+  });
+  const contents = result.outputFiles[0]?.contents;
+  if (contents === undefined) throw new Error(`esbuild made nothing of ${relative(repository, entry)}`);
+  return storeContent(`${name}.js`, contents);
+}
+
+/** Keeps bytes that were made in memory as a file of the cache. */
+export async function storeContent(name: string, content: Uint8Array | string): Promise<HashedFile> {
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const { dir } = await cached('image-content', `${name}-${sha256.slice(0, 16)}`, async (target) => {
+    await writeFile(join(target, name), content);
+    await chmod(join(target, name), 0o644);
+  });
+  return { file: join(dir, name), sha256 };
+}

@@ -1,0 +1,44 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { run } from './run.ts';
+
+/** A program that the pipeline needs, and the Debian package that has it. */
+export interface Prerequisite {
+  readonly program: string;
+  readonly package: string;
+}
+
+/** What is needed beside Node and Go. */
+export const prerequisites: readonly Prerequisite[] = [
+  { program: 'buildah', package: 'buildah' },
+  { program: 'mmdebstrap', package: 'mmdebstrap' },
+  { program: 'strip', package: 'binutils' },
+];
+
+/** The prerequisites that no folder of `path` has as an executable file. */
+export function missingPrerequisites(path: string, wanted: readonly Prerequisite[] = prerequisites): readonly Prerequisite[] {
+  const folders = path.split(delimiter).filter((folder) => folder !== '');
+  return wanted.filter(({ program }) => !folders.some((folder) => isExecutable(join(folder, program))));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Installs what is missing with apt. Without root it says in one sentence what to install. */
+export async function ensurePrerequisites(signal?: AbortSignal): Promise<void> {
+  if (process.getuid?.() !== 0) {
+    throw new Error('Images are built by root, because mmdebstrap and buildah keep the owners of files: run this as root.');
+  }
+  const missing = missingPrerequisites(process.env['PATH'] ?? '');
+  if (missing.length === 0) return;
+  const packages = missing.map((entry) => entry.package);
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  await run('apt-get', ['update', '-qq'], { env, signal });
+  await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env, signal });
+}

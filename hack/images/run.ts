@@ -1,0 +1,33 @@
+import { execa } from 'execa';
+
+/** How a program is run: where, with which extra environment, and what stops it. */
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What a build must not depend on is the same for every child: locale, time zone, clock. The caller's umask is replaced too. */
+const fixedEnvironment = { LC_ALL: 'C', TZ: 'UTC', SOURCE_DATE_EPOCH: '0' } as const;
+
+/**
+ * Runs a program of the pipeline and returns its standard output without the last line end.
+ * Throws an `Error` with the program, the reason and the last lines of its standard error.
+ */
+export async function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const result = await execa('sh', ['-c', 'umask 022 && exec "$@"', 'sh', program, ...args], {
+    reject: false,
+    stdin: 'ignore',
+    env: { ...fixedEnvironment, ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.signal === undefined ? {} : { cancelSignal: options.signal }),
+  });
+  if (!result.failed) return result.stdout;
+  options.signal?.throwIfAborted();
+  const reason = result.exitCode === undefined ? (result.signal ?? 'did not start') : `exit code ${result.exitCode}`;
+  throw new Error(`${program} ${args[0] ?? ''} failed (${reason}): ${lastLines(result.stderr)}`);
+}
+
+function lastLines(text: string): string {
+  return text.trim().split('\n').slice(-6).join('\n  ') || 'it said nothing';
+}
