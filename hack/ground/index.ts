@@ -12,7 +12,7 @@ export interface Ground {
 /** Raises the cluster with a node, builds the images that are not in the cache, and imports them. Idempotent. */
 export async function raiseGround(options: UpOptions = {}): Promise<Ground> {
   const [cluster, images] = [await up({ tier: 'node', ...options }), await buildImages()];
-  for (const image of images) if (image.runnable) await cluster.importImage(image.archive);
+  for (const image of images) if (image.name !== 'base') await cluster.importImage(image.archive);
   return {
     cluster,
     images,

@@ -16,6 +16,9 @@ export interface Sandbox {
   clientWith(options: { readonly epoch?: number; readonly token?: string }): KeeperClient;
   /** A fresh token of the worker's ServiceAccount for this sandbox, or for another audience or life time. */
   token(options?: { readonly audience?: string; readonly seconds?: number; readonly serviceAccount?: string }): Promise<string>;
+  /** Closes the connections and leaves the pod. */
+  detach(): Promise<void>;
+  /** Closes the connections and deletes the pod. */
   close(): Promise<void>;
 }
 
@@ -48,16 +51,7 @@ async function connect(
   uid: string,
   forward: Awaited<ReturnType<typeof portForward>>,
 ): Promise<Sandbox> {
-  const token: Sandbox['token'] = (request = {}) =>
-    kubectl.text([
-      '-n',
-      namespace,
-      'create',
-      'token',
-      request.serviceAccount ?? workerServiceAccount,
-      `--audience=${request.audience ?? uid}`,
-      `--duration=${request.seconds ?? 3600}s`,
-    ]);
+  const token = tokenSource(kubectl, namespace, uid);
   const first = await token();
   const clients: KeeperClient[] = [];
   const clientWith: Sandbox['clientWith'] = (wish) => {
@@ -65,18 +59,19 @@ async function connect(
     clients.push(client);
     return client;
   };
-  return {
-    namespace,
-    name,
-    uid,
-    url: forward.url,
-    client: clientWith({}),
-    clientWith,
-    token,
-    close: async () => {
-      await Promise.all(clients.map((client) => client.close()));
-      await forward.close();
-      await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', '--timeout=60s']);
-    },
+  const detach = async (): Promise<void> => {
+    await Promise.all(clients.map((client) => client.close()));
+    await forward.close();
   };
+  const close = async (): Promise<void> => {
+    await detach();
+    await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', '--timeout=60s']);
+  };
+  return { namespace, name, uid, url: forward.url, client: clientWith({}), clientWith, token, detach, close };
+}
+
+/** Tokens by TokenRequest: by default of the worker's ServiceAccount, for this pod, for an hour. */
+function tokenSource(kubectl: Kubectl, namespace: string, uid: string): Sandbox['token'] {
+  return ({ audience = uid, seconds = 3600, serviceAccount = workerServiceAccount } = {}) =>
+    kubectl.text(['-n', namespace, 'create', 'token', serviceAccount, `--audience=${audience}`, `--duration=${seconds}s`]);
 }

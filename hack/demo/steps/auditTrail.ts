@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import type { Story } from '../story.ts';
+
+/** Chapter 5: the keeper's log is checked by the keeper, and again here from the records alone. */
+export async function auditTrail(story: Story): Promise<void> {
+  story.chapter('5  The audit trail');
+  const records: AuditRecord[] = [];
+  for await (const record of story.client.events()) records.push(record);
+  const report = await story.client.audit();
+  story.prove('the keeper read its log back and the chain holds', report.ok, `${report.records} records, root ${report.root.slice(0, 12)}`);
+  story.prove('the same chain, computed again outside', chainHolds(records));
+  const altered = records.map((record) =>
+    record.type === 'ExecEnded' ? { ...record, body: { ...record.body, exitCode: 0, forged: true } } : record,
+  );
+  story.prove('an altered record breaks it', !chainHolds(altered));
+}
+
+function chainHolds(records: readonly AuditRecord[]): boolean {
+  let prev = '0'.repeat(64);
+  for (const [index, { hash, ...rest }] of records.entries()) {
+    const computed = createHash('sha256')
+      .update(`${prev}\n${canonical(rest)}`)
+      .digest('hex');
+    if (rest.seq !== index + 1 || rest.prev !== prev || computed !== hash) return false;
+    prev = hash;
+  }
+  return records.length > 0;
+}
+
+/** JSON with sorted keys and no spaces (RFC 8785 for our records: they hold no floats). */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value !== null && typeof value === 'object') {
+    const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+    return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+  }
+  return JSON.stringify(value);
+}
