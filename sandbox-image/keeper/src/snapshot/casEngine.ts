@@ -1,0 +1,225 @@
+import fs from 'node:fs';
+import { compareManifests } from './compare.ts';
+import { StoredOrCurrent, type Contents } from './contents.ts';
+import { makeTreeDiff } from './diff/treeDiff.ts';
+import {
+  CURRENT,
+  type RestoreOptions,
+  type RestoreReport,
+  type RootBytes,
+  type SetMeta,
+  type SnapshotEngine,
+  type SnapshotRecord,
+  type SnapshotRoot,
+  type TakeOptions,
+  type TreeDiff,
+} from './engine.ts';
+import { errnoOf, isFull, SnapshotError } from './errors.ts';
+import { hashOf, type Manifest } from './manifest.ts';
+import { ObjectStore } from './objects/objectStore.ts';
+import type { SegmentFs } from './objects/segmentLog.ts';
+import { displayPath } from './pathBytes.ts';
+import type { Base } from './records/snapshotFile.ts';
+import { SnapshotFiles } from './records/snapshotFiles.ts';
+import { applyPlan } from './restore/apply.ts';
+import { planRestore } from './restore/plan.ts';
+import { RootMap, Staging } from './restore/staging.ts';
+import { ModeGuard } from './scan/modeGuard.ts';
+import { Scanner } from './scan/scanner.ts';
+import { Serial } from './serial.ts';
+import { Slices } from './slices.ts';
+import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
+
+const MAX_MISMATCHES = 20;
+
+export interface CasOptions {
+  /** A directory that only this engine uses, on a durable volume outside of the roots. */
+  readonly storeDir: string;
+  readonly roots: readonly SnapshotRoot[];
+  readonly setMeta: SetMeta;
+  /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
+  readonly clock: { readonly now: () => number };
+  /** Planted faults, for tests. */
+  readonly segmentFs?: SegmentFs;
+}
+
+/** Opens a content-addressed store, creating it when absent, and undoes what a killed keeper left half done. */
+export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
+  return new CasEngine(options);
+}
+
+/**
+ * Snapshots by content: each file's bytes once in an append-only log, each snapshot a manifest.
+ * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable.
+ */
+class CasEngine implements SnapshotEngine {
+  readonly #roots: readonly RootBytes[];
+  readonly #layout: StoreLayout;
+  readonly #files: SnapshotFiles;
+  readonly #store: ObjectStore;
+  readonly #scanner: Scanner;
+  readonly #staging: Staging;
+  readonly #contents: Contents;
+  readonly #options: CasOptions;
+  readonly #serial = new Serial();
+  /** The snapshot that the tree was last at; `undefined` until it is asked for. */
+  #head: Base | null | undefined;
+
+  constructor(options: CasOptions) {
+    this.#options = options;
+    this.#roots = checkRoots(options.roots, options.storeDir);
+    this.#layout = openLayout(options.storeDir);
+    const guard = new ModeGuard(this.#layout.modeJournal);
+    guard.recover();
+    this.#staging = new Staging(this.#layout.stagingJournal);
+    this.#staging.recover();
+    this.#files = new SnapshotFiles(this.#layout.snapshots);
+    this.#store = new ObjectStore(this.#layout.segments, this.#files.logEnd(), options.segmentFs);
+    this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
+    this.#scanner = new Scanner({ roots: this.#roots, store: this.#store, guard, now: () => options.clock.now() });
+  }
+
+  take(options: TakeOptions = {}): Promise<SnapshotRecord> {
+    return this.#serial.run(() => this.#take(options));
+  }
+
+  restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+    return this.#serial.run(() => this.#restore(id, options));
+  }
+
+  scan(): Promise<Manifest> {
+    return this.#serial.run(() => this.#scanner.scan(false, new Slices()));
+  }
+
+  async manifest(id: string): Promise<Manifest> {
+    return this.#head?.id === id ? this.#head.manifest : this.#files.load(id).manifest;
+  }
+
+  list(): readonly SnapshotRecord[] {
+    return this.#files.list();
+  }
+
+  diff(from: string, to: string): Promise<TreeDiff> {
+    return this.#serial.run(async () => {
+      const slices = new Slices();
+      const changes = compareManifests(await this.#resolve(from, slices), await this.#resolve(to, slices));
+      return makeTreeDiff({ from, to }, changes, this.#contents, slices);
+    });
+  }
+
+  async readObject(sha256: string): Promise<Buffer> {
+    const pieces = Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece));
+    return Buffer.concat(pieces);
+  }
+
+  async close(): Promise<void> {
+    await this.#serial.idle();
+    this.#store.close();
+  }
+
+  async #take({ label, signal }: TakeOptions): Promise<SnapshotRecord> {
+    const started = performance.now();
+    const takenAt = new Date(this.#options.clock.now()).toISOString();
+    try {
+      const manifest = await this.#scanner.scan(true, new Slices(signal));
+      const added = await this.#store.sync();
+      const head = this.#loadHead();
+      const files = manifest.entries.filter(({ type }) => type === 'f');
+      const record: SnapshotRecord = {
+        id: this.#files.nextId(),
+        manifestDigest: manifest.digest,
+        parent: head?.id ?? null,
+        label: label ?? null,
+        takenAt,
+        entries: manifest.entries.length,
+        files: files.length,
+        bytes: files.reduce((sum, { size }) => sum + size, 0),
+        addedObjects: added.objects,
+        addedBytes: added.bytes,
+        skipped: manifest.skipped,
+        tookMs: Math.round(performance.now() - started),
+      };
+      this.#head = this.#files.write(record, manifest, head, added.end);
+      this.#store.keep();
+      fs.rmSync(this.#layout.head, { force: true });
+      return record;
+    } catch (error) {
+      this.#store.abort();
+      if (isFull(error)) throw new SnapshotError('AF_STORE_FULL', 'the snapshot store has no room for this snapshot', { cause: error });
+      throw error;
+    }
+  }
+
+  async #restore(id: string, { signal }: RestoreOptions): Promise<RestoreReport> {
+    const started = performance.now();
+    const target = this.#files.load(id);
+    const slices = new Slices(signal);
+    const current = await this.#scanner.scan(false, slices);
+    const plan = planRestore(current, target.manifest);
+    const { setMeta } = this.#options;
+    try {
+      await applyPlan(plan, { roots: new RootMap(this.#roots), store: this.#store, staging: this.#staging, setMeta, slices });
+    } catch (error) {
+      throw restoreFailure(id, error);
+    }
+    const after = await this.#scanner.scan(false, new Slices());
+    const different = after.digest === target.manifest.digest ? [] : compareManifests(target.manifest, after);
+    const report: RestoreReport = {
+      id,
+      verified: after.digest === target.manifest.digest,
+      manifestDigest: after.digest,
+      expectedDigest: target.manifest.digest,
+      created: plan.created,
+      modified: plan.modified,
+      deleted: plan.deleted,
+      mismatches: different.slice(0, MAX_MISMATCHES).map(({ path }) => displayPath(path)),
+      tookMs: Math.round(performance.now() - started),
+    };
+    if (!report.verified) {
+      throw new SnapshotError('AF_RESTORE_MISMATCH', `after restoring ${id}, ${different.length} paths differ`, { details: { report } });
+    }
+    this.#head = { ...target, manifest: { ...target.manifest, entries: after.entries } };
+    writeHead(this.#layout.head, id);
+    return report;
+  }
+
+  /** The manifest of a snapshot, or of the tree for `current`. */
+  #resolve(name: string, slices: Slices): Promise<Manifest> {
+    return name === CURRENT ? this.#scanner.scan(false, slices) : this.manifest(name);
+  }
+
+  /** After a restart the manifest of the head is read once, so that the next take can be written against it. */
+  #loadHead(): Base | null {
+    if (this.#head === undefined) {
+      const id = readHead(this.#layout.head) ?? this.#files.list().at(-1)?.id;
+      this.#head = id !== undefined && this.#files.has(id) ? this.#files.load(id) : null;
+    }
+    return this.#head;
+  }
+}
+
+/** The head is only told apart from the newest snapshot after a restore. */
+function readHead(path: string): string | undefined {
+  try {
+    return fs.readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A full store must not fail a restore: without this file only `parent` of a later snapshot may be wrong. */
+function writeHead(path: string, id: string): void {
+  try {
+    fs.writeFileSync(path, id, { mode: 0o600 });
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    fs.rmSync(path, { force: true });
+  }
+}
+
+function restoreFailure(id: string, error: unknown): unknown {
+  const errno = errnoOf(error);
+  if (error instanceof SnapshotError || (error instanceof Error && error.name === 'AbortError')) return error;
+  return new SnapshotError('AF_RESTORE_FAILED', `restoring ${id} stopped: ${String(error)}`, { cause: error, details: { errno } });
+}

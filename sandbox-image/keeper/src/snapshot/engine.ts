@@ -1,0 +1,123 @@
+import type { Manifest, SkippedPath } from './manifest.ts';
+import type { BytePath } from './pathBytes.ts';
+
+/** What is known of a snapshot without reading its manifest. */
+export interface SnapshotRecord {
+  /** `s0001`, `s0002`, …; never used twice in a store. */
+  readonly id: string;
+  readonly manifestDigest: string;
+  /** The snapshot that the tree was last at, by take or restore; null for the first. */
+  readonly parent: string | null;
+  readonly label: string | null;
+  /** RFC 3339. */
+  readonly takenAt: string;
+  readonly entries: number;
+  readonly files: number;
+  /** Sum of the file sizes; hard-linked files count once per path. */
+  readonly bytes: number;
+  readonly addedObjects: number;
+  readonly addedBytes: number;
+  readonly skipped: readonly SkippedPath[];
+  readonly tookMs: number;
+}
+
+/** What a restore did. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
+export interface RestoreReport {
+  readonly id: string;
+  readonly verified: boolean;
+  readonly manifestDigest: string;
+  readonly expectedDigest: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly deleted: number;
+  /** At most 20 paths, as text for people. */
+  readonly mismatches: readonly string[];
+  readonly tookMs: number;
+}
+
+/** One changed path. Changes of the modification time alone are left out. */
+export interface TreeChange {
+  /** `<rootName>/<rel>`, text for people. */
+  readonly path: string;
+  /** Added, modified, deleted, or another type at the same path. */
+  readonly op: 'A' | 'M' | 'D' | 'T';
+  readonly type: 'f' | 'd' | 'l';
+  /** Octal text, `0644`; null where the path does not exist. */
+  readonly modeFrom: string | null;
+  readonly modeTo: string | null;
+  readonly sizeFrom: number | null;
+  readonly sizeTo: number | null;
+}
+
+export interface TreeDiff {
+  readonly from: string;
+  readonly to: string;
+  readonly changes: readonly TreeChange[];
+  /** Git-style patch of what is text; the paths are `a/<rootName>/<rel>`: `git apply -p2` inside a root. */
+  readonly unified: string;
+  /** True when `unified` was cut at its limit (1 MiB). */
+  readonly truncated: boolean;
+}
+
+/** A captured directory. Names are `[a-z][a-z0-9_]*` (they become shell variables); paths are absolute. */
+export interface SnapshotRoot {
+  readonly name: string;
+  readonly path: string;
+}
+
+export interface MtimeRecord {
+  /** Raw bytes, relative to the root. */
+  readonly path: Buffer;
+  readonly mtimeNs: bigint;
+}
+
+/**
+ * Sets modification times exactly, in order, never through a symlink. Injected because Node takes
+ * times as doubles: a quarter of a microsecond is lost, and the digest would not match.
+ */
+export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Promise<void>;
+
+export interface TakeOptions {
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface RestoreOptions {
+  /** Obeyed until the first change to the tree, not after it. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Snapshots of a set of directories. Calls that read or write the tree run one after another.
+ * The caller guarantees that nothing else writes to the tree during take, restore and scan.
+ * Every failure that a caller can act on is a `SnapshotError`.
+ */
+export interface SnapshotEngine {
+  /** Captures the tree. AF_STORE_FULL leaves tree and earlier snapshots as they were. */
+  take(options?: TakeOptions): Promise<SnapshotRecord>;
+  /**
+   * Makes the tree equal to a snapshot, reads it again and compares the digests. A report always
+   * says `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown with the report in its details.
+   * AF_SNAPSHOT_OBJECT_CORRUPT is thrown before the tree is touched. May be repeated after a kill.
+   */
+  restore(id: string, options?: RestoreOptions): Promise<RestoreReport>;
+  /** Manifest of the tree now. */
+  scan(): Promise<Manifest>;
+  manifest(id: string): Promise<Manifest>;
+  /** Oldest first. */
+  list(): readonly SnapshotRecord[];
+  diff(from: string, to: string): Promise<TreeDiff>;
+  /** Whole content by hex SHA-256, verified. */
+  readObject(sha256: string): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/** The name that stands for "the tree as it is now" in `diff` and `revertBundle`. */
+export const CURRENT = 'current';
+
+/** A root with its path as bytes, sorted by name. Internal to the room. */
+export interface RootBytes {
+  readonly name: string;
+  readonly path: BytePath;
+  readonly textPath: string;
+}

@@ -1,0 +1,22 @@
+/**
+ * Room: snapshots of the sandbox's volumes. Outside code imports only this file; the room itself
+ * imports Node, `diff` and `tar-stream`, and nothing else of the keeper.
+ */
+export type {
+  MtimeRecord,
+  RestoreOptions,
+  RestoreReport,
+  SetMeta,
+  SnapshotEngine,
+  SnapshotRecord,
+  SnapshotRoot,
+  TakeOptions,
+  TreeChange,
+  TreeDiff,
+} from './engine.ts';
+export { CURRENT } from './engine.ts';
+export { openCasEngine, type CasOptions } from './casEngine.ts';
+export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
+export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
+export { displayPath } from './pathBytes.ts';
+export { setMetaByRunner } from './setMeta.ts';

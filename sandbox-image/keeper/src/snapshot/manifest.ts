@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
+
+/** First line of the canonical text, and so part of every digest. */
+export const MANIFEST_FORMAT = 'agentfleet-manifest/1';
+
+/** `f` file, `d` directory, `l` symbolic link. Fifos, sockets and devices are never entries. */
+export type EntryType = 'f' | 'd' | 'l';
+
+/**
+ * One path of the tree. `hash` is the raw SHA-256 as 32 chars (one per byte, `''` unless a file):
+ * half of the memory of hex. `link` is a symlink's target or, for a file, the first path in sort
+ * order of its hard-link group (`''` for that first path itself and for unlinked files).
+ * `line` is the canonical text, made once: equal lines ⇔ equal entries.
+ */
+export interface ManifestEntry {
+  readonly path: BytePath;
+  readonly type: EntryType;
+  /** Permission bits, 0…0o7777. */
+  readonly mode: number;
+  /** Bytes; 0 unless a file. */
+  readonly size: number;
+  readonly hash: string;
+  /** Nanoseconds since 1970. */
+  readonly mtimeNs: bigint;
+  readonly link: BytePath;
+  readonly line: string;
+}
+
+/** A path that exists but is not captured, and why. */
+export interface SkippedPath {
+  /** Text for people (see `displayPath`). */
+  readonly path: string;
+  /** `unreadable`: not ours and closed to us; `mount`: another file system is mounted there. */
+  readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount';
+}
+
+/**
+ * A tree as data. Entries are sorted bytewise by path `<rootName>/<rel>`; the roots themselves
+ * are no entries (the kubelet owns their metadata). Not captured, because Node cannot read them:
+ * extended attributes, ACLs, file capabilities; and ownership, which a non-root process cannot set.
+ */
+export interface Manifest {
+  /** `sha256:<hex>` of the canonical text. */
+  readonly digest: string;
+  readonly entries: readonly ManifestEntry[];
+  readonly skipped: readonly SkippedPath[];
+}
+
+/** Hex form of {@link ManifestEntry.hash}. */
+export function hexOf(hash: string): string {
+  return Buffer.from(hash, 'latin1').toString('hex');
+}
+
+/** Raw form of a hex SHA-256. */
+export function hashOf(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('latin1');
+}
+
+/** Makes an entry with its canonical line `type mode size sha256 mtimeNs path link`, `-` for none. */
+export function makeEntry(fields: Omit<ManifestEntry, 'line'>): ManifestEntry {
+  const { path, type, mode, size, hash, mtimeNs, link } = fields;
+  const sum = hash === '' ? '-' : hexOf(hash);
+  const to = link === '' ? '-' : encodePath(link);
+  const text = `${type} ${mode.toString(8).padStart(4, '0')} ${size} ${sum} ${mtimeNs} ${encodePath(path)} ${to}`;
+  // A concatenation is kept by V8 as a tree of its pieces; a round trip through bytes makes it one flat string.
+  return { path, type, mode, size, hash, mtimeNs, link, line: Buffer.from(text, 'latin1').toString('latin1') };
+}
+
+/** Undoes {@link makeEntry}. Throws on text that is no canonical line. */
+export function parseLine(line: string): ManifestEntry {
+  const [type, mode, size, sum, mtimeNs, path, to] = line.split(' ');
+  if (path === undefined || to === undefined || (type !== 'f' && type !== 'd' && type !== 'l'))
+    throw new Error(`not a manifest line: ${line}`);
+  return {
+    path: decodePath(path),
+    type,
+    mode: Number.parseInt(mode ?? '', 8),
+    size: Number(size),
+    hash: sum === undefined || sum === '-' ? '' : hashOf(sum),
+    mtimeNs: BigInt(mtimeNs ?? ''),
+    link: to === '-' && type !== 'l' ? '' : decodePath(to),
+    line,
+  };
+}
+
+/** Digest of the canonical text: the format line, then every entry's line, each ended by a newline. */
+export function digestOf(entries: readonly ManifestEntry[]): string {
+  const hash = createHash('sha256').update(`${MANIFEST_FORMAT}\n`);
+  const lines: string[] = [];
+  for (const [at, entry] of entries.entries()) {
+    lines.push(entry.line);
+    if (lines.length < 1024 && at < entries.length - 1) continue;
+    hash.update(`${lines.join('\n')}\n`, 'latin1');
+    lines.length = 0;
+  }
+  return `sha256:${hash.digest('hex')}`;
+}

@@ -1,0 +1,173 @@
+import { createHash, hash as hashOnce } from 'node:crypto';
+import fs from 'node:fs';
+import { SnapshotError } from '../errors.ts';
+import { hexOf } from '../manifest.ts';
+import type { Slices } from '../slices.ts';
+import { HEADER_BYTES, readHeader, writeHeader } from './record.ts';
+import { openIndex, packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
+import { SegmentLog, type LogEnd, type SegmentFs } from './segmentLog.ts';
+
+/** Contents up to this many bytes pass through the log's buffer in one piece. */
+const SMALL_BYTES = 512 * 1024;
+
+/** What a content turned out to be when it was read. */
+export interface Content {
+  /** Raw SHA-256, 32 chars. */
+  readonly hash: string;
+  readonly size: number;
+}
+
+/** What the objects of one take amount to. */
+export interface Added {
+  readonly objects: number;
+  readonly bytes: number;
+  readonly end: LogEnd;
+}
+
+/**
+ * Content-addressed store over a {@link SegmentLog}: every content once, found by its SHA-256,
+ * checked by it at every read. What came since the last `keep` can be taken back by `abort`.
+ * One owner per directory.
+ */
+export class ObjectStore {
+  readonly #index: ObjectIndex = new Map();
+  readonly #log: SegmentLog;
+  #mark: LogEnd;
+  #added: string[] = [];
+  #addedBytes = 0;
+
+  /** `end`: where the newest snapshot left the log; see `openIndex`. */
+  constructor(dir: string, end: LogEnd | 'unknown', faults?: SegmentFs) {
+    this.#mark = openIndex(dir, end, this.#index);
+    this.#log = new SegmentLog(dir, this.#mark, faults);
+  }
+
+  has(hash: string): boolean {
+    return this.#index.has(hash);
+  }
+
+  /** True when a file of this size goes through {@link small}. */
+  isSmall(size: number): boolean {
+    return size <= SMALL_BYTES;
+  }
+
+  /**
+   * Reads an open file of at most `size` bytes into the log's buffer and hashes it there; `keep`
+   * leaves it in the log unless the store has it. Null when the file is longer than `size`.
+   */
+  small(fd: number, size: number, keep: boolean): Content | null {
+    const log = this.#log;
+    log.reserve(HEADER_BYTES + size + 1);
+    const start = log.fill + HEADER_BYTES;
+    let length = 0;
+    while (length <= size) {
+      const count = fs.readSync(fd, log.buffer, start + length, size + 1 - length, null);
+      length += count;
+      // One byte more than expected was asked for: a regular file that gave less has ended.
+      if (count === 0 || length === size) break;
+    }
+    if (length > size) return null;
+    const hash = hashOnce('sha256', log.buffer.subarray(start, start + length), 'binary');
+    if (keep && !this.#index.has(hash)) {
+      const { segment, offset } = log.end();
+      writeHeader(log.buffer, log.fill, { hash, length });
+      log.advance(HEADER_BYTES + length);
+      this.#remember(hash, segment, offset, length);
+    }
+    return { hash, size: length };
+  }
+
+  /** Like {@link small} for any size, in pieces. The header is written last: a torn object has none. */
+  async large(fd: number, keep: boolean, slices: Slices): Promise<Content> {
+    const log = this.#log;
+    log.flush();
+    log.reserve(0);
+    const start = log.end();
+    const sha = createHash('sha256');
+    if (keep) log.appendDirect(Buffer.alloc(HEADER_BYTES), HEADER_BYTES);
+    let size = 0;
+    for (;;) {
+      const count = fs.readSync(fd, log.buffer, 0, log.buffer.length, size);
+      if (count === 0) break;
+      sha.update(log.buffer.subarray(0, count));
+      if (keep) log.appendDirect(log.buffer, count);
+      size += count;
+      if (slices.due()) await slices.pause();
+    }
+    const hash = sha.digest('binary');
+    if (!keep) return { hash, size };
+    if (this.#index.has(hash)) {
+      log.rewind(start);
+      return { hash, size };
+    }
+    writeHeader(log.buffer, 0, { hash, length: size });
+    log.patch(log.buffer, HEADER_BYTES, start.offset);
+    this.#remember(hash, start.segment, start.offset, size);
+    return { hash, size };
+  }
+
+  /** Makes everything durable and says what has come since the last {@link keep}. After a failure call {@link abort}. */
+  async sync(): Promise<Added> {
+    await this.#log.sync();
+    return { objects: this.#added.length, bytes: this.#addedBytes, end: this.#log.end() };
+  }
+
+  /** The objects so far belong to a snapshot now; {@link abort} will not touch them. */
+  keep(): void {
+    this.#begin(this.#log.end());
+  }
+
+  /** Takes back the objects since the last {@link keep}, on disk too. */
+  abort(): void {
+    for (const hash of this.#added) this.#index.delete(hash);
+    this.#log.rewind(this.#mark);
+    this.#begin(this.#mark);
+  }
+
+  /**
+   * The verified content in pieces of at most 1 MiB; a piece is only valid until the next is asked
+   * for. AF_SNAPSHOT_OBJECT_CORRUPT when it is missing, short or not what its name says; a piece
+   * that was handed out before that is not to be trusted.
+   */
+  *chunks(hash: string): Generator<Buffer, void> {
+    const location = this.#index.get(hash);
+    if (location === undefined) throw corrupt(hash, 'is not in the store');
+    const { segment, offset } = unpackLocation(location);
+    const header = Buffer.allocUnsafe(HEADER_BYTES);
+    const record = this.#log.read(segment, offset, header) === HEADER_BYTES ? readHeader(header, 0) : null;
+    if (record === null || record.hash !== hash) throw corrupt(hash, 'has a damaged header');
+    const sha = createHash('sha256');
+    const piece = Buffer.allocUnsafeSlow(Math.min(record.length, SMALL_BYTES * 2));
+    for (let at = 0; at < record.length;) {
+      const part = piece.subarray(0, Math.min(piece.length, record.length - at));
+      if (this.#log.read(segment, offset + HEADER_BYTES + at, part) < part.length) throw corrupt(hash, 'is cut short');
+      sha.update(part);
+      at += part.length;
+      // The last piece is handed out only when the whole is known to be right.
+      if (at === record.length && sha.digest('binary') !== hash) throw corrupt(hash, 'does not match its hash');
+      yield part;
+    }
+  }
+
+  close(): void {
+    this.#log.close();
+  }
+
+  #remember(hash: string, segment: number, offset: number, bytes: number): void {
+    this.#index.set(hash, packLocation(segment, offset));
+    this.#added.push(hash);
+    this.#addedBytes += bytes;
+  }
+
+  #begin(mark: LogEnd): void {
+    this.#mark = mark;
+    this.#added = [];
+    this.#addedBytes = 0;
+  }
+}
+
+/** The error for an object that cannot be used; `what` completes the sentence. */
+export function corrupt(hash: string, what: string): SnapshotError {
+  const sha256 = hexOf(hash);
+  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `object ${sha256} ${what}`, { details: { sha256 } });
+}

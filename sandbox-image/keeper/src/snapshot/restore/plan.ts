@@ -1,0 +1,86 @@
+import { compareManifests, type Change } from '../compare.ts';
+import { decodePath, parentOf, type BytePath } from '../pathBytes.ts';
+import type { Manifest, ManifestEntry } from '../manifest.ts';
+
+/** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */
+export interface RestorePlan {
+  /** Directories that must be opened up to work below them, parents first. */
+  readonly open: readonly ManifestEntry[];
+  /** Deepest first, so that a directory is empty when its turn comes. */
+  readonly remove: readonly { readonly path: BytePath; readonly directory: boolean }[];
+  /** Parents first. */
+  readonly mkdir: readonly ManifestEntry[];
+  /** Files and symlinks to be put in place; the first name of a hard-link group comes before the others. */
+  readonly place: readonly ManifestEntry[];
+  /** Files of which only the mode differs. */
+  readonly chmod: readonly ManifestEntry[];
+  /** Modification times to set: files and links, then directories, deepest first. */
+  readonly times: readonly ManifestEntry[];
+  /** Final modes of directories, deepest first. */
+  readonly dirModes: readonly ManifestEntry[];
+  readonly created: number;
+  readonly modified: number;
+  readonly deleted: number;
+}
+
+const OWNER_ALL = 0o700;
+
+/** Plans current → target. Fifos, sockets and devices that came since, or are in the way, are removed. */
+export function planRestore(current: Manifest, target: Manifest): RestorePlan {
+  const changes = compareManifests(current, target);
+  const specials = extraSpecials(current, target);
+  const touched = [...changes.map(({ path }) => path), ...specials];
+  const open = current.entries.filter((entry) => isClosed(entry) && touched.some((path) => path.startsWith(`${entry.path}/`)));
+  const reopened = new Set(open.map((entry) => entry.path));
+  const mkdir = present(changes.filter(({ from, to }) => to?.type === 'd' && from?.type !== 'd'));
+  const place = present(changes.filter(needsContent));
+  const remove = [
+    ...changes.filter(goes).map(({ path, from }) => ({ path, directory: from?.type === 'd' })),
+    ...specials.map((path) => ({ path, directory: false })),
+  ].sort((a, b) => (a.path < b.path ? 1 : -1));
+  const disturbed = new Set([...remove, ...mkdir, ...place].map(({ path }) => parentOf(path)));
+  const changed = new Set(changes.map(({ path }) => path));
+  const dirs = target.entries.filter((entry) => entry.type === 'd').reverse();
+  return {
+    open,
+    remove,
+    mkdir,
+    place,
+    chmod: present(changes.filter((change) => change.to?.type === 'f' && !needsContent(change) && change.from?.mode !== change.to.mode)),
+    times: [
+      ...present(changes).filter((entry) => entry.type !== 'd'),
+      ...dirs.filter((entry) => changed.has(entry.path) || disturbed.has(entry.path)),
+    ],
+    dirModes: dirs.filter((entry) => changed.has(entry.path) || reopened.has(entry.path)),
+    created: changes.filter(({ from }) => from === null).length,
+    modified: changes.filter(({ from, to }) => from !== null && to !== null).length,
+    deleted: changes.filter(({ to }) => to === null).length,
+  };
+}
+
+function isClosed(entry: ManifestEntry): boolean {
+  return entry.type === 'd' && (entry.mode & OWNER_ALL) !== OWNER_ALL;
+}
+
+function needsContent({ from, to }: Change): boolean {
+  if (to === null || to.type === 'd') return false;
+  return from === null || from.type !== to.type || from.hash !== to.hash || from.link !== to.link;
+}
+
+/** A path is removed when it is gone from the target, or when a directory is on either side of a type change. */
+function goes({ from, to }: Change): boolean {
+  if (from === null) return false;
+  return to === null || (from.type !== to.type && (from.type === 'd' || to.type === 'd'));
+}
+
+function present(changes: readonly Change[]): ManifestEntry[] {
+  return changes.map(({ to }) => to).filter((entry): entry is ManifestEntry => entry !== null);
+}
+
+/** Special files of the current tree that the target did not have at that path. */
+function extraSpecials(current: Manifest, target: Manifest): BytePath[] {
+  const special = (manifest: Manifest) => manifest.skipped.filter(({ kind }) => kind === 'fifo' || kind === 'socket' || kind === 'device');
+  const kept = new Set(special(target).map(({ path }) => path));
+  const extra = special(current).filter(({ path }) => !kept.has(path));
+  return extra.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1')));
+}

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import type { RootBytes } from '../engine.ts';
+import { errnoOf } from '../errors.ts';
+import type { ManifestEntry } from '../manifest.ts';
+import type { ObjectStore } from '../objects/objectStore.ts';
+import { sysPath, type BytePath } from '../pathBytes.ts';
+
+const NEW_FILE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_NOFOLLOW;
+
+/** Maps manifest paths to paths for system calls. */
+export class RootMap {
+  readonly #roots: ReadonlyMap<string, BytePath>;
+
+  constructor(roots: readonly RootBytes[]) {
+    this.#roots = new Map(roots.map(({ name, path }) => [name, path]));
+  }
+
+  rootOf(path: BytePath): BytePath {
+    const root = this.#roots.get(path.slice(0, path.indexOf('/')));
+    if (root === undefined) throw new Error(`no root holds ${path}`);
+    return root;
+  }
+
+  relative(path: BytePath): BytePath {
+    return path.slice(path.indexOf('/') + 1);
+  }
+
+  bytes(path: BytePath): BytePath {
+    return this.rootOf(path) + path.slice(path.indexOf('/'));
+  }
+
+  absolute(path: BytePath): string | Buffer {
+    return sysPath(this.bytes(path));
+  }
+}
+
+/**
+ * A directory of a random name at the top of each root, where files are written and checked
+ * before they are renamed into the tree. A journal in the store names them, so that what a killed
+ * restore left behind is removed at the next start and never taken for the user's.
+ */
+export class Staging {
+  readonly #journal: string;
+  readonly #dirs = new Map<BytePath, BytePath>();
+  readonly #opened = new Map<BytePath, number>();
+  #count = 0;
+
+  constructor(journal: string) {
+    this.#journal = journal;
+  }
+
+  /** Creates the directory in these roots. */
+  open(roots: Iterable<BytePath>): void {
+    const name = `.agentfleet-restore-${randomBytes(8).toString('hex')}`;
+    for (const root of new Set(roots)) this.#dirs.set(root, `${root}/${name}`);
+    fs.writeFileSync(this.#journal, JSON.stringify([...this.#dirs.values()]), { mode: 0o600 });
+    for (const [root, dir] of this.#dirs) {
+      this.#openRoot(root);
+      fs.mkdirSync(sysPath(dir), 0o700);
+    }
+  }
+
+  /** Writes one file (content verified, mode set) or symlink and returns its path. */
+  write(entry: ManifestEntry, root: BytePath, store: ObjectStore): BytePath {
+    const staged = this.name(root);
+    if (entry.type === 'l') {
+      fs.symlinkSync(sysPath(entry.link), sysPath(staged));
+      return staged;
+    }
+    const fd = fs.openSync(sysPath(staged), NEW_FILE, 0o600);
+    try {
+      for (const piece of store.chunks(entry.hash)) {
+        for (let done = 0; done < piece.length;) done += fs.writeSync(fd, piece, done);
+      }
+      fs.fchmodSync(fd, entry.mode);
+    } finally {
+      fs.closeSync(fd);
+    }
+    return staged;
+  }
+
+  /** A free name in the staging directory of a root. */
+  name(root: BytePath): BytePath {
+    return `${this.#dirs.get(root) ?? root}/${this.#count++}`;
+  }
+
+  /** Removes the directories, puts back the modes of the roots, and forgets the journal. */
+  close(): void {
+    for (const dir of this.#dirs.values()) removeFlat(dir);
+    for (const [root, mode] of this.#opened) fs.chmodSync(sysPath(root), mode);
+    this.#dirs.clear();
+    this.#opened.clear();
+    fs.rmSync(this.#journal, { force: true });
+  }
+
+  /** Removes what a killed restore left. */
+  recover(): void {
+    try {
+      const dirs = JSON.parse(fs.readFileSync(this.#journal, 'utf8')) as BytePath[];
+      for (const dir of dirs) removeFlat(dir);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
+    }
+    fs.rmSync(this.#journal, { force: true });
+  }
+
+  #openRoot(root: BytePath): void {
+    const mode = fs.lstatSync(sysPath(root)).mode & 0o7777;
+    if ((mode & 0o300) === 0o300) return;
+    try {
+      fs.chmodSync(sysPath(root), mode | 0o300);
+      this.#opened.set(root, mode);
+    } catch (error) {
+      // Not ours: its group may still let us in; if not, mkdir says so.
+      if (errnoOf(error) !== 'EPERM') throw error;
+    }
+  }
+}
+
+/** Removes a directory that holds only files and links; nothing when it is not there. */
+function removeFlat(dir: BytePath): void {
+  try {
+    for (const name of fs.readdirSync(sysPath(dir), { encoding: 'latin1' })) fs.unlinkSync(sysPath(`${dir}/${name}`));
+    fs.rmdirSync(sysPath(dir));
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+}

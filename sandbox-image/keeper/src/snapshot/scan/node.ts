@@ -1,0 +1,88 @@
+import type { BigIntStats, Stats } from 'node:fs';
+import type { ManifestEntry, SkippedPath } from '../manifest.ts';
+import type { BytePath } from '../pathBytes.ts';
+
+/**
+ * What the last scan saw at one path: the stat cache, shaped as the tree. A directory that did not
+ * change keeps its children, so that it is not even listed again.
+ */
+export interface TreeNode {
+  readonly name: BytePath;
+  /** Full path for system calls. */
+  readonly abs: BytePath;
+  /** Path in the manifest. */
+  readonly path: BytePath;
+  ino: number;
+  ctimeMs: number;
+  mtimeMs: number;
+  mtimeNs: bigint;
+  size: number;
+  /** Type and permissions, as stat gives them. */
+  mode: number;
+  nlink: number;
+  /** True when the next scan must not believe this node. */
+  racy: boolean;
+  /** `device:inode`, exact, while the file has more than one name; else `''`. */
+  linkKey: string;
+  /** Null until the first visit and for what is skipped. */
+  entry: ManifestEntry | null;
+  skipped: SkippedPath['kind'] | null;
+  children: TreeNode[];
+  /** False when `children` must be listed anew; the old ones still lend their memory by name. */
+  listed: boolean;
+}
+
+export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNode {
+  return {
+    name,
+    abs,
+    path,
+    ino: -1,
+    ctimeMs: 0,
+    mtimeMs: 0,
+    mtimeNs: 0n,
+    size: 0,
+    mode: 0,
+    nlink: 0,
+    racy: true,
+    linkKey: '',
+    entry: null,
+    skipped: null,
+    children: [],
+    listed: false,
+  };
+}
+
+/** True when nothing can have changed since the node was filled. */
+export function isSame(node: TreeNode, stat: Stats): boolean {
+  return (
+    !node.racy &&
+    node.ino === stat.ino &&
+    node.ctimeMs === stat.ctimeMs &&
+    node.mtimeMs === stat.mtimeMs &&
+    node.size === stat.size &&
+    node.mode === stat.mode &&
+    node.nlink === stat.nlink
+  );
+}
+
+/** The same double that `fs.lstat` without bigints would give, to compare with it later. */
+function milliseconds(ns: bigint): number {
+  return Number(ns / 1_000_000_000n) * 1000 + Number(ns % 1_000_000_000n) / 1e6;
+}
+
+/** Notes an exact stat in the node and forgets what was known; the node stays `racy` until its reader settles it. */
+export function fillNode(node: TreeNode, stat: BigIntStats): void {
+  node.ino = Number(stat.ino);
+  node.ctimeMs = milliseconds(stat.ctimeNs);
+  node.mtimeMs = milliseconds(stat.mtimeNs);
+  node.mtimeNs = stat.mtimeNs;
+  node.size = Number(stat.size);
+  node.mode = Number(stat.mode);
+  node.nlink = Number(stat.nlink);
+  node.racy = true;
+  node.linkKey = stat.nlink > 1n && stat.isFile() ? `${stat.dev}:${stat.ino}` : '';
+  node.entry = null;
+  node.skipped = null;
+  node.listed = false;
+}

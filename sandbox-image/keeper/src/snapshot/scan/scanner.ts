@@ -1,0 +1,128 @@
+import fs from 'node:fs';
+import type { RootBytes } from '../engine.ts';
+import { errnoOf, SnapshotError } from '../errors.ts';
+import { digestOf, type Manifest, type ManifestEntry, type SkippedPath } from '../manifest.ts';
+import type { ObjectStore } from '../objects/objectStore.ts';
+import { byBytes, displayPath, sysPath } from '../pathBytes.ts';
+import type { Slices } from '../slices.ts';
+import { groupHardLinks } from './hardLinks.ts';
+import type { ModeGuard } from './modeGuard.ts';
+import { isSame, makeNode, type TreeNode } from './node.ts';
+import { NodeReader } from './nodeReader.ts';
+
+/** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
+const RACY_MS = 20;
+/** Read and search permission for the owner. */
+const LISTABLE = 0o500;
+
+interface Frame {
+  readonly node: TreeNode;
+  next: number;
+  /** The directory's mode was widened for the visit. */
+  readonly widened: boolean;
+}
+
+export interface ScannerOptions {
+  readonly roots: readonly RootBytes[];
+  readonly store: ObjectStore;
+  readonly guard: ModeGuard;
+  /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
+  readonly now: () => number;
+}
+
+/**
+ * Reads the tree into a manifest. Remembers what it saw: an unchanged file costs one `lstat`, an
+ * unchanged directory is not listed again. Symlinks are never followed. Paths longer than
+ * PATH_MAX (4096 bytes) cannot be reached and fail the scan with AF_SNAPSHOT_UNREADABLE.
+ */
+export class Scanner {
+  readonly #options: ScannerOptions;
+  readonly #tops: readonly TreeNode[];
+
+  constructor(options: ScannerOptions) {
+    this.#options = options;
+    this.#tops = options.roots.map(({ name, path }) => makeNode(name, path, name));
+  }
+
+  /** Scans all roots; with `keep`, every content that the store lacks is put into it. */
+  async scan(keep: boolean, slices: Slices): Promise<Manifest> {
+    const racyFromMs = this.#options.now() - RACY_MS;
+    const found: TreeNode[] = [];
+    const skipped: SkippedPath[] = [];
+    try {
+      for (const top of this.#tops) {
+        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, device: fs.lstatSync(sysPath(top.abs)).dev });
+        await this.#walk(top, reader, slices, found, skipped);
+      }
+    } catch (error) {
+      if (!['ENAMETOOLONG', 'EIO', 'ENOTDIR', 'ENOENT', 'EACCES'].includes(errnoOf(error))) throw error;
+      throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
+    }
+    if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
+    groupHardLinks(found);
+    const entries = found.map((node) => node.entry).filter((entry): entry is ManifestEntry => entry !== null);
+    return { digest: digestOf(entries), entries, skipped };
+  }
+
+  /** Depth first with an explicit stack: no recursion limit, and it can pause anywhere. */
+  async #walk(top: TreeNode, reader: NodeReader, slices: Slices, found: TreeNode[], skipped: SkippedPath[]): Promise<void> {
+    const stack: Frame[] = [];
+    try {
+      await this.#visit(top, reader, slices);
+      if (!this.#enter(top, reader, stack)) throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the root ${top.path} is closed to us`);
+      for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
+        const node = frame.node.children[frame.next++];
+        if (node === undefined) {
+          stack.pop();
+          this.#leave(frame);
+          continue;
+        }
+        if (slices.due()) await slices.pause();
+        const reading = this.#visit(node, reader, slices);
+        if (reading !== undefined) await reading;
+        if (node.entry?.type === 'd') this.#enter(node, reader, stack);
+        if (node.entry !== null) found.push(node);
+        else if (node.skipped !== null) skipped.push({ path: displayPath(node.path), kind: node.skipped });
+      }
+    } finally {
+      // Not empty only after a failure: what these directories hold is then not to be believed.
+      for (const frame of stack.reverse()) {
+        this.#leave(frame);
+        frame.node.racy = true;
+      }
+    }
+  }
+
+  /** Brings one node up to date; waits only while a big file is read. */
+  #visit(node: TreeNode, reader: NodeReader, slices: Slices): Promise<void> | undefined {
+    if (!node.racy && isSame(node, fs.lstatSync(sysPath(node.abs))) && reader.isSettled(node)) return undefined;
+    return reader.refresh(node) ? reader.readFile(node, slices) : undefined;
+  }
+
+  /** Puts a directory on the stack; false when it is not ours to look into, and then it is skipped. */
+  #enter(node: TreeNode, reader: NodeReader, stack: Frame[]): boolean {
+    const mode = node.mode & 0o7777;
+    const closed = (mode & LISTABLE) !== LISTABLE;
+    if (closed && !this.#options.guard.widen(node.abs, mode, LISTABLE)) {
+      reader.skip(node, 'unreadable');
+      return false;
+    }
+    const frame = { node, next: 0, widened: closed };
+    try {
+      if (!node.listed) reader.list(node);
+      stack.push(frame);
+      return true;
+    } catch (error) {
+      this.#leave(frame);
+      if (errnoOf(error) !== 'EACCES') throw error;
+      reader.skip(node, 'unreadable');
+      return false;
+    }
+  }
+
+  #leave({ node, widened }: Frame): void {
+    if (!widened) return;
+    this.#options.guard.shut(node.abs, node.mode & 0o7777);
+    node.racy = true;
+  }
+}

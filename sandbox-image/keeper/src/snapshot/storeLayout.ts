@@ -1,0 +1,42 @@
+import fs from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { RootBytes, SnapshotRoot } from './engine.ts';
+import { SnapshotError } from './errors.ts';
+import { byBytes, bytesOf } from './pathBytes.ts';
+
+/** Where things lie in a store directory. */
+export interface StoreLayout {
+  readonly segments: string;
+  readonly snapshots: string;
+  /** Id of the snapshot that the tree was last at. */
+  readonly head: string;
+  readonly modeJournal: string;
+  readonly stagingJournal: string;
+}
+
+/** Creates the directories of a store (mode 0700) and names its files. */
+export function openLayout(storeDir: string): StoreLayout {
+  const layout = {
+    segments: join(storeDir, 'segments'),
+    snapshots: join(storeDir, 'snapshots'),
+    head: join(storeDir, 'head'),
+    modeJournal: join(storeDir, 'widened-modes'),
+    stagingJournal: join(storeDir, 'staging'),
+  };
+  for (const dir of [layout.segments, layout.snapshots]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return layout;
+}
+
+/** Checks the roots, and sorts them by name so that the manifest comes out nearly sorted. */
+export function checkRoots(roots: readonly SnapshotRoot[], storeDir: string): RootBytes[] {
+  const places = [storeDir, ...roots.map(({ path }) => path)].map((path) => `${resolve(path)}/`);
+  const nested = places.some((a, i) => places.some((b, j) => i !== j && a.startsWith(b)));
+  if (nested) throw new SnapshotError('AF_SNAPSHOT_CONFIG', `the store and the roots must not contain one another: ${places.join(' ')}`);
+  const names = new Set(roots.map(({ name }) => name));
+  const bad = roots.find(({ name }) => !/^[a-z][a-z0-9_]*$/.test(name));
+  if (bad !== undefined || names.size !== roots.length || roots.length === 0) {
+    throw new SnapshotError('AF_SNAPSHOT_CONFIG', 'roots need different names of the form [a-z][a-z0-9_]*');
+  }
+  const checked = roots.map(({ name, path }) => ({ name, path: bytesOf(resolve(path)), textPath: resolve(path) }));
+  return checked.sort((a, b) => byBytes(a.name, b.name));
+}
