@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path';
 import { cached, hashInputs } from '../cache/index.ts';
 import { bytesOf, summarizeArchive } from './archive.ts';
 import { buildArchive } from './buildah.ts';
-import { machineParts, selectImages, type ContextFile, type ImageDefinition, type Parts } from './catalogue.ts';
+import { machineParts, once, selectImages, type ContextFile, type ImageDefinition, type Parts } from './catalogue.ts';
 import { hostArch, repository } from './parts.ts';
-import { ensurePrerequisites } from './prerequisites.ts';
+import { ensurePrerequisites, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import { rootfs, type HashedFile } from './rootfs.ts';
 
@@ -28,6 +28,12 @@ export interface BuiltImage {
 export interface BuildOptions {
   readonly signal?: AbortSignal;
   readonly parts?: Parts;
+}
+
+interface Tools {
+  readonly prepare: Prepare;
+  readonly parts: Parts;
+  readonly signal: AbortSignal | undefined;
 }
 
 interface ImageInputs {
@@ -56,15 +62,15 @@ export async function imageKey(inputs: ImageInputs): Promise<string> {
  */
 export async function buildImages(names?: readonly string[], options: BuildOptions = {}): Promise<BuiltImage[]> {
   const images = selectImages(names);
-  await ensurePrerequisites(options.signal);
-  const parts = options.parts ?? machineParts(options.signal);
+  const prepare = once(() => ensurePrerequisites(options.signal));
+  const tools: Tools = { prepare, signal: options.signal, parts: options.parts ?? machineParts({ prepare, signal: options.signal }) };
   const bases = new Map<RecipeName, Promise<HashedFile>>();
   const base = (name: RecipeName): Promise<HashedFile> => {
-    const known = bases.get(name) ?? rootfs(name, options.signal);
+    const known = bases.get(name) ?? rootfs(name, prepare, options.signal);
     bases.set(name, known);
     return known;
   };
-  const outcomes = await Promise.allSettled(images.map((image) => buildImage(image, base, parts, options.signal)));
+  const outcomes = await Promise.allSettled(images.map((image) => buildImage(image, base, tools)));
   const failures = outcomes.flatMap((outcome, index) => (outcome.status === 'rejected' ? [describe(images[index], outcome.reason)] : []));
   if (failures.length > 0) throw new Error(failures.join('\n'));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -79,8 +85,7 @@ function describe(image: ImageDefinition | undefined, reason: unknown): string {
 async function buildImage(
   image: ImageDefinition,
   base: (name: RecipeName) => Promise<HashedFile>,
-  parts: Parts,
-  signal?: AbortSignal,
+  { prepare, parts, signal }: Tools,
 ): Promise<BuiltImage> {
   const [root, context] = await Promise.all([base(image.rootfs), image.context(parts)]);
   const dockerfile = await readFile(join(repository, image.dockerfile), 'utf8');
@@ -88,6 +93,7 @@ async function buildImage(
   const key = await imageKey({ name: image.name, dockerfile, version, arch: hostArch(), rootfsSha256: root.sha256, context });
   const ref = `localhost/agentfleet/${image.name}:${key}`;
   const { dir, built } = await cached('images', `${image.name}-${key}`, async (target) => {
+    await prepare();
     const contextDir = await mkdtemp(join(target, 'context-'));
     await stageContext(context, contextDir);
     const staged = join(contextDir, 'Dockerfile');

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { bundle, hostArch, repository, runnerBinary, storeContent, strippedNode } from './parts.ts';
+import { bundle, hostArch, nodeLicence, repository, runnerBinary, storeContent, strippedNode, type Bundle } from './parts.ts';
+import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import type { HashedFile } from './rootfs.ts';
 
@@ -12,8 +13,9 @@ export interface ContextFile extends HashedFile {
 /** Makes each part once per build, also when two images at once want it. */
 export interface Parts {
   node(): Promise<HashedFile>;
+  nodeLicence(): Promise<HashedFile>;
   runner(): Promise<HashedFile>;
-  keeper(): Promise<HashedFile>;
+  keeper(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
 }
 
@@ -25,10 +27,19 @@ export interface ImageDefinition {
   context(parts: Parts): Promise<readonly ContextFile[]>;
 }
 
-/** Parts from this machine. `keeperEntry` is for tests. */
-export function machineParts(signal?: AbortSignal, keeperEntry = join(repository, 'sandbox-image/keeper/src/main.ts')): Parts {
+/** What parts are made with; `keeperEntry` is for tests. */
+export interface PartsOptions {
+  readonly prepare?: Prepare;
+  readonly signal?: AbortSignal | undefined;
+  readonly keeperEntry?: string;
+}
+
+/** Parts from this machine. */
+export function machineParts(options: PartsOptions = {}): Parts {
+  const { prepare = noPreparation, signal, keeperEntry = join(repository, 'sandbox-image/keeper/src/main.ts') } = options;
   return {
-    node: once(() => strippedNode(signal)),
+    node: once(() => strippedNode(prepare, signal)),
+    nodeLicence: once(nodeLicence),
     runner: once(() => runnerBinary(hostArch(), signal)),
     keeper: once(() => bundle('keeper', keeperEntry)),
     // Node reads a `.js` file as a module only beside such a package.json.
@@ -36,36 +47,35 @@ export function machineParts(signal?: AbortSignal, keeperEntry = join(repository
   };
 }
 
-function once<T>(make: () => Promise<T>): () => Promise<T> {
+/** `make`, called at most once. */
+export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
 }
 
-const nodeFile = async (parts: Parts): Promise<ContextFile> => ({
-  ...(await parts.node()),
-  path: `dist/${hostArch()}/node`,
-  mode: 0o755,
-});
-
 const noContext = (): Promise<readonly ContextFile[]> => Promise.resolve([]);
 
-const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
-  await nodeFile(parts),
-  { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
-  { ...(await parts.keeper()), path: 'dist/keeper.js', mode: 0o644 },
-  { ...(await parts.moduleMarker()), path: 'dist/package.json', mode: 0o644 },
+const nodeContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
+  { ...(await parts.node()), path: `dist/${hostArch()}/node`, mode: 0o755 },
+  { ...(await parts.nodeLicence()), path: 'dist/node.LICENSE', mode: 0o644 },
 ];
+
+const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const [node, runner, keeper, marker] = await Promise.all([nodeContext(parts), parts.runner(), parts.keeper(), parts.moduleMarker()]);
+  return [
+    ...node,
+    { ...runner, path: `dist/${hostArch()}/runner`, mode: 0o755 },
+    { ...keeper.code, path: 'dist/keeper.js', mode: 0o644 },
+    { ...keeper.licences, path: 'dist/keeper.LICENSES', mode: 0o644 },
+    { ...marker, path: 'dist/package.json', mode: 0o644 },
+  ];
+};
 
 /** All images, in the order in which they are listed. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
   { name: 'sandbox', dockerfile: 'sandbox-image/Dockerfile', rootfs: 'base', context: sandboxContext },
-  {
-    name: 'tools',
-    dockerfile: 'sandbox-image/tools/Dockerfile',
-    rootfs: 'tools',
-    context: async (parts) => [await nodeFile(parts)],
-  },
+  { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: nodeContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
 ];
 

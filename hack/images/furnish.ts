@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { agentUser } from './recipes.ts';
 import { run } from './run.ts';
@@ -42,7 +42,7 @@ export async function furnishAccounts(root: string): Promise<void> {
   for (const folder of ['dev', 'proc', 'run', 'sys']) await makeFolder(root, folder, 0o755);
 }
 
-/** One file with all certificates, as `update-ca-certificates` writes it; the single ones are removed by nobody. */
+/** One file with all certificates, as `update-ca-certificates` writes it; the single ones go. */
 export async function furnishCertificates(root: string): Promise<void> {
   const folder = join(root, 'usr/share/ca-certificates/mozilla');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.crt')).sort();
@@ -50,6 +50,12 @@ export async function furnishCertificates(root: string): Promise<void> {
   for (const name of names) certificates.push(`${(await readFile(join(folder, name), 'utf8')).trim()}\n`);
   if (certificates.length === 0) throw new Error('ca-certificates has no certificate: its layout changed, see furnish.ts');
   await writeFixed(root, 'etc/ssl/certs/ca-certificates.crt', certificates.join(''));
+  await rm(join(root, 'usr/share/ca-certificates'), { recursive: true });
+}
+
+/** Writes the recipe's own files. */
+export async function furnishFiles(root: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) await writeFixed(root, path, content);
 }
 
 /** Makes the recipe's symbolic links; each replaces nothing. */

@@ -33,7 +33,7 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
 }
 
 async function stage(signal: AbortSignal): Promise<number> {
-  const context = await selectImages(['sandbox'])[0]?.context(machineParts(signal));
+  const context = await selectImages(['sandbox'])[0]?.context(machineParts({ signal }));
   await stageContext(context ?? [], join(repository, 'sandbox-image'));
   for (const { path, sha256 } of context ?? []) console.log(`sandbox-image/${path} ${sha256}`);
   return 0;

@@ -24,8 +24,8 @@ test('a bundle runs as a module, with require for packages that want it, and is 
     `import { hostname } from 'node:os';\nconst big: number = require('node:os').cpus().length;\nconsole.log(typeof hostname(), big > 0);\n`,
   );
   const first = await bundle('stand-in', entry);
-  await writeFile(join(first.file, '..', 'package.json'), '{"type":"module"}');
-  const { stdout } = await execa(process.execPath, [first.file]);
+  await writeFile(join(first.code.file, '..', 'package.json'), '{"type":"module"}');
+  const { stdout } = await execa(process.execPath, [first.code.file]);
   expect(stdout).toBe('string true');
   expect(await bundle('stand-in', entry)).toEqual(first);
 });

@@ -4,6 +4,8 @@ import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { cached, hashInputs } from '../cache/index.ts';
+import { licenceTexts } from './licences.ts';
+import { noPreparation, type Prepare } from './prerequisites.ts';
 import { sha256Of, type HashedFile } from './rootfs.ts';
 import { run } from './run.ts';
 
@@ -20,11 +22,18 @@ export function hostArch(arch: string = process.arch): ImageArch {
   throw new Error(`No images for the architecture ${arch}: x64 and arm64 are known.`);
 }
 
+/** The licence of Node and of what is linked into it. */
+export async function nodeLicence(): Promise<HashedFile> {
+  const text = await readFile(join(repository, 'node_modules', `node-linux-${process.arch}`, 'LICENSE'), 'utf8');
+  return storeContent('node.LICENSE', text);
+}
+
 /** The pinned Node binary without its symbol tables, which are a seventh of it. */
-export async function strippedNode(signal?: AbortSignal): Promise<HashedFile> {
+export async function strippedNode(prepare: Prepare = noPreparation, signal?: AbortSignal): Promise<HashedFile> {
   const folder = join(repository, 'node_modules', `node-linux-${process.arch}`);
   const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string };
   const { dir } = await cached('image-node', `${version}-${process.arch}`, async (target) => {
+    await prepare();
     await run('strip', ['--strip-all', '-o', join(target, 'node'), join(folder, 'bin', 'node')], { signal });
     await writeFile(join(target, 'sha256'), await sha256Of(join(target, 'node')));
   });
@@ -59,11 +68,17 @@ const defaultRunner = join(repository, 'sandbox-image', 'runner');
 /** CommonJS packages in an ESM bundle call `require` for Node's own modules. */
 const requireBanner = "import{createRequire}from'node:module';const require=createRequire(import.meta.url);";
 
+/** A bundle, and the licences of the packages in it. */
+export interface Bundle {
+  readonly code: HashedFile;
+  readonly licences: HashedFile;
+}
+
 /**
  * Bundles a TypeScript entry with everything it imports into one minified ES module.
  * The entry of the cache is named by the bundle's content, so the same bytes are one file.
  */
-export async function bundle(name: string, entry: string): Promise<HashedFile> {
+export async function bundle(name: string, entry: string): Promise<Bundle> {
   if (!existsSync(entry)) throw new Error(`No ${relative(repository, entry)}: there is nothing to bundle for ${name}.`);
   const result = await build({
     entryPoints: [entry],
@@ -75,12 +90,14 @@ export async function bundle(name: string, entry: string): Promise<HashedFile> {
     format: 'esm',
     legalComments: 'none',
     banner: { js: requireBanner },
+    metafile: true,
     write: false,
     logLevel: 'silent',
   });
   const contents = result.outputFiles[0]?.contents;
   if (contents === undefined) throw new Error(`esbuild made nothing of ${relative(repository, entry)}`);
-  return storeContent(`${name}.js`, contents);
+  const licences = await licenceTexts(repository, Object.keys(result.metafile.inputs));
+  return { code: await storeContent(`${name}.js`, contents), licences: await storeContent(`${name}.LICENSES`, licences) };
 }
 
 /** Keeps bytes that were made in memory as a file of the cache. */

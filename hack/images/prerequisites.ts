@@ -30,6 +30,12 @@ function isExecutable(file: string): boolean {
   }
 }
 
+/** Called right before something is made: a warm cache needs no program and no root. */
+export type Prepare = () => Promise<void>;
+
+/** For callers that know that the programs are there. */
+export const noPreparation: Prepare = () => Promise.resolve();
+
 /** Installs what is missing with apt. Without root it says in one sentence what to install. */
 export async function ensurePrerequisites(signal?: AbortSignal): Promise<void> {
   if (process.getuid?.() !== 0) {

@@ -6,6 +6,8 @@ export interface RootfsRecipe {
   readonly keep?: readonly string[];
   /** Files that go, beside the volatile ones. */
   readonly drop?: readonly string[];
+  /** Files that no package has: path to content. */
+  readonly files: Readonly<Record<string, string>>;
   /** Links that maintainer scripts would make: path to target. */
   readonly symlinks: Readonly<Record<string, string>>;
   /** A `busybox` gets one link per applet and no accounts; the others get accounts, certificates and `/tmp`. */
@@ -50,6 +52,7 @@ const base: RootfsRecipe = {
     'usr/share/common-licenses/{GPL-2,GPL-3,LGPL-2.1}',
     'usr/share/doc/{base-files,ca-certificates,gcc-14-base,libc6,libgcc-s1,libstdc++6}/copyright',
   ],
+  files: {},
   symlinks: {},
   kind: 'accounts',
   compilePython: false,
@@ -64,8 +67,14 @@ const tools: RootfsRecipe = {
     'usr/share/doc/**/!(copyright)',
     'usr/share/perl/**/*.pod',
     'usr/lib/python3*/{test,idlelib,turtledemo,ensurepip}/**',
+    'usr/lib/git-core/{git-daemon,git-http-backend,git-http-push,git-imap-send,git-shell,scalar}',
+    'usr/bin/{git-shell,scalar}',
+    'usr/lib/*-linux-gnu/perl/*/CORE/**',
     'usr/{bin,sbin}/{adduser,addgroup,deluser,delgroup,dpkg*,update-alternatives}',
   ],
+  // A volume's top folder belongs to root while the agent owns what is in it, which git takes
+  // for somebody else's repository; here all repositories are the agent's.
+  files: { 'etc/gitconfig': '[safe]\n\tdirectory = *\n' },
   symlinks: {
     'usr/bin/awk': 'mawk',
     'usr/bin/python': 'python3',
@@ -78,6 +87,7 @@ const tools: RootfsRecipe = {
 const busybox: RootfsRecipe = {
   packages: ['busybox-static'],
   keep: ['usr/bin/busybox'],
+  files: {},
   symlinks: {},
   kind: 'busybox',
   compilePython: false,

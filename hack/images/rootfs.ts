@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { cached, hashInputs } from '../cache/index.ts';
 import { debianMirrorOverride, readMirrors, renderSources } from './apt.ts';
-import { compilePython, furnishAccounts, furnishBusybox, furnishCertificates, furnishSymlinks } from './furnish.ts';
+import { compilePython, furnishAccounts, furnishBusybox, furnishCertificates, furnishFiles, furnishSymlinks } from './furnish.ts';
 import { debianRelease, recipes, volatileFiles, type RecipeName, type RootfsRecipe } from './recipes.ts';
+import type { Prepare } from './prerequisites.ts';
 import { run } from './run.ts';
 import { slimRootfs } from './slim.ts';
 
@@ -24,9 +25,12 @@ const sources = ['rootfs.ts', 'recipes.ts', 'slim.ts', 'furnish.ts'].map((name) 
  * their scripts, slimmed, furnished, sorted, all times 0. The cache's key is the recipe, not
  * the day's packages; what came out is told by `sha256`, which the images' keys contain.
  */
-export async function rootfs(name: RecipeName, signal?: AbortSignal): Promise<HashedFile> {
+export async function rootfs(name: RecipeName, prepare: Prepare, signal?: AbortSignal): Promise<HashedFile> {
   const key = await hashInputs({ text: [name, process.arch, debianMirrorOverride(process.env) ?? ''], paths: sources });
-  const { dir } = await cached('image-rootfs', `${name}-${key}`, (target) => makeRootfs(recipes[name], target, signal));
+  const { dir } = await cached('image-rootfs', `${name}-${key}`, async (target) => {
+    await prepare();
+    await makeRootfs(recipes[name], target, signal);
+  });
   return { file: join(dir, 'rootfs.tar'), sha256: await readFile(join(dir, 'sha256'), 'utf8') };
 }
 
@@ -60,15 +64,10 @@ async function furnish(recipe: RootfsRecipe, root: string, records: ReadonlyMap<
   }
   await furnishAccounts(root);
   await furnishCertificates(root);
+  await furnishFiles(root, recipe.files);
   await furnishSymlinks(root, recipe.symlinks);
   if (recipe.compilePython) await compilePython(root, signal);
-  const folder = join(root, 'var/lib/dpkg/status.d');
-  await mkdir(folder, { recursive: true });
-  for (const path of ['var/lib', 'var/lib/dpkg', 'var/lib/dpkg/status.d']) await chmod(join(root, path), 0o755);
-  for (const [name, record] of records) {
-    await writeFile(join(folder, name), record);
-    await chmod(join(folder, name), 0o644);
-  }
+  await furnishFiles(root, Object.fromEntries([...records].map(([name, record]) => [`var/lib/dpkg/status.d/${name}`, record])));
 }
 
 /**
