@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
+export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok';
+
+/** How one family is built with `go install tool`. */
+export interface Family {
+  readonly name: FamilyName;
+  /** The module whose version is the family's version. */
+  readonly module: string;
+  readonly binaries: readonly string[];
+  /** Names that `go install` gives, where they differ from ours. */
+  readonly rename: Readonly<Record<string, string>>;
+  readonly cgo: boolean;
+  readonly tags: readonly string[];
+  /** Variables set by the linker, as `path=value`. */
+  stamps(version: string): string[];
+}
+
+function kubernetesStamps(version: string): string[] {
+  const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
+  return ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((path) =>
+    Object.entries(values).map(([name, value]) => `${path}.${name}=${value}`),
+  );
+}
+
+const plain = { rename: {}, cgo: false, tags: [], stamps: (): string[] => [] };
+
+/** Largest first, because the largest decides how long a cold build takes. */
+export const families: readonly Family[] = [
+  {
+    ...plain,
+    name: 'kubernetes',
+    module: 'k8s.io/kubernetes',
+    binaries: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy', 'kubectl'],
+    rename: { server: 'etcd' },
+    stamps: kubernetesStamps,
+  },
+  {
+    ...plain,
+    name: 'containerd',
+    module: 'github.com/containerd/containerd/v2',
+    binaries: ['containerd', 'containerd-shim-runc-v2', 'ctr'],
+    stamps: (version) => [`github.com/containerd/containerd/v2/version.Version=${version}`],
+  },
+  { ...plain, name: 'runc', module: 'github.com/opencontainers/runc', binaries: ['runc'], cgo: true, tags: ['seccomp'] },
+  { ...plain, name: 'coredns', module: 'github.com/coredns/coredns', binaries: ['coredns'] },
+  {
+    ...plain,
+    name: 'kube-router',
+    module: 'github.com/cloudnativelabs/kube-router/v2',
+    binaries: ['kube-router'],
+    stamps: (version) => [`github.com/cloudnativelabs/kube-router/v2/pkg/version.Version=${version}`],
+  },
+  {
+    ...plain,
+    name: 'helm',
+    module: 'helm.sh/helm/v4',
+    binaries: ['helm'],
+    stamps: (version) => [`helm.sh/helm/v4/internal/version.version=${version}`],
+  },
+  { ...plain, name: 'kwok', module: 'sigs.k8s.io/kwok', binaries: ['kwok'] },
+];
+
+/** The family with this name. */
+export function family(name: FamilyName): Family {
+  const found = families.find((candidate) => candidate.name === name);
+  if (!found) throw new Error(`no family ${name}`);
+  return found;
+}
+
+/** The family that makes a binary, if any does. */
+export function familyOf(binary: string): Family | undefined {
+  return families.find((candidate) => candidate.binaries.includes(binary));
+}
+
+/** The folder with the family's go.mod and go.sum. */
+export function familyDir(name: FamilyName): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+/** The version of `module` that the text of a go.mod requires. Throws when it requires none. */
+export function requiredVersion(goMod: string, module: string): string {
+  const escaped = module.replaceAll(/[.\\]/g, '\\$&');
+  const found = new RegExp(`^\\s*(?:require\\s+)?${escaped}\\s+(v\\S+)`, 'm').exec(goMod);
+  if (!found?.[1]) throw new Error(`go.mod requires no version of ${module}`);
+  return found[1];
+}
+
+/** The family's version from its go.mod, such as `v1.36.3`. */
+export async function familyVersion(wanted: Family): Promise<string> {
+  return requiredVersion(await readFile(join(familyDir(wanted.name), 'go.mod'), 'utf8'), wanted.module);
+}
+
+/** The arguments of `go` that build the family; the environment is in `buildEnvironment`. */
+export function buildArguments(wanted: Family, version: string): string[] {
+  const stamps = wanted.stamps(version).map((stamp) => `-X ${stamp}`);
+  const tags = wanted.tags.length > 0 ? [`-tags=${wanted.tags.join(',')}`] : [];
+  return ['install', '-mod=readonly', '-trimpath', ...tags, `-ldflags=${['-s', '-w', ...stamps].join(' ')}`, 'tool'];
+}

@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import { execa } from 'execa';
+
+/** One line of /proc/self/mountinfo, as far as we care. */
+export interface Mount {
+  readonly path: string;
+  /** Whether mounts below it propagate to peers (an optional field `shared:N`). */
+  readonly shared: boolean;
+}
+
+/** Parses mountinfo (proc(5)); paths have spaces and backslashes as octal escapes. In the order of mounting. */
+export function parseMounts(mountinfo: string): Mount[] {
+  return mountinfo
+    .split('\n')
+    .filter((line) => line.includes(' - '))
+    .map((line) => {
+      const fields = line.slice(0, line.indexOf(' - ')).split(' ');
+      const path = (fields[4] ?? '').replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+      return { path, shared: fields.slice(6).some((field) => field.startsWith('shared:')) };
+    });
+}
+
+/** The mounts of this process's namespace. */
+export async function mounts(): Promise<Mount[]> {
+  return parseMounts(await readFile('/proc/self/mountinfo', 'utf8'));
+}
+
+/** Whether a path is one of the folders or lies below one of them. */
+export function isBelow(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}
+
+/** The mount points at or below the folders, last mounted first, which is the order to unmount them. */
+export async function mountsBelow(folders: readonly string[]): Promise<string[]> {
+  const all = await mounts();
+  return all
+    .filter(({ path }) => isBelow(path, folders))
+    .map(({ path }) => path)
+    .reverse();
+}
+
+/** Unmounts everything at or below the folders; a busy mount is detached and goes away with its last user. */
+export async function unmountBelow(folders: readonly string[]): Promise<void> {
+  for (const path of await mountsBelow(folders)) {
+    const { exitCode } = await execa('umount', [path], { reject: false });
+    if (exitCode !== 0) await execa('umount', ['-l', path], { reject: false });
+  }
+}
+
+/** Lets mounts made in one namespace be seen in the others: the kubelet mounts what containers must see. */
+export async function shareAllMounts(): Promise<void> {
+  const root = (await mounts()).find(({ path }) => path === '/');
+  if (root?.shared !== true) await execa('mount', ['--make-rshared', '/']);
+}
+
+/** Makes these mount points private again, where they still exist. */
+export async function unshareMounts(paths: readonly string[]): Promise<void> {
+  const present = new Set((await mounts()).filter(({ shared }) => shared).map(({ path }) => path));
+  for (const path of new Set(paths)) {
+    if (present.has(path)) await execa('mount', ['--make-private', path], { reject: false });
+  }
+}

@@ -1,0 +1,3 @@
+module agentfleet.dev/hack/cluster/probe
+
+go 1.26.0

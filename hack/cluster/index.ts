@@ -1,0 +1,61 @@
+/**
+ * A real cluster for development and tests: our own daemons from Go modules, kind, or somebody else's context.
+ * May be imported by everything below hack/ and test/; imports hack/cache only.
+ */
+import { elapsedLog, type Cluster, type UpOptions } from './cluster.ts';
+import { ClusterError } from './errors.ts';
+import { currentLayout } from './layout.ts';
+import { downLocal } from './local/down.ts';
+import { readClusterRecord } from './local/record.ts';
+import { statusLocal, type ClusterStatus } from './local/status.ts';
+import { upLocal } from './local/up.ts';
+import { withLock } from './lock.ts';
+import { chooseProvider, kindWorks } from './providers/choose.ts';
+import { upContext } from './providers/context.ts';
+import { downKind, upKind } from './providers/kind.ts';
+
+export type { Cluster, Provider, Tier, UpOptions } from './cluster.ts';
+export { ClusterError, type ClusterErrorCode } from './errors.ts';
+export { leftovers } from './host/leftovers.ts';
+export { renderStatus, type ClusterStatus, type DaemonStatus } from './local/status.ts';
+export { verifyCluster } from './verify.ts';
+
+/** A cold build on two cores takes a quarter of an hour; another start waits that long for it. */
+const lockTimeoutMs = 30 * 60_000;
+
+/**
+ * Brings a cluster up, or finds it up, and describes it. Idempotent: starts only what does not run.
+ * Rejects with a ClusterError whose message says what, where and the cure.
+ */
+export async function up(options: UpOptions = {}): Promise<Cluster> {
+  const layout = currentLayout();
+  const log = options.log ?? elapsedLog();
+  if (options.context !== undefined) return upContext(layout, options.context, log);
+  return withLock(layout.lockFile, lockTimeoutMs, log, async () => {
+    const recorded = (await readClusterRecord(layout))?.provider;
+    const provider = chooseProvider({ context: undefined, recorded, kindWorks: recorded === undefined && (await kindWorks()) });
+    return provider === 'kind' ? upKind(layout, options, log) : upLocal(layout, options, log);
+  });
+}
+
+/** Takes the cluster down and removes its state; `purge` removes the built binaries and image archives too. */
+export async function down(options: { purge?: boolean | undefined; log?: ((line: string) => void) | undefined } = {}): Promise<void> {
+  const layout = currentLayout();
+  const log = options.log ?? elapsedLog();
+  await withLock(layout.lockFile, lockTimeoutMs, log, async () => {
+    if ((await readClusterRecord(layout))?.provider === 'kind') await downKind(layout);
+    await downLocal(layout, options.purge ?? false, log);
+  });
+}
+
+/** The cluster at this moment; changes nothing and takes no lock. */
+export async function status(): Promise<ClusterStatus> {
+  return statusLocal(currentLayout());
+}
+
+/** Path of the kubeconfig of the cluster that is up. Throws AF_USAGE when none is. */
+export async function kubeconfigPath(): Promise<string> {
+  const layout = currentLayout();
+  if (await readClusterRecord(layout)) return layout.kubeconfig;
+  throw new ClusterError('AF_USAGE', { what: 'no cluster is up', where: layout.state, cure: 'Start one with: npm run cluster:up' });
+}

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { hasCondition, type ApiReader } from '../api.ts';
+import type { GoFacts } from '../build/binaries.ts';
+import { containerd, kubelet, kubeProxy, kubeRouter } from '../daemons/node.ts';
+import { logPath } from '../daemons/supervisor.ts';
+import { corednsArchive, pauseArchive, type ImageArchive } from '../images/images.ts';
+import { podResolvConf } from '../network.ts';
+import { waitFor } from '../wait.ts';
+import { addonManifests } from './addons.ts';
+import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
+
+/** Imports a docker-archive into the node's image store, under the names in the archive. */
+export async function importInto(ctr: string, socket: string, tarPath: string): Promise<void> {
+  await execa(ctr, ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', 'overlayfs', tarPath]);
+}
+
+async function importOnce(start: Start, image: ImageArchive): Promise<void> {
+  const { layout, binaries } = start.around;
+  const mark = join(layout.containerdRoot, 'agentfleet-imported', image.key);
+  if (existsSync(mark)) return;
+  await importInto(binaries.path('ctr'), layout.containerdSocket, image.path);
+  await mkdir(join(mark, '..'), { recursive: true });
+  await writeFile(mark, '');
+  start.log(`imported ${image.name}`);
+}
+
+async function startContainerd(start: Start, pause: ImageArchive): Promise<void> {
+  const { layout } = start.around;
+  await ensure(start, containerd(start.around));
+  await waitForDaemon(start, 'containerd', () => accepts({ path: layout.containerdSocket }));
+  await importOnce(start, pause);
+}
+
+async function hostResolvConf(): Promise<string> {
+  const files = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'];
+  return podResolvConf(await Promise.all(files.map((path) => readFile(path, 'utf8').catch(() => ''))));
+}
+
+const corednsPath = '/apis/apps/v1/namespaces/kube-system/deployments/coredns';
+
+async function applyAddons(start: Start, api: ApiReader, manifests: string): Promise<void> {
+  const { layout, binaries } = start.around;
+  const mark = join(layout.config, 'addons.sha256');
+  const hash = createHash('sha256').update(manifests).digest('hex');
+  const [before, present] = await Promise.all([readFile(mark, 'utf8').catch(() => ''), api.get(corednsPath)]);
+  if (before === hash && present !== undefined) return;
+  const apply = async (): Promise<boolean> => {
+    const args = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];
+    await execa(binaries.path('kubectl'), args, { input: manifests });
+    return true;
+  };
+  // The namespace kube-system appears a moment after the API server is ready.
+  await waitFor('the installation of DNS', apply, { timeoutMs: 30_000, signal: start.signal, where: layout.kubeconfig });
+  await writeFile(mark, hash);
+  start.log('DNS and access rules applied');
+}
+
+/** What a node start needs besides the cluster-wide facts. */
+export interface NodeParts {
+  readonly pause: ImageArchive;
+  readonly coredns: ImageArchive;
+}
+
+/** Builds the two images of the node, or finds them in the cache. */
+export async function nodeImages(start: Pick<Start, 'around'>, go: GoFacts): Promise<NodeParts> {
+  const [pause, coredns] = await Promise.all([pauseArchive(go), corednsArchive(go, start.around.binaries)]);
+  return { pause, coredns };
+}
+
+/**
+ * Starts the node while the API server is still starting, and resolves when the node and DNS are Ready.
+ * Order: containerd needs nobody; the kubelet needs containerd, the pause image and the API server; kube-router needs the
+ * Node object; DNS needs its image, which is imported while the kubelet registers.
+ */
+export async function startNode(start: Start, parts: NodeParts, apiReady: Promise<ApiReader>): Promise<void> {
+  const { around, signal } = start;
+  const { layout } = around;
+  const resolvConf = await hostResolvConf();
+  const runtime = startContainerd(start, parts.pause);
+  const dns = runtime.then(() => importOnce(start, parts.coredns));
+  const [api] = await Promise.all([apiReady, runtime]);
+  const nodePath = `/api/v1/nodes/${around.nodeName}`;
+  const addons = applyAddons(start, api, addonManifests(parts.coredns.name, resolvConf !== ''));
+  await Promise.all([ensure(start, kubelet({ ...around, resolvConf })), ensure(start, kubeProxy(around))]);
+  const router = waitForDaemon(start, 'kubelet', async () => (await api.get(nodePath)) !== undefined)
+    .then(() => addons)
+    .then(() => ensure(start, kubeRouter(around)));
+  await Promise.all([router, dns, addons]);
+  const kubeletLog = logPath(layout, 'kubelet');
+  const ready = async (path: string, type: string): Promise<boolean> => hasCondition(await api.get(path), type);
+  await waitForDaemon(start, 'kubelet', () => ready(nodePath, 'Ready'), 90_000);
+  if (start.started.length > 0) start.log('node Ready');
+  await waitFor('DNS', () => ready(corednsPath, 'Available'), { timeoutMs: 60_000, signal, where: kubeletLog });
+  if (start.started.length > 0) start.log('DNS Ready');
+}
