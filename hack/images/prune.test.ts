@@ -25,7 +25,9 @@ test('deletes old entries of images and touches nothing else in the cache', asyn
     await writeFile(join(root, dir, '.complete'), '');
     if (dir.endsWith('old')) await utimes(join(root, dir, '.complete'), old, old);
   }
-  expect(await pruneImages(Date.now(), root)).toEqual([join(root, 'images/old')]);
+  await mkdir(join(root, 'reproduce/run-x'), { recursive: true });
+  await utimes(join(root, 'reproduce/run-x'), old, old);
+  expect(await pruneImages(Date.now(), root)).toEqual([join(root, 'images/old'), join(root, 'reproduce/run-x')]);
   const left = ['images/old', 'images/used', 'kubernetes/old'].filter((dir) => existsSync(join(root, dir)));
   await rm(root, { recursive: true });
   expect(left).toEqual(['images/used', 'kubernetes/old']);

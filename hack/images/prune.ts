@@ -3,8 +3,8 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 
-/** The kinds of cache entries that this folder makes. */
-export const imageCacheKinds = ['images', 'image-rootfs', 'image-node', 'image-runner', 'image-content'] as const;
+/** The kinds of cache entries that this folder makes; `reproduce` holds what a killed comparison left. */
+export const imageCacheKinds = ['images', 'image-rootfs', 'image-node', 'image-runner', 'image-content', 'reproduce'] as const;
 
 const day = 24 * 60 * 60 * 1000;
 
