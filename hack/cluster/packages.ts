@@ -10,7 +10,6 @@ const nodePackages = [
   'ipset',
   'iproute2',
   'iptables',
-  'kmod',
   'libc6-dev',
   'libseccomp-dev',
   'mount',

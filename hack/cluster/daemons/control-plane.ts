@@ -104,6 +104,10 @@ export function controllerManager({ layout, binaries, ports }: Surroundings): Da
       `--service-account-private-key-file=${join(layout.pki, 'service-accounts.key')}`,
       '--use-service-account-credentials',
       '--leader-elect=false',
+      // The default of 20 requests a second makes thirty controllers wait for one another at the start.
+      '--kube-api-qps=300',
+      '--kube-api-burst=600',
+      `--flex-volume-plugin-dir=${join(layout.state, 'volume-plugins')}`,
       '--allocate-node-cidrs',
       '--node-cidr-mask-size=24',
       `--cluster-cidr=${network.podCidr}`,

@@ -16,6 +16,7 @@ state = "${layout.containerdState}"
 disabled_plugins = [
   "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
   "io.containerd.snapshotter.v1.erofs", "io.containerd.snapshotter.v1.zfs", "io.containerd.nri.v1.nri",
+  "io.containerd.internal.v1.opt",
 ]
 [grpc]
   address = "${layout.containerdSocket}"

@@ -4,14 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { execa } from 'execa';
 import { bootId } from '../daemons/process.ts';
 import type { Layout } from '../layout.ts';
-import { mounts, shareAllMounts, unshareMounts } from './mounts.ts';
+import { holders, mounts, shareMounts, unshareMounts, type Mount } from './mounts.ts';
 import { netfilterState, type NetfilterState } from './netfilter.ts';
 
 /** How the host was before the first start, so that `down` can put it back. */
 export interface HostBaseline {
   readonly bootId: string;
   readonly sysctls: Readonly<Record<string, string>>;
-  /** Mount points that did not propagate. */
+  /** Mount points that hold our folders and did not propagate. */
   readonly privateMounts: readonly string[];
   readonly netfilter: NetfilterState;
   /** Fixed paths of the node's programs that were not there, or empty. */
@@ -75,12 +75,16 @@ export async function readBaseline(layout: Layout): Promise<HostBaseline | undef
   }
 }
 
-async function observe(boot: string, earlier: HostBaseline | undefined): Promise<HostBaseline> {
+async function heldBy(layout: Layout): Promise<Mount[]> {
+  return holders(await mounts(), ['/', layout.kubeletRoot, layout.state, layout.run]);
+}
+
+async function observe(layout: Layout, boot: string, earlier: HostBaseline | undefined): Promise<HostBaseline> {
   const absent = await Promise.all(fixedPaths.map(async (path) => ((await isAbsent(path)) ? [path] : [])));
   return {
     bootId: boot,
     sysctls: await readSysctls([...Object.keys(needed), ...changedByOthers]),
-    privateMounts: (await mounts()).filter(({ shared }) => !shared).map(({ path }) => path),
+    privateMounts: (await heldBy(layout)).filter(({ shared }) => !shared).map(({ path }) => path),
     netfilter: await netfilterState(),
     // Files outlive a reboot: what an earlier boot found absent is ours even though it is there now.
     absentPaths: [...new Set([...absent.flat(), ...(earlier?.absentPaths ?? [])])],
@@ -93,11 +97,11 @@ export async function prepareHost(layout: Layout): Promise<void> {
   const earlier = await readBaseline(layout);
   // Without the module the bridge's packets never meet iptables; where it is built in, modprobe may be missing.
   if (!existsSync(sysctlPath('net.bridge.bridge-nf-call-iptables'))) await execa('modprobe', ['br_netfilter'], { reject: false });
-  if (earlier?.bootId !== boot) await writeFile(layout.hostFile, JSON.stringify(await observe(boot, earlier)), { mode: 0o600 });
+  if (earlier?.bootId !== boot) await writeFile(layout.hostFile, JSON.stringify(await observe(layout, boot, earlier)), { mode: 0o600 });
   for (const [name, value] of Object.entries(sysctlChanges(await readSysctls(Object.keys(needed))))) {
     await writeFile(sysctlPath(name), value);
   }
-  await shareAllMounts();
+  await shareMounts((await heldBy(layout)).filter(({ shared }) => !shared).map(({ path }) => path));
   if (await isAbsent('/etc/machine-id')) await writeFile('/etc/machine-id', `${randomUUID().replaceAll('-', '')}\n`);
 }
 

@@ -34,13 +34,16 @@ export function mountFolders(layout: Layout): string[] {
   return [layout.kubeletRoot, layout.run, layout.state];
 }
 
-/**
- * What of our cluster is still on this host, one line each; empty after a clean `down`. Chains and sets in
- * `before` are not counted: they were there before the cluster.
- */
-export async function leftovers(layout: Layout = currentLayout(), before: NetfilterState = nothing): Promise<string[]> {
-  const [processes, pods, paths, links, netfilter, groups] = await Promise.all([
-    ourProcesses(layout),
+/** What every tier leaves if anything: daemons and folders. */
+async function generalLeftovers(layout: Layout): Promise<string[]> {
+  const processes = await ourProcesses(layout);
+  const folders = [layout.state, layout.run].filter((path) => existsSync(path));
+  return [...processes.map(({ pid, exe }) => `process ${pid} ${exe}`), ...folders.map((path) => `folder ${path}`)];
+}
+
+/** What only a node leaves. There is one node on a host at most, so all of it is ours. */
+async function nodeLeftovers(layout: Layout, before: NetfilterState): Promise<string[]> {
+  const [pods, paths, links, netfilter, groups] = await Promise.all([
     podProcesses(),
     mountsBelow(mountFolders(layout)),
     podLinks(),
@@ -48,12 +51,25 @@ export async function leftovers(layout: Layout = currentLayout(), before: Netfil
     podCgroups(),
   ]);
   return [
-    ...processes.map(({ pid, exe }) => `process ${pid} ${exe}`),
     ...pods.map(({ pid, exe }) => `pod process ${pid} ${exe}`),
     ...paths.map((path) => `mount ${path}`),
     ...links.map((name) => `link ${name}`),
     ...netfilter,
     ...groups.map((path) => `cgroup ${path}`),
-    ...[layout.state, layout.run].filter((path) => existsSync(path)).map((path) => `folder ${path}`),
   ];
+}
+
+/** How far `leftovers` looks. */
+export interface LeftoverScope {
+  readonly layout?: Layout;
+  /** Chains and sets that are not counted, because they were there before the cluster. */
+  readonly before?: NetfilterState;
+  /** False for a control plane alone: whatever a node left is then another cluster's. Default true. */
+  readonly node?: boolean;
+}
+
+/** What of our cluster is still on this host, one line each; empty after a clean `down`. */
+export async function leftovers({ layout = currentLayout(), before = nothing, node = true }: LeftoverScope = {}): Promise<string[]> {
+  const [general, ofNode] = await Promise.all([generalLeftovers(layout), node ? nodeLeftovers(layout, before) : []]);
+  return [...general, ...ofNode];
 }

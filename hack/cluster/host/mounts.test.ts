@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isBelow, parseMounts } from './mounts.ts';
+import { holders, isBelow, parseMounts } from './mounts.ts';
 
 it('reads mount points, escapes and propagation', () => {
   const text = [
@@ -19,4 +19,14 @@ it('does not take a folder for one whose name it begins with', () => {
   expect(isBelow('/var/lib/kubelet/pods/x', ['/var/lib/kubelet'])).toBe(true);
   expect(isBelow('/var/lib/kubelet', ['/var/lib/kubelet'])).toBe(true);
   expect(isBelow('/var/lib/kubelet2', ['/var/lib/kubelet'])).toBe(false);
+});
+
+it('finds the mounts that hold our folders, the topmost where one covers another', () => {
+  const all = [
+    { path: '/', shared: false },
+    { path: '/var', shared: true },
+    { path: '/var', shared: false },
+    { path: '/dev/shm', shared: false },
+  ];
+  expect(holders(all, ['/', '/var/lib/kubelet', '/var/x'])).toEqual([all[0], all[2]]);
 });

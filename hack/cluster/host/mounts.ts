@@ -47,10 +47,22 @@ export async function unmountBelow(folders: readonly string[]): Promise<void> {
   }
 }
 
-/** Lets mounts made in one namespace be seen in the others: the kubelet mounts what containers must see. */
-export async function shareAllMounts(): Promise<void> {
-  const root = (await mounts()).find(({ path }) => path === '/');
-  if (root?.shared !== true) await execa('mount', ['--make-rshared', '/']);
+/** The mount points that hold the folders: for each the longest path above it, and of mounts at one path the topmost. */
+export function holders(all: readonly Mount[], folders: readonly string[]): Mount[] {
+  const found = folders.map((folder) => {
+    const above = all.filter(({ path }) => path === '/' || isBelow(folder, [path]));
+    const longest = Math.max(...above.map(({ path }) => path.length));
+    return above.findLast(({ path }) => path.length === longest);
+  });
+  return [...new Set(found)].filter((mount) => mount !== undefined);
+}
+
+/**
+ * Lets mounts below these mount points be seen in other namespaces: the kubelet mounts what containers must see.
+ * Only the ones that hold our folders, not everything below `/`: a mount that another one covers could not be put back.
+ */
+export async function shareMounts(paths: readonly string[]): Promise<void> {
+  for (const path of paths) await execa('mount', ['--make-shared', path]);
 }
 
 /** Makes these mount points private again, where they still exist. */

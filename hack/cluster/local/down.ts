@@ -41,8 +41,8 @@ async function removeTasks(layout: Layout): Promise<void> {
 }
 
 /** Ends what containerd could not: processes in the pods' groups, and shims of ours that lost their containerd. */
-async function endStrays(layout: Layout): Promise<void> {
-  const strays = [...(await podProcesses()), ...(await ourProcesses(layout))];
+async function endStrays(layout: Layout, hasNode: boolean): Promise<void> {
+  const strays = [...(hasNode ? await podProcesses() : []), ...(await ourProcesses(layout))];
   await Promise.all(strays.map((identity) => endProcess(identity, 500)));
 }
 
@@ -50,18 +50,22 @@ async function removeLinks(): Promise<void> {
   for (const link of await podLinks()) await execa('ip', ['link', 'delete', link], { reject: false });
 }
 
+/** Deleting through a mount would delete what is mounted, so this stands before every deletion. */
+async function assertUnmounted(folders: readonly string[]): Promise<void> {
+  const mounted = await mountsBelow(folders);
+  if (mounted.length === 0) return;
+  const where = mounted.slice(0, 3).join(', ');
+  throw new ClusterError('AF_LEFTOVERS', {
+    what: `${mounted.length} mounts are still there`,
+    where,
+    cure: 'Unmount them, then run down again',
+  });
+}
+
 async function removeFolders(layout: Layout): Promise<void> {
-  const mounted = await mountsBelow(mountFolders(layout));
-  if (mounted.length > 0) {
-    // Deleting through a mount would delete what is mounted.
-    const where = mounted.slice(0, 3).join(', ');
-    throw new ClusterError('AF_LEFTOVERS', {
-      what: `${mounted.length} mounts are still there`,
-      where,
-      cure: 'Unmount them, then run down again',
-    });
-  }
-  await Promise.all([layout.state, layout.run].map((path) => rm(path, { recursive: true, force: true })));
+  const folders = [layout.state, layout.run];
+  await assertUnmounted(folders);
+  await Promise.all(folders.map((path) => rm(path, { recursive: true, force: true })));
 }
 
 async function cleanNode(layout: Layout, before: NetfilterState): Promise<void> {
@@ -92,13 +96,16 @@ export async function downLocal(layout: Layout, purge: boolean, log: Log): Promi
   await removeTasks(layout);
   await stopAll(layout, ['containerd', 'kube-apiserver']);
   await stopAll(layout, ['etcd']);
-  await endStrays(layout);
+  await endStrays(layout, baseline !== undefined);
   log(`stopped ${names.length} daemons`);
-  if (baseline) await cleanNode(layout, before);
-  if (baseline) await restoreHost(baseline);
+  if (baseline) {
+    await cleanNode(layout, before);
+    await assertUnmounted([...mountFolders(layout), ...baseline.absentPaths]);
+    await restoreHost(baseline);
+  }
   await removeFolders(layout);
   if (purge) for (const kind of [binaryCache, imageCache]) await rm(join(cacheRoot(), kind), { recursive: true, force: true });
-  const left = await leftovers(layout, before);
+  const left = await leftovers({ layout, before, node: baseline !== undefined });
   if (left.length > 0) {
     throw new ClusterError('AF_LEFTOVERS', { what: left.join('; '), where: 'this host', cure: 'Remove them by hand, or run down again' });
   }
