@@ -133,8 +133,8 @@ func (r *ruleset) readTop() error {
 	return nil
 }
 
-// compile makes the ruleset of one command. nil without error: the kernel has no Landlock.
-func compile(writable []string) (*ruleset, error) {
+// base makes what all commands share. nil without error: the kernel has no Landlock.
+func base() (*ruleset, error) {
 	abi := ABI()
 	if abi == 0 {
 		return nil, nil
@@ -147,15 +147,19 @@ func compile(writable []string) (*ruleset, error) {
 	for _, d := range devices {
 		err = errors.Join(err, r.allow("/dev/"+d, device, 0))
 	}
-	err = errors.Join(err, r.allow("/dev/pts", dirRead|device, 0))
-	for _, w := range append([]string{"/tmp", "/dev/shm"}, writable...) {
+	return r, errors.Join(err, r.allow("/dev/pts", dirRead|device, 0),
+		r.allow("/tmp", dirWrite, 0), r.allow("/dev/shm", dirWrite, 0))
+}
+
+// write adds the paths of one command.
+func (r *ruleset) write(paths []string) (err error) {
+	if r == nil {
+		return nil
+	}
+	for _, w := range paths {
 		err = errors.Join(err, r.allow(w, dirWrite, 0))
 	}
-	if err != nil {
-		unix.Close(r.fd)
-		return nil, err
-	}
-	return r, nil
+	return err
 }
 
 // enforce puts the ruleset in force on the calling thread; no_new_privs must be set.

@@ -12,23 +12,30 @@ type Policy struct {
 	Network  string
 }
 
-// Prepared is a policy that is compiled but not in force.
+// Prepared is a set of restrictions that is not in force yet, good for one command.
 type Prepared struct {
 	rules   *ruleset
+	err     error
 	program []unix.SockFilter
 }
 
-// Prepare does all that can fail or takes time. It must run outside the restrictions.
-func Prepare(p Policy) (*Prepared, error) {
-	rules, err := compile(p.Writable)
-	if err != nil {
-		return nil, err
+// Begin does what does not depend on the command, ahead of time.
+func Begin() *Prepared {
+	r, err := base()
+	return &Prepared{rules: r, err: err}
+}
+
+// Complete adds the command's policy. It must run outside the restrictions.
+func (p *Prepared) Complete(policy Policy) error {
+	if p.err != nil {
+		return p.err
 	}
-	program, err := assemble(p.Network)
-	if err != nil {
-		return nil, err
+	if err := p.rules.write(policy.Writable); err != nil {
+		return err
 	}
-	return &Prepared{rules, program}, nil
+	program, err := assemble(policy.Network)
+	p.program = program
+	return err
 }
 
 // Enforce restricts the calling thread for ever. The goroutine must be locked to a thread that

@@ -18,61 +18,41 @@ const overdue = 10 * time.Second
 
 // command is PID 1's half of one exec.
 type command struct {
-	job     *link.Exec
-	link    *link.Conn
-	control *link.Conn
-	pid     int
-	exited  <-chan unix.WaitStatus
-	began   time.Time
-	before  link.Cgroup
-	swept   atomic.Bool // ended by killing everybody
-	late    *time.Timer
+	job  *link.Exec
+	link *link.Conn
+	*seat
+	began  time.Time
+	before link.Cgroup
+	swept  atomic.Bool // ended by killing everybody
+	late   *time.Timer
 
 	stdout, stderr *output
 	started        chan struct{}
-	over           chan struct{} // the supervisor closed its control
+	over           chan struct{} // the supervisor said its last
 	draft          *link.End     // what the supervisor last said; read after over
 	ran            bool
 }
 
-// launch starts the supervisor of a command.
-func (s *Server) launch(job *link.Exec, body []byte, to *link.Conn) (*command, error) {
-	e, err := open(body)
+// launch seats a command; run follows it.
+func (s *Server) launch(job *link.Exec, to *link.Conn) (*command, error) {
+	seat, err := s.seats.take()
 	if err != nil {
 		return nil, err
 	}
 	c := &command{
-		job: job, link: to, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
-		control: link.NewConn(e.control),
+		job: job, link: to, seat: seat, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
 		started: make(chan struct{}), over: make(chan struct{}),
-	}
-	c.pid, c.exited, err = s.reaper.spawn(supervisorFiles(e))
-	e.closeTheirs()
-	if err != nil {
-		e.control.Close()
-		e.stdout.Close()
-		e.stderr.Close()
-		return nil, err
 	}
 	shared := &budget{}
 	shared.left.Store(job.OutputLimitBytes)
-	c.stdout = c.output(e.stdout, "stdout", shared)
-	c.stderr = c.output(e.stderr, "stderr", shared)
+	c.stdout = c.output(seat.stdout, "stdout", shared)
+	c.stderr = c.output(seat.stderr, "stderr", shared)
 	c.late = time.AfterFunc(time.Hour, func() { _ = unix.Kill(c.pid, unix.SIGKILL) })
 	c.late.Stop()
 	if job.TimeoutMs > 0 {
 		c.expect(time.Duration(job.TimeoutMs+job.GraceMs) * time.Millisecond)
 	}
 	return c, nil
-}
-
-// supervisorFiles: 0 = nothing, 1 and 2 = the container's log, 3.. = control and streams.
-func supervisorFiles(e *ends) []uintptr {
-	files := []uintptr{devNull(), 2, 2}
-	for _, fd := range e.theirs {
-		files = append(files, uintptr(fd))
-	}
-	return files
 }
 
 func (c *command) output(pipe *os.File, stream string, shared *budget) *output {
@@ -84,38 +64,40 @@ func (c *command) output(pipe *os.File, stream string, shared *budget) *output {
 
 // run follows the command to its end and reports it. remove takes the id out of the table, so
 // that the keeper may use it again as soon as it has the end.
-func (c *command) run(s *Server, remove func()) {
+func (c *command) run(s *Server, body []byte, remove func()) {
 	go c.listen(s)
 	job := *c.job
 	job.T = supervise.TExec
-	_ = c.control.Send(job, nil) // a dead supervisor shows in exited
+	_ = c.control.Send(job, body) // a dead supervisor shows in over
 	<-c.started
 	go c.stdout.pump()
 	go c.stderr.pump()
-	status := <-c.exited
-	c.late.Stop()
 	<-c.over
-	c.control.Close()
-	if !c.clean(status) {
+	c.late.Stop()
+	var status unix.WaitStatus
+	if !c.clean() {
+		// Without its word, only the end of the supervisor makes its children strays.
+		_ = unix.Kill(c.pid, unix.SIGKILL)
+		status = <-c.exited
 		s.reaper.killStrays(s.sweepAll)
 	}
+	c.control.Close()
 	c.stdout.finish()
 	c.stderr.finish()
 	end := c.end(status)
 	remove()
 	_ = c.link.Send(end, nil)
+	s.seats.refill()
 }
 
 // clean tells whether the supervisor vouches for an empty tree.
-func (c *command) clean(status unix.WaitStatus) bool {
-	return status.Exited() && status.ExitStatus() == 0 && c.draft != nil && c.draft.T == "end"
-}
+func (c *command) clean() bool { return c.draft != nil && c.draft.T == "end" }
 
 // listen takes the supervisor's messages. Output is held until the start was sent: the keeper
 // sees start, out, end in this order.
 func (c *command) listen(s *Server) {
 	defer close(c.over)
-	for {
+	for !c.clean() {
 		f, err := c.control.Receive()
 		if err != nil {
 			break
@@ -162,7 +144,7 @@ func (c *command) end(status unix.WaitStatus) *link.End {
 	if end == nil {
 		end = &link.End{DurationMs: time.Since(c.began).Milliseconds()}
 	}
-	if !c.clean(status) {
+	if !c.clean() {
 		c.bury(end, status)
 	}
 	end.T, end.ID = "end", c.job.ID

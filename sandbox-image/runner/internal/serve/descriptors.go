@@ -17,35 +17,33 @@ var (
 type ends struct {
 	control        *os.File
 	stdout, stderr *os.File
-	theirs         []int // control, stdin, stdout, stderr
+	theirs         []int // control, stdout, stderr
 }
 
-func open(stdin []byte) (*ends, error) {
+func open() (*ends, error) {
 	e := &ends{}
-	err := e.fill(stdin)
-	if err != nil {
+	if err := e.fill(); err != nil {
 		e.closeTheirs()
-		for _, f := range []*os.File{e.control, e.stdout, e.stderr} {
-			if f != nil {
-				f.Close()
-			}
-		}
+		e.closeOurs()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *ends) fill(stdin []byte) error {
+func (e *ends) closeOurs() {
+	for _, f := range []*os.File{e.control, e.stdout, e.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+func (e *ends) fill() error {
 	control, theirs, err := link.Pair()
 	if err != nil {
 		return err
 	}
 	e.control, e.theirs = control, append(e.theirs, theirs)
-	in, err := input(stdin)
-	if err != nil {
-		return err
-	}
-	e.theirs = append(e.theirs, in)
 	if e.stdout, err = e.pipe("stdout"); err != nil {
 		return err
 	}
@@ -72,29 +70,4 @@ func (e *ends) closeTheirs() {
 		unix.Close(fd)
 	}
 	e.theirs = nil
-}
-
-// input is standard input, read to its end without anybody to write it. Empty input is
-// /dev/null and not an empty file or pipe: some tools then search the directory instead.
-func input(body []byte) (int, error) {
-	if len(body) == 0 {
-		return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	}
-	// Where the node forbids executable memory files, asking for one is refused.
-	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
-	if err != nil {
-		fd, err = unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
-	}
-	if err != nil {
-		return -1, os.NewSyscallError("memfd_create", err)
-	}
-	for off := 0; off < len(body); {
-		n, err := unix.Pwrite(fd, body[off:], int64(off))
-		if err != nil {
-			unix.Close(fd)
-			return -1, os.NewSyscallError("pwrite", err)
-		}
-		off += n
-	}
-	return fd, nil
 }

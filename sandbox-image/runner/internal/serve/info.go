@@ -33,26 +33,18 @@ func (s *Server) info() link.Info {
 
 // probe starts a supervisor that restricts a thread as for a command and tries what must fail.
 func (s *Server) probe() link.Probe {
-	e, err := open(nil)
+	seat, err := s.seats.take()
 	if err != nil {
 		return link.Probe{Error: err.Error()}
 	}
-	defer e.control.Close()
-	defer e.stdout.Close()
-	defer e.stderr.Close()
-	pid, exited, err := s.reaper.spawn(supervisorFiles(e))
-	e.closeTheirs()
-	if err != nil {
-		return link.Probe{Error: err.Error()}
-	}
-	stuck := time.AfterFunc(probeTime, func() { _ = unix.Kill(pid, unix.SIGKILL) })
-	defer stuck.Stop()
+	defer seat.close()
+	stuck := time.AfterFunc(probeTime, func() { _ = unix.Kill(seat.pid, unix.SIGKILL) })
 	job := link.Exec{T: supervise.TProbe, Network: "Loopback"}
-	if err := link.NewConn(e.control).Send(job, nil); err != nil {
+	if err := seat.control.Send(job, nil); err != nil {
 		return link.Probe{Error: err.Error()}
 	}
-	text, err := io.ReadAll(io.LimitReader(e.stdout, link.MaxOut))
-	<-exited
+	text, err := io.ReadAll(io.LimitReader(seat.stdout, link.MaxOut))
+	stuck.Stop()
 	var p link.Probe
 	if err == nil {
 		err = json.Unmarshal(text, &p)

@@ -62,7 +62,7 @@ func (s *Server) exec(f link.Frame, conn *link.Conn) any {
 	if s.commands[job.ID] != nil {
 		return fault(job.ID, "EEXIST", "a command with this id runs")
 	}
-	c, err := s.launch(job, f.Body, conn)
+	c, err := s.launch(job, conn)
 	if err != nil {
 		// Not through the answers, which may be dropped: an end must arrive.
 		go func() { _ = conn.Send(unstarted(job, err), nil) }()
@@ -72,7 +72,7 @@ func (s *Server) exec(f link.Frame, conn *link.Conn) any {
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
-		c.run(s, func() {
+		c.run(s, f.Body, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			delete(s.commands, job.ID)

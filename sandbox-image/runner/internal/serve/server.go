@@ -30,6 +30,7 @@ type Server struct {
 	path, instance, version string
 	key                     []byte
 	reaper                  *reaper
+	seats                   *seats
 
 	mu       sync.Mutex
 	commands map[string]*command
@@ -57,6 +58,7 @@ func Main(version string) int {
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
 		reaper: newReaper(), commands: map[string]*command{},
 	}
+	s.seats = &seats{reaper: s.reaper}
 	go s.signals()
 	s.dialForever()
 	return 1
@@ -143,6 +145,7 @@ func (s *Server) session() (joined bool, err error) {
 	if err := conn.Send(s.info(), nil); err != nil {
 		return true, err
 	}
+	s.seats.refill()
 	answers := make(chan any, queued)
 	defer close(answers)
 	go func() {
@@ -187,4 +190,5 @@ func (s *Server) sweepAll() {
 	}
 	s.mu.Unlock()
 	_ = unix.Kill(-1, unix.SIGKILL)
+	s.seats.drop()
 }

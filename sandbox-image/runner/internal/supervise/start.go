@@ -16,7 +16,7 @@ import (
 )
 
 // start runs the command under its restrictions and returns its pid.
-func start(job *link.Exec, score *proc.OOMScore) (int, error) {
+func start(job *link.Exec, stdin int, score *proc.OOMScore, prepared *sandbox.Prepared) (int, error) {
 	if len(job.Argv) == 0 {
 		return 0, refuse(notFound, unix.ENOENT, "argv is empty")
 	}
@@ -27,14 +27,13 @@ func start(job *link.Exec, score *proc.OOMScore) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	prepared, err := prepare(job)
-	if err != nil {
+	if err := prepare(job, prepared); err != nil {
 		return 0, err
 	}
 	score.Raise()
 	defer score.Restore()
 	pid, err := sandbox.WithData(job.Limits.DataBytes, func() (int, error) {
-		return restricted(prepared, func() (int, error) { return fork(file, job) })
+		return restricted(prepared, func() (int, error) { return fork(file, job, stdin) })
 	})
 	if err == nil {
 		return pid, nil
@@ -46,15 +45,14 @@ func start(job *link.Exec, score *proc.OOMScore) (int, error) {
 	return 0, explain(file, err)
 }
 
-func prepare(job *link.Exec) (*sandbox.Prepared, error) {
+func prepare(job *link.Exec, p *sandbox.Prepared) error {
 	if err := sandbox.SetLimits(job.Limits); err != nil {
-		return nil, refuse(notExecutable, err, "limits: "+err.Error())
+		return refuse(notExecutable, err, "limits: "+err.Error())
 	}
-	p, err := sandbox.Prepare(sandbox.Policy{Writable: job.Writable, Network: job.Network})
-	if err != nil {
-		return nil, refuse(notExecutable, err, "restrictions: "+err.Error())
+	if err := p.Complete(sandbox.Policy{Writable: job.Writable, Network: job.Network}); err != nil {
+		return refuse(notExecutable, err, "restrictions: "+err.Error())
 	}
-	return p, nil
+	return nil
 }
 
 // restricted runs f on a thread of its own under the restrictions; the thread ends with it, so
@@ -81,7 +79,7 @@ func restricted[T any](p *sandbox.Prepared, f func() (T, error)) (T, error) {
 
 // fork executes file with exactly the frame's environment, in a session of its own: its process
 // groups can then never hold a process of ours, and a group is killed in one step.
-func fork(file string, job *link.Exec) (int, error) {
+func fork(file string, job *link.Exec, stdin int) (int, error) {
 	env := make([]string, 0, len(job.Env))
 	for k, v := range job.Env {
 		if k == "" || strings.ContainsRune(k, '=') {
@@ -93,17 +91,16 @@ func fork(file string, job *link.Exec) (int, error) {
 	return syscall.ForkExec(file, job.Argv, &syscall.ProcAttr{
 		Dir:   job.Cwd,
 		Env:   env,
-		Files: []uintptr{fdStdin, fdStdout, fdStderr},
+		Files: []uintptr{uintptr(stdin), fdStdout, fdStderr},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 }
 
 // probe tries the restrictions on a thread that has them. It cannot run a program: the only one
 // known to be in the image is the runner, which the restrictions hide.
-func probe(job *link.Exec) link.Probe {
+func probe(job *link.Exec, p *sandbox.Prepared) link.Probe {
 	before := sandbox.Look()
-	p, err := prepare(job)
-	if err != nil {
+	if err := prepare(job, p); err != nil {
 		return link.Probe{Error: err.Error()}
 	}
 	r, err := restricted(p, func() (link.Probe, error) { return before.Try(), nil })
@@ -113,9 +110,9 @@ func probe(job *link.Exec) link.Probe {
 	return r
 }
 
-func runProbe(job *link.Exec) int {
+func runProbe(job *link.Exec, p *sandbox.Prepared) int {
 	out := os.NewFile(fdStdout, "stdout")
-	if err := json.NewEncoder(out).Encode(probe(job)); err != nil {
+	if err := json.NewEncoder(out).Encode(probe(job, p)); err != nil {
 		return 1
 	}
 	return 0

@@ -5,21 +5,22 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"time"
 
 	"agentfleet.dev/runner/internal/link"
 	"agentfleet.dev/runner/internal/proc"
+	"agentfleet.dev/runner/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
 // Descriptors that PID 1 hands over.
 const (
 	fdControl = 3
-	fdStdin   = 4
-	fdStdout  = 5
-	fdStderr  = 6
+	fdStdout  = 4
+	fdStderr  = 5
 )
 
 // TExec and TProbe are the two jobs; both carry a link.Exec.
@@ -45,8 +46,14 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "runner supervise is started by runner serve:", err)
 		return 1
 	}
+	proc.ParkThreads(spareThreads)
+	children, prepared := watchChildren(), sandbox.Begin()
 	control := link.NewConn(os.NewFile(fdControl, "control"))
+	// All above is done ahead of time: PID 1 keeps one supervisor waiting here.
 	frame, err := control.Receive()
+	if errors.Is(err, io.EOF) {
+		return 0
+	}
 	var job link.Exec
 	if err == nil {
 		err = frame.Decode(&job)
@@ -56,13 +63,13 @@ func Main() int {
 		return 1
 	}
 	if frame.T == TProbe {
-		return runProbe(&job)
+		return runProbe(&job, prepared)
 	}
-	return run(control, &job, score)
+	t := newTask(&job, control)
+	return t.run(frame.Body, score, prepared, children)
 }
 
-func run(control *link.Conn, job *link.Exec, score *proc.OOMScore) int {
-	proc.ParkThreads(spareThreads)
+func watchChildren() <-chan os.Signal {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
 	// A user may signal the supervisor where the kernel cannot forbid it; all but KILL and STOP
@@ -70,19 +77,24 @@ func run(control *link.Conn, job *link.Exec, score *proc.OOMScore) int {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT,
 		unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGABRT, unix.SIGTSTP,
 		unix.SIGTTIN, unix.SIGTTOU, unix.SIGVTALRM, unix.SIGPROF, unix.SIGXCPU, unix.SIGXFSZ)
-	t := newTask(job, control)
-	pid, err := start(job, score)
-	for _, fd := range []int{fdStdin, fdStdout, fdStderr} {
+	return children
+}
+
+// run is the life of one command.
+func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, children <-chan os.Signal) int {
+	stdin, err := input(body)
+	if err == nil {
+		t.root, err = start(t.job, stdin, score, p)
+	}
+	for _, fd := range []int{stdin, fdStdout, fdStderr} {
 		unix.Close(fd) // else the pipes would stay open as long as we live
 	}
 	if err != nil {
 		return t.refused(err)
 	}
-	t.root = pid
-	if err := control.Send(link.Start{T: "start", ID: job.ID, PID: pid}, nil); err != nil {
-		t.kill("LinkLost", 0)
-	}
-	t.loop(children, kills(control))
+	// A PID 1 that is gone shows in the control as well.
+	_ = t.control.Send(link.Start{T: "start", ID: t.job.ID, PID: t.root}, nil)
+	t.loop(children, kills(t.control))
 	return t.report()
 }
 

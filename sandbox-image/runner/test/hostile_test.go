@@ -1,0 +1,235 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+)
+
+// rss is the resident memory of PID 1 in bytes.
+func (c *container) rss() int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			n, _ := strconv.Atoi(f[1])
+			return n << 10
+		}
+	}
+	return 0
+}
+
+func TestTimeoutKillsWhoHides(t *testing.T) {
+	s, c := serve(t, options{})
+	job := command("sh", "-c", helper+" try daemon 1 & trap '' TERM; while :; do sleep 1; done")
+	job.TimeoutMs, job.GraceMs = 400, 300
+	o := s.run(job)
+	c.mustBeEmpty()
+	if !o.TimedOut || o.Swept < 1 || o.Killed != nil || o.DurationMs < 700 || o.DurationMs > 3000 {
+		t.Errorf("after %d ms: %s", o.DurationMs, o)
+	}
+}
+
+func TestTermIsEnoughForWhoListens(t *testing.T) {
+	s, c := serve(t, options{})
+	job := command("sh", "-c", "trap 'echo bye; exit 9' TERM; sleep 60 & wait")
+	job.TimeoutMs, job.GraceMs = 200, 5000
+	o := s.run(job)
+	c.mustBeEmpty()
+	if !o.TimedOut || !o.exited(9) || string(o.stdout) != "bye\n" || o.DurationMs > 3000 {
+		t.Errorf("after %d ms: %s", o.DurationMs, o)
+	}
+}
+
+func TestSurvivorsAreSweptAfterAnEndInPeace(t *testing.T) {
+	s, c := serve(t, options{})
+	o := s.run(command("sh", "-c", helper+" try daemon 1; sleep 60 & exit 3"))
+	c.mustBeEmpty()
+	if !o.exited(3) || o.Swept < 2 || o.TimedOut || o.DurationMs > 3000 {
+		t.Error(o)
+	}
+}
+
+func TestSupervisorCannotBeHarmed(t *testing.T) {
+	s, c := serve(t, options{})
+	if s.info.LandlockABI < 6 {
+		t.Skip("SKIPPED: needs Landlock ABI 6")
+	}
+	o := s.run(command(helper, "try", "calls", "killparent", "kill:1", "kill:-1", "prlimit:1", "setrlimit",
+		"read:/proc/1/environ", "read:/proc/1/mem", "read:/proc/1/maps", "read:/proc/1/fd/3"))
+	want := "killparent=EPERM kill:1=EPERM kill:-1=EPERM prlimit:1=EPERM setrlimit=ok " +
+		"read:/proc/1/environ=EACCES read:/proc/1/mem=EACCES read:/proc/1/maps=EACCES read:/proc/1/fd/3=EACCES "
+	// kill(-1) reaches only the command itself.
+	if got := string(o.stdout); got != want && !strings.HasPrefix(got, "killparent=EPERM kill:1=EPERM") {
+		t.Errorf("got  %s\nwant %s (%s)", got, want, o)
+	}
+	if !strings.Contains(string(o.stdout), "environ=EACCES") {
+		o = s.run(command(helper, "try", "calls", "prlimit:1", "setrlimit", "read:/proc/1/environ", "read:/proc/1/mem"))
+		if got := string(o.stdout); got != "prlimit:1=EPERM setrlimit=ok read:/proc/1/environ=EACCES read:/proc/1/mem=EACCES " {
+			t.Error(got)
+		}
+	}
+	c.mustBeEmpty()
+}
+
+func parentOf(pid string) int {
+	text, _ := os.ReadFile("/proc/" + pid + "/status")
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, "PPid:"); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(v))
+			return n
+		}
+	}
+	return 0
+}
+
+func TestDeadSupervisorLeavesNothing(t *testing.T) {
+	s, c := serve(t, options{})
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: needs root to kill the supervisor from outside")
+	}
+	other := s.begin(command("sleep", "60"), nil)
+	s.started()
+	id := s.begin(command("sh", "-c", helper+" try daemon 1; sleep 60"), nil)
+	s.started()
+	time.Sleep(200 * time.Millisecond)
+	killed := 0
+	for _, line := range c.all() {
+		pid, name, _ := strings.Cut(line, " ")
+		// The supervisor of the shell, by kinship: there is a spare one as well.
+		if strings.HasPrefix(name, "sh -c") {
+			killed = parentOf(pid)
+		}
+	}
+	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	o := s.finish(id)[id]
+	if !o.killedFor("SupervisorDied") || o.Swept == 0 {
+		t.Error(o)
+	}
+	if left := c.alive(); len(left) != 1 { // the other command
+		t.Errorf("left: %q", left)
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: other, Reason: "done"}, nil))
+	s.finish(other)
+	c.mustBeEmpty()
+}
+
+func TestRabbitIsCaught(t *testing.T) {
+	s, c := serve(t, options{})
+	other := s.begin(command("sleep", "60"), nil)
+	s.started()
+	job := command(helper, "try", "rabbit")
+	job.TimeoutMs, job.GraceMs = 200, 0
+	id := s.begin(job, nil)
+	done := s.finish(id)
+	c.alive()
+	t.Log("rabbit:", done[id])
+	// Caught by the rounds, or by the sweep, which ends the other command too.
+	s.must(s.Send(link.Kill{T: "kill", ID: other, Reason: "done"}, nil))
+	for {
+		f, err := s.Receive()
+		s.must(err)
+		if f.T == "end" {
+			break
+		}
+	}
+	c.mustBeEmpty()
+	if o := s.run(command("echo", "still here")); string(o.stdout) != "still here\n" {
+		t.Error(o)
+	}
+}
+
+func TestProcessLimitEndsTheTree(t *testing.T) {
+	s, c := serve(t, options{})
+	n := 20
+	job := command("sh", "-c", "for i in $(seq 60); do sleep 60 & done; wait")
+	job.Limits.Processes = &n
+	o := s.run(job)
+	c.mustBeEmpty()
+	if !o.killedFor("ProcessLimit") || o.DurationMs > 3000 {
+		t.Error(o)
+	}
+}
+
+// pidsGroup makes a control group with a limit on processes.
+func pidsGroup(t *testing.T, limit int) string {
+	t.Helper()
+	for _, base := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup"} {
+		dir := filepath.Join(base, "agentfleet-test-"+strconv.Itoa(os.Getpid()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+		if os.WriteFile(dir+"/pids.max", []byte(strconv.Itoa(limit)), 0) == nil {
+			return "pids=" + dir
+		}
+	}
+	t.Skip("SKIPPED: needs root and a pids control group")
+	return ""
+}
+
+// The bomb takes every process of the container. PID 1 must live, tell the truth about commands
+// it cannot start, end the bomb and work again.
+func TestForkBombDoesNotReachPID1(t *testing.T) {
+	s, c := serve(t, options{cgroup: pidsGroup(t, 300)})
+	none := 1 << 20
+	bomb := command("sh", "-c", "b() { b | b & b & }; b; while :; do :; done")
+	bomb.TimeoutMs, bomb.GraceMs, bomb.Limits.Processes = 2500, 200, &none
+	id := s.begin(bomb, nil)
+	s.started()
+	time.Sleep(time.Second)
+	starved := s.begin(command("true"), nil)
+	s.must(s.Send(map[string]any{"t": "ping", "id": 1}, nil))
+	began, ended, ponged := time.Now(), map[string]link.End{}, false
+	for len(ended) < 2 || !ponged {
+		f, err := s.Receive()
+		s.must(err)
+		switch f.T {
+		case "pong":
+			ponged = true
+			if d := time.Since(began); d > time.Second {
+				t.Errorf("pong after %v", d)
+			}
+		case "end":
+			var e link.End
+			s.must(f.Decode(&e))
+			ended[e.ID] = e
+		}
+	}
+	c.mustBeEmpty()
+	t.Logf("bomb: %s; starved: %s", &outcome{End: ended[id]}, &outcome{End: ended[starved]})
+	if e := ended[id]; !e.TimedOut || e.DurationMs > 8000 {
+		t.Errorf("the bomb ended after %d ms: %s", e.DurationMs, &outcome{End: e})
+	}
+	if o := s.run(command("echo", "again")); string(o.stdout) != "again\n" {
+		t.Error(o)
+	}
+}
+
+func TestOOMKillIsReported(t *testing.T) {
+	dir := "/sys/fs/cgroup/memory/agentfleet-test-" + strconv.Itoa(os.Getpid())
+	if os.Mkdir(dir, 0o755) != nil || os.WriteFile(dir+"/memory.limit_in_bytes", []byte("67108864"), 0) != nil {
+		t.Skip("SKIPPED: needs root and memory control groups v1")
+	}
+	t.Cleanup(func() { _ = os.Remove(dir) })
+	s, c := serve(t, options{cgroup: "memory=" + dir})
+	if l := s.info.Cgroup.MemoryLimitBytes; l == nil || *l != 64<<20 || s.info.Cgroup.Version != 1 {
+		t.Errorf("cgroup %+v", s.info.Cgroup)
+	}
+	if o := s.run(command("true")); o.OOM == nil || *o.OOM {
+		t.Errorf("oom without reason: %s", o)
+	}
+	o := s.run(command(helper, "try", "eat"))
+	c.mustBeEmpty()
+	if o.OOM == nil || !*o.OOM || o.Signal == nil || *o.Signal != "SIGKILL" || o.Killed != nil {
+		t.Errorf("oom %v: %s", o.OOM, o)
+	}
+}

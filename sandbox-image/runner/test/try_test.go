@@ -1,0 +1,182 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// try is what the helper does inside the sandbox. It prints one word per attempt: the errno's
+// name, or "ok".
+func try(args []string) int {
+	switch args[0] {
+	case "calls":
+		for _, name := range args[1:] {
+			fmt.Printf("%s=%s ", name, word(attempt(name)))
+		}
+	case "daemon":
+		daemon(args[1])
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "rabbit":
+		rabbit()
+	case "eat":
+		eat()
+	case "net":
+		fmt.Print(word(socket(unix.AF_INET, unix.SOCK_STREAM, 0)), " ", word(socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)), " ",
+			word(socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)))
+	}
+	return 0
+}
+
+func word(err error) string {
+	if e, ok := err.(unix.Errno); ok && e != 0 {
+		return unix.ErrnoName(e)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return "ok"
+}
+
+func socket(family, kind, proto int) error {
+	fd, err := unix.Socket(family, kind, proto)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func call(nr uintptr, a ...uintptr) error {
+	a = append(a, 0, 0, 0, 0, 0, 0)
+	_, _, e := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	if e == 0 {
+		return nil
+	}
+	return e
+}
+
+const bad = ^uintptr(0)
+
+var numbers = map[string]uintptr{
+	"ptrace": unix.SYS_PTRACE, "process_vm_readv": unix.SYS_PROCESS_VM_READV, "process_vm_writev": unix.SYS_PROCESS_VM_WRITEV,
+	"mount": unix.SYS_MOUNT, "umount2": unix.SYS_UMOUNT2, "fsopen": unix.SYS_FSOPEN, "fsmount": unix.SYS_FSMOUNT,
+	"move_mount": unix.SYS_MOVE_MOUNT, "open_tree": unix.SYS_OPEN_TREE, "mount_setattr": unix.SYS_MOUNT_SETATTR,
+	"pivot_root": unix.SYS_PIVOT_ROOT, "unshare": unix.SYS_UNSHARE, "setns": unix.SYS_SETNS, "keyctl": unix.SYS_KEYCTL,
+	"add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY, "bpf": unix.SYS_BPF,
+	"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "userfaultfd": unix.SYS_USERFAULTFD, "io_uring_setup": unix.SYS_IO_URING_SETUP,
+	"io_uring_enter": unix.SYS_IO_URING_ENTER, "io_uring_register": unix.SYS_IO_URING_REGISTER, "kexec_load": unix.SYS_KEXEC_LOAD,
+	"init_module": unix.SYS_INIT_MODULE, "finit_module": unix.SYS_FINIT_MODULE, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT,
+	"pidfd_getfd": unix.SYS_PIDFD_GETFD, "kcmp": unix.SYS_KCMP, "clone3": unix.SYS_CLONE3,
+}
+
+// attempt gives most calls bad descriptors and pointers, so that without the filter the kernel
+// answers EBADF, EFAULT or EINVAL and never the filter's errno by chance.
+func attempt(name string) error {
+	kind, arg, _ := strings.Cut(name, ":")
+	switch kind {
+	case "clone_newuser":
+		return call(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD))
+	case "clone_newpid":
+		return call(unix.SYS_CLONE, unix.CLONE_NEWPID|uintptr(unix.SIGCHLD))
+	case "tiocsti":
+		return call(unix.SYS_IOCTL, bad, unix.TIOCSTI)
+	case "tcgets":
+		return call(unix.SYS_IOCTL, bad, unix.TCGETS)
+	case "x32":
+		return call(0x40000000 + 39)
+	case "socket":
+		n, _ := strconv.Atoi(arg)
+		return socket(n, unix.SOCK_RAW, 0)
+	case "netlink":
+		n, _ := strconv.Atoi(arg)
+		return socket(unix.AF_NETLINK, unix.SOCK_RAW, n)
+	case "prlimit":
+		n, _ := strconv.Atoi(arg)
+		lim := unix.Rlimit{Cur: 3, Max: 3}
+		return call(unix.SYS_PRLIMIT64, uintptr(n), unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)
+	case "setrlimit":
+		lim := unix.Rlimit{Cur: 100, Max: 100}
+		return call(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)
+	case "kill":
+		n, _ := strconv.Atoi(arg)
+		return unix.Kill(n, unix.SIGKILL)
+	case "killparent":
+		return unix.Kill(os.Getppid(), unix.SIGKILL)
+	case "read":
+		return opens(arg, unix.O_RDONLY)
+	case "write":
+		return opens(arg, unix.O_WRONLY)
+	case "create":
+		return opens(arg, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
+	case "rename":
+		from, to, _ := strings.Cut(arg, ":")
+		return unix.Rename(from, to)
+	case "mkdir":
+		return unix.Mkdir(arg, 0o755)
+	}
+	return call(numbers[name], bad, bad, bad, bad)
+}
+
+func opens(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// daemon leaves everything a supervisor could be known by: session, parent, environment.
+func daemon(step string) {
+	unix.Setsid()
+	next := []string{"helper", "try", "daemon", "2"}
+	if step == "2" {
+		next = []string{"helper", "try", "sleep"}
+	}
+	null, _ := os.Open("/dev/null")
+	// TERM stays ignored in what is executed.
+	act := [4]uintptr{1}
+	_ = call(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTERM), uintptr(unsafe.Pointer(&act)), 0, 8)
+	if _, err := syscall.ForkExec("/proc/self/exe", next, &syscall.ProcAttr{
+		Dir: "/", Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+	}); err != nil {
+		fmt.Println("daemon:", err)
+	}
+	time.Sleep(20 * time.Millisecond)
+}
+
+// rabbit forks, lets the parent end and leaves the session, faster than /proc can be read.
+func rabbit() {
+	runtime.LockOSThread()
+	for range 3 {
+		unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	}
+	for {
+		pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if pid != 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+	}
+}
+
+// eat touches memory until somebody objects.
+func eat() {
+	for {
+		b, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			fmt.Println(word(err))
+			return
+		}
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+	}
+}
