@@ -1,0 +1,101 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { epochHeader } from '@agentfleet/protocol/keeper';
+import { errnoOf, KeeperError } from '../failure.ts';
+
+/**
+ * The fence between assignments. The highest epoch ever seen is on disk before anything is done
+ * in its name; whoever comes with a lower one is a worker that was replaced without noticing.
+ */
+export class EpochFence {
+  readonly #file: string;
+  #current: number;
+  #raising: Promise<void> = Promise.resolve();
+
+  private constructor(file: string, current: number) {
+    this.#file = file;
+    this.#current = current;
+  }
+
+  static async open(file: string): Promise<EpochFence> {
+    return new EpochFence(file, await readEpoch(file));
+  }
+
+  get current(): number {
+    return this.#current;
+  }
+
+  /**
+   * Lets a changing request in. A higher epoch is persisted, then `onRaised` ends what older
+   * epochs left running, then this returns.
+   *
+   * @throws KeeperError `AF_EPOCH_MISSING`, `AF_INVALID`, `AF_EPOCH_STALE`
+   */
+  async admit(header: string | undefined, onRaised: (from: number, to: number) => Promise<void>): Promise<number> {
+    if (header === undefined) throw new KeeperError('AF_EPOCH_MISSING', `the request has no header ${epochHeader}`);
+    const epoch = parseEpoch(header);
+    // One at a time: a second request of the new epoch must not act before the first has ended the old one's command.
+    const turn = this.#raising.then(() => this.#raise(epoch, onRaised));
+    this.#raising = turn.catch(() => undefined);
+    await turn;
+    return epoch;
+  }
+
+  /** Lets a reading request in; it may come without an epoch. @throws KeeperError `AF_EPOCH_STALE` */
+  check(header: string | undefined): void {
+    if (header !== undefined) this.assert(parseEpoch(header));
+  }
+
+  /** To be repeated right before acting: the fence may have risen since the request came. @throws KeeperError `AF_EPOCH_STALE` */
+  assert(epoch: number): void {
+    if (epoch >= this.#current) return;
+    throw new KeeperError('AF_EPOCH_STALE', `epoch ${epoch} is over: this sandbox has seen epoch ${this.#current}`);
+  }
+
+  async #raise(epoch: number, onRaised: (from: number, to: number) => Promise<void>): Promise<void> {
+    this.assert(epoch);
+    if (epoch === this.#current) return;
+    await writeEpoch(this.#file, epoch);
+    const from = this.#current;
+    this.#current = epoch;
+    await onRaised(from, epoch);
+  }
+}
+
+function parseEpoch(header: string): number {
+  const epoch = Number(header);
+  if (/^[1-9]\d{0,15}$/.test(header) && Number.isSafeInteger(epoch)) return epoch;
+  throw new KeeperError('AF_INVALID', `the header ${epochHeader} is not a positive integer`);
+}
+
+async function readEpoch(file: string): Promise<number> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return 0;
+    throw error;
+  }
+  const epoch = Number(text.trim());
+  // A fence that cannot be read must not fall open.
+  if (!/^\d+\n?$/.test(text) || !Number.isSafeInteger(epoch)) throw new Error(`${file} holds no epoch: the store is damaged`);
+  return epoch;
+}
+
+async function writeEpoch(file: string, epoch: number): Promise<void> {
+  const temporary = `${file}.new`;
+  const handle = await open(temporary, 'w', 0o600);
+  try {
+    await handle.writeFile(`${epoch}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+  const folder = await open(dirname(file), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

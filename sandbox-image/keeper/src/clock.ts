@@ -1,0 +1,28 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Time as the keeper sees it. Injected, so that tests own it. */
+export interface Clock {
+  /** Wall time, milliseconds since 1970. */
+  now(): number;
+  /** Resolves after `ms`; rejects with an `AbortError` when the signal fires first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `run` once after `ms`, unless the returned function is called before. */
+  after(ms: number, run: () => void): () => void;
+}
+
+/** The machine's clock. Its timers never keep the process alive by themselves. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    await delay(ms, undefined, signal === undefined ? { ref: false } : { signal, ref: false });
+  },
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** RFC 3339 with milliseconds, UTC. */
+export function timestamp(clock: Clock): string {
+  return new Date(clock.now()).toISOString();
+}

@@ -1,0 +1,176 @@
+import { isAbsolute } from 'node:path';
+import { logLevels, type LogLevel } from './logger.ts';
+
+export interface Root {
+  readonly name: string;
+  readonly path: string;
+}
+
+export interface Target {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Everything the keeper takes from its environment. */
+export interface Config {
+  readonly version: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly link: { readonly path: string; readonly key: string };
+  readonly storeDir: string;
+  /** The first one is the default working folder of commands. */
+  readonly roots: readonly Root[];
+  readonly home: string;
+  readonly pod: { readonly name: string; readonly namespace: string; readonly uid: string };
+  readonly auth: { readonly issuer: string; readonly jwksFile: string; readonly subjects: readonly string[] };
+  readonly network: { readonly allowUnenforced: boolean; readonly targets: readonly Target[] };
+  readonly runtimeClass: string | null;
+  readonly runnerBinary: string;
+  readonly toolsPath: string;
+  /** Bytes that the roots may hold together; null = no limit. */
+  readonly quotaBytes: number | null;
+  readonly logLevel: LogLevel;
+}
+
+/** All faults of the environment at once, each with its variable and its cure. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+const defaultToolsPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** @throws ConfigError */
+export function readConfig(env: Env): Config {
+  const faults: string[] = [];
+  const read = reader(env, faults);
+  const roots = read('AGENTFLEET_ROOTS', parseRoots, parseRoots('workspace=/workspace,home=/home/agent'));
+  const config: Config = {
+    version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
+    listen: read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7070 }),
+    link: {
+      path: read('AGENTFLEET_LINK', parseFolder, '/.agentfleet/link/keeper.sock'),
+      key: read('AGENTFLEET_LINK_KEY', parseKey),
+    },
+    storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
+    roots,
+    home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
+    pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
+    auth: {
+      issuer: read('AGENTFLEET_ISSUER', text),
+      jwksFile: read('AGENTFLEET_JWKS', parseFolder, '/etc/agentfleet/jwks/jwks.json'),
+      subjects: read('AGENTFLEET_CLIENT', parseSubjects),
+    },
+    network: {
+      allowUnenforced: read('AGENTFLEET_ALLOW_UNENFORCED_NETWORK', parseFlag, false),
+      targets: read('AGENTFLEET_PROBE_TARGETS', parseTargets, clusterTargets(env)),
+    },
+    runtimeClass: env['AGENTFLEET_RUNTIME_CLASS'] || null,
+    runnerBinary: read('AGENTFLEET_RUNNER', parseFolder, '/opt/agentfleet/runner'),
+    toolsPath: read('AGENTFLEET_TOOLS_PATH', text, defaultToolsPath),
+    quotaBytes: read<number | null>('AGENTFLEET_WORKSPACE_LIMIT_BYTES', parseBytes, null),
+    logLevel: read('LOG_LEVEL', parseLevel, 'info'),
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+type Read = <T>(name: string, parse: (value: string) => T, fallback?: T) => T;
+
+/** Reads one variable; what is wrong with it goes to `faults`, so that all faults are told at once. */
+function reader(env: Env, faults: string[]): Read {
+  return <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
+    const value = env[name] ?? '';
+    if (value === '' && fallback !== undefined) return fallback;
+    try {
+      if (value === '') throw new Error('it is missing; set it in the pod');
+      return parse(value);
+    } catch (error) {
+      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      return fallback as T;
+    }
+  };
+}
+
+function text(value: string): string {
+  return value;
+}
+
+function parseFolder(value: string): string {
+  if (!isAbsolute(value)) throw new Error(`"${value}" is not an absolute path; write it from / on`);
+  return value;
+}
+
+function parseListen(value: string): Config['listen'] {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) throw new Error(`"${value}" is not an address; write [::]:7070 or 0.0.0.0:7070`);
+  return { host: match[1] ?? (match[2] || '::'), port };
+}
+
+function parseKey(value: string): string {
+  if (value.length < 32) throw new Error('it is shorter than 32 characters; give both containers the same random text of at least 32');
+  return value;
+}
+
+function parseRoots(value: string): readonly Root[] {
+  const roots = value.split(',').map((item) => {
+    const match = /^\s*([a-z][a-z0-9_]*)=(\/[^,]*[^/,\s])\s*$/.exec(item);
+    if (match === null) throw new Error(`"${item}" is not name=/absolute/path; write workspace=/workspace,home=/home/agent`);
+    return { name: match[1] ?? '', path: match[2] ?? '' };
+  });
+  if (new Set(roots.map((root) => root.name)).size < roots.length) throw new Error('two roots have one name; name each once');
+  const nested = roots.find((a) => roots.some((b) => a !== b && `${a.path}/`.startsWith(`${b.path}/`)));
+  if (nested !== undefined) throw new Error(`${nested.path} lies inside another root; roots must be disjoint`);
+  return roots;
+}
+
+function parseSubjects(value: string): readonly string[] {
+  const subjects = value.split(',').map((item) => item.trim());
+  const wrong = subjects.find((subject) => !/^system:serviceaccount:[^:\s]+:[^:\s]+$/.test(subject));
+  if (wrong !== undefined) throw new Error(`"${wrong}" is not a ServiceAccount; write system:serviceaccount:<namespace>:<name>`);
+  return subjects;
+}
+
+function parseTargets(value: string): readonly Target[] {
+  return value.split(',').map((item) => {
+    const match = /^\s*(?:([\w.-]+)=)?(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})\s*$/.exec(item);
+    if (match === null) throw new Error(`"${item}" is not name=host:port`);
+    const host = match[2] ?? match[3] ?? '';
+    return { name: match[1] ?? host, host, port: Number(match[4]) };
+  });
+}
+
+/** What a pod without a policy can always reach: the API server and its own kubelet. */
+function clusterTargets(env: Env): readonly Target[] {
+  const api = env['KUBERNETES_SERVICE_HOST'];
+  const kubelet = env['HOST_IP'];
+  return [
+    ...(api ? [{ name: 'apiserver', host: api, port: Number(env['KUBERNETES_SERVICE_PORT'] ?? 443) }] : []),
+    ...(kubelet ? [{ name: 'kubelet', host: kubelet, port: 10_250 }] : []),
+  ];
+}
+
+function parseFlag(value: string): boolean {
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw new Error(`"${value}" is neither true nor false`);
+}
+
+function parseBytes(value: string): number {
+  const bytes = Number(value);
+  if (!/^\d+$/.test(value) || !Number.isSafeInteger(bytes) || bytes === 0) throw new Error(`"${value}" is not a number of bytes`);
+  return bytes;
+}
+
+function parseLevel(value: string): LogLevel {
+  const level = logLevels.find((known) => known === value);
+  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
+  return level;
+}

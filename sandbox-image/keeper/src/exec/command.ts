@@ -1,0 +1,134 @@
+import { execBounds, type ExecEnd } from '@agentfleet/protocol/keeper';
+import { timestamp, type Clock } from '../clock.ts';
+import { errnoOf, messageOf } from '../failure.ts';
+import type { CommandMessage, RunnerEnd, RunnerLink, StreamBytes } from '../link/index.ts';
+import { interruptedEnd } from './archive.ts';
+import type { Journal } from './journal.ts';
+import { OutputEncoder } from './output.ts';
+import type { ExecPlan } from './plan.ts';
+
+export type KillReason = 'Cancelled' | 'QuotaExceeded' | 'Shutdown';
+
+/** Everything but the sequence number: the journal gives it. */
+export type EndFacts = Omit<ExecEnd, 'seq'>;
+
+export interface CommandOptions {
+  readonly plan: ExecPlan;
+  readonly epoch: number;
+  readonly clock: Clock;
+  readonly link: RunnerLink;
+  /** The runner did not end it in time: the tools container has to go. */
+  readonly onOverdue: () => void;
+}
+
+const backstopMs = 5000;
+
+/**
+ * One running command: sends it, turns the runner's messages into journal events, and knows how
+ * it ended. `ended` resolves once, when no process of the command can be left.
+ */
+export class Command {
+  readonly plan: ExecPlan;
+  readonly epoch: number;
+  readonly #options: CommandOptions;
+  readonly #ended = Promise.withResolvers<EndFacts>();
+  readonly #startedAt: number;
+  #output: OutputEncoder | null = null;
+  #journal: Journal | null = null;
+  #sent = false;
+  #killed: KillReason | null = null;
+  #done = false;
+  #stopBackstop: () => void = () => undefined;
+
+  constructor(options: CommandOptions) {
+    this.#options = options;
+    this.plan = options.plan;
+    this.epoch = options.epoch;
+    this.#startedAt = options.clock.now();
+  }
+
+  get id(): string {
+    return this.plan.frame.id;
+  }
+
+  get ended(): Promise<EndFacts> {
+    return this.#ended.promise;
+  }
+
+  /** Hands the command to the runner, unless it was cancelled before that. */
+  start(journal: Journal): void {
+    const { clock, link } = this.#options;
+    this.#journal = journal;
+    this.#output = new OutputEncoder({ emit: (output) => journal.append(output) }, clock, execBounds.outputLimitBytes);
+    if (this.#killed !== null) return this.#end({ ...this.#nothing(), killed: this.#killed });
+    if (!link.state.connected) return this.lost();
+    this.#sent = true;
+    link.send(this.plan.frame, this.plan.stdin);
+    this.#armBackstop(this.plan.frame.timeoutMs + execBounds.graceMs + backstopMs);
+  }
+
+  kill(reason: KillReason): void {
+    if (this.#killed !== null || this.#done) return;
+    this.#killed = reason;
+    if (!this.#sent) return;
+    this.#options.link.send({ t: 'kill', id: this.id, reason });
+    this.#armBackstop(execBounds.graceMs + backstopMs);
+  }
+
+  /** A message about this command. A returned promise asks the link to wait. */
+  receive(message: CommandMessage): Promise<void> | undefined {
+    if (this.#done) return undefined;
+    if (message.t === 'out') return this.#output?.push(message.stream, message.body);
+    if (message.t === 'start') {
+      return this.#journal?.append({ type: 'start', execId: this.id, pid: message.pid, at: timestamp(this.#options.clock) });
+    }
+    if (message.t === 'end') this.#end(this.#facts(message));
+    else this.#end({ ...this.#nothing(), error: { code: message.code, message: message.message } });
+    return undefined;
+  }
+
+  /** The tools container is gone, or the link to it. */
+  lost(): void {
+    this.#end(interruptedEnd('ToolsLost', this.#elapsed()));
+  }
+
+  /** Writes out held characters and adds what only the keeper knows. */
+  async close(facts: EndFacts): Promise<EndFacts> {
+    await this.#output?.finish();
+    const dropped = add(facts.dropped, this.#output?.dropped);
+    const fault = this.#journal?.fault ?? null;
+    if (fault === null) return { ...facts, dropped };
+    const error = { code: errnoOf(fault) ?? 'EIO', message: `the journal took no more output: ${messageOf(fault)}` };
+    return { ...facts, dropped, error };
+  }
+
+  #armBackstop(ms: number): void {
+    this.#stopBackstop();
+    this.#stopBackstop = this.#options.clock.after(ms, this.#options.onOverdue);
+  }
+
+  #end(facts: EndFacts): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#stopBackstop();
+    this.#ended.resolve(facts);
+  }
+
+  #facts(end: RunnerEnd): EndFacts {
+    const { t: _t, id: _id, ...facts } = end;
+    return { type: 'end', ...facts };
+  }
+
+  #nothing(): EndFacts {
+    const { interrupted: _interrupted, ...facts } = interruptedEnd('ToolsLost', this.#elapsed());
+    return facts;
+  }
+
+  #elapsed(): number {
+    return this.#options.clock.now() - this.#startedAt;
+  }
+}
+
+function add(a: StreamBytes, b: StreamBytes | undefined): StreamBytes {
+  return { stdout: a.stdout + (b?.stdout ?? 0), stderr: a.stderr + (b?.stderr ?? 0) };
+}

@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
+
+/** First line of a journal; the events follow, so that the line number is the sequence number. */
+export interface JournalHeader {
+  readonly type: 'request';
+  readonly execId: string;
+  readonly requestDigest: string;
+  readonly epoch: number;
+  readonly at: string;
+}
+
+type Unnumbered<E> = E extends { readonly seq: number } ? Omit<E, 'seq'> : never;
+/** An event before it has its number. */
+export type NewEvent = Unnumbered<ExecEvent>;
+
+/** What a finished journal amounts to. */
+export interface JournalSummary {
+  /** Hex SHA-256 of the whole file. */
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly events: number;
+}
+
+const highWaterBytes = 256 * 1024;
+/** Escapes and base64 make lines longer than what they carry; more than this is not output any more. */
+const maxFileBytes = 64 * 1024 * 1024;
+
+/**
+ * The journal of a running command: the only copy of its output. It is written behind, in batches;
+ * readers see whole lines only. When the disk is full it keeps what it has and says so once.
+ */
+export class Journal {
+  readonly file: string;
+  readonly #handle: FileHandle;
+  readonly #onFault: (error: unknown) => void;
+  readonly #hash = createHash('sha256');
+  #pending: string[] = [];
+  #pendingBytes = 0;
+  #flushing: Promise<void> | null = null;
+  #size = 0;
+  #seq = 0;
+  #lost = 0;
+  #fault: unknown = null;
+  #ended = false;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(file: string, handle: FileHandle, onFault: (error: unknown) => void) {
+    this.file = file;
+    this.#handle = handle;
+    this.#onFault = onFault;
+  }
+
+  /** Fails with `EEXIST` when there is a journal already: one id runs once. */
+  static async create(file: string, header: JournalHeader, onFault: (error: unknown) => void): Promise<Journal> {
+    const journal = new Journal(file, await open(file, 'wx', 0o600), onFault);
+    try {
+      await journal.#write(Buffer.from(`${JSON.stringify(header)}\n`));
+    } catch (error) {
+      await journal.#handle.close();
+      throw error;
+    }
+    return journal;
+  }
+
+  /** Bytes that readers may read. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Events that the disk did not take. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  /** Resolves at the next growth or the end. */
+  changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  append(event: NewEvent): Promise<void> | undefined {
+    if (this.#fault !== null || this.#size + this.#pendingBytes > maxFileBytes) {
+      this.#lost += 1;
+      return undefined;
+    }
+    this.#seq += 1;
+    const line = `${JSON.stringify({ ...event, seq: this.#seq })}\n`;
+    this.#pending.push(line);
+    this.#pendingBytes += Buffer.byteLength(line);
+    this.#flushing ??= this.#flush();
+    return this.#pendingBytes > highWaterBytes ? this.#flushing : undefined;
+  }
+
+  /** Writes the last event. `retry` frees space once when the disk is full. */
+  async finish(end: Omit<ExecEnd, 'seq'>, retry: () => Promise<void>): Promise<JournalSummary> {
+    await this.#flushing;
+    this.#seq += 1;
+    const line = Buffer.from(`${JSON.stringify({ ...end, seq: this.#seq })}\n`);
+    try {
+      await this.#write(line).catch(async () => {
+        await retry();
+        await this.#write(line);
+      });
+    } finally {
+      this.#ended = true;
+      this.#notify();
+      await this.#handle.close();
+    }
+    return { sha256: this.#hash.digest('hex'), bytes: this.#size, events: this.#seq };
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const lines = this.#pending;
+      const bytes = Buffer.from(lines.join(''));
+      this.#pending = [];
+      this.#pendingBytes = 0;
+      try {
+        await this.#write(bytes);
+      } catch (error) {
+        this.#fail(error, lines.length);
+      }
+    }
+    this.#flushing = null;
+  }
+
+  #fail(error: unknown, unwritten: number): void {
+    const dropped = unwritten + this.#pending.length;
+    this.#lost += dropped;
+    this.#seq -= dropped;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    this.#fault = error;
+    this.#onFault(error);
+  }
+
+  /** All or nothing: a batch that does not fit leaves no half line behind. */
+  async #write(bytes: Buffer): Promise<void> {
+    try {
+      for (let done = 0; done < bytes.length;) {
+        done += (await this.#handle.write(bytes, done, bytes.length - done, this.#size + done)).bytesWritten;
+      }
+    } catch (error) {
+      await this.#handle.truncate(this.#size);
+      throw error;
+    }
+    this.#hash.update(bytes);
+    this.#size += bytes.length;
+    this.#notify();
+  }
+
+  #notify(): void {
+    const changed = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    changed.resolve();
+  }
+}

@@ -1,0 +1,108 @@
+import { isUtf8 } from 'node:buffer';
+import type { ExecEvent } from '@agentfleet/protocol/keeper';
+import type { Clock } from '../clock.ts';
+import type { StreamBytes } from '../link/messages.ts';
+
+export type StreamName = 'stdout' | 'stderr';
+
+type OutEvent = Extract<ExecEvent, { type: 'out' }>;
+/** An output event before it has its number. */
+export type Output = OutEvent extends infer E ? (E extends OutEvent ? Omit<E, 'seq'> : never) : never;
+
+export interface OutputSink {
+  /** A returned promise asks to wait with more. */
+  emit(output: Output): Promise<void> | undefined;
+}
+
+const flushBytes = 32 * 1024;
+const flushMs = 5;
+
+/**
+ * Turns raw output into events: small writes of one stream become one event (within 5 ms), a
+ * character that was split between writes is held back until it is whole, bytes that are no UTF-8
+ * travel as base64. Bytes over the limit are counted and dropped.
+ */
+export class OutputEncoder {
+  readonly #sink: OutputSink;
+  readonly #clock: Clock;
+  readonly #limit: number;
+  readonly #tails: Record<StreamName, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  readonly #dropped: Record<StreamName, number> = { stdout: 0, stderr: 0 };
+  #taken = 0;
+  #stream: StreamName = 'stdout';
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #stopTimer: (() => void) | null = null;
+
+  constructor(sink: OutputSink, clock: Clock, limitBytes: number) {
+    this.#sink = sink;
+    this.#clock = clock;
+    this.#limit = limitBytes;
+  }
+
+  /** Bytes that came over the limit. */
+  get dropped(): StreamBytes {
+    return this.#dropped;
+  }
+
+  push(stream: StreamName, bytes: Buffer): Promise<void> | undefined {
+    const kept = bytes.subarray(0, Math.max(0, this.#limit - this.#taken));
+    this.#dropped[stream] += bytes.length - kept.length;
+    this.#taken += kept.length;
+    const switched = stream === this.#stream ? undefined : this.#flush();
+    this.#stream = stream;
+    if (kept.length === 0) return switched;
+    // Copied: the chunk is a view into the parser's buffer and may outlive it here.
+    this.#chunks.push(Buffer.from(kept));
+    this.#bytes += kept.length;
+    if (this.#bytes >= flushBytes) return this.#flush() ?? switched;
+    this.#stopTimer ??= this.#clock.after(flushMs, () => void this.#flush());
+    return switched;
+  }
+
+  /** Emits everything that is held, also characters that never became whole. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const tail = this.#tails[stream];
+      this.#tails[stream] = Buffer.alloc(0);
+      if (tail.length > 0) await this.#sink.emit(binary(stream, tail));
+    }
+  }
+
+  #flush(): Promise<void> | undefined {
+    this.#stopTimer?.();
+    this.#stopTimer = null;
+    if (this.#bytes === 0) return undefined;
+    const stream = this.#stream;
+    const bytes = Buffer.concat([this.#tails[stream], ...this.#chunks]);
+    this.#chunks = [];
+    this.#bytes = 0;
+    const whole = bytes.length - incompleteTail(bytes);
+    this.#tails[stream] = bytes.subarray(whole);
+    return whole === 0 ? undefined : this.#sink.emit(encode(stream, bytes.subarray(0, whole)));
+  }
+}
+
+function encode(stream: StreamName, bytes: Buffer): Output {
+  if (!isUtf8(bytes)) return binary(stream, bytes);
+  const text = bytes.toString('utf8');
+  // JSON writes a control character as six: what is mostly those is shorter as base64.
+  return JSON.stringify(text).length > bytes.length * 2 + 64 ? binary(stream, bytes) : { type: 'out', stream, text };
+}
+
+function binary(stream: StreamName, bytes: Buffer): Output {
+  return { type: 'out', stream, b64: bytes.toString('base64') };
+}
+
+/** How many bytes at the end are the beginning of a character that is not whole yet: 0 to 3. */
+export function incompleteTail(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return length > back ? back : 0;
+  }
+  return 0;
+}

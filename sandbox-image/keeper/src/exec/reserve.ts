@@ -1,0 +1,58 @@
+import { open, rm, statfs } from 'node:fs/promises';
+import { isDiskFull } from '../failure.ts';
+
+const reserveBytes = 512 * 1024;
+/** Below this no command starts: its journal would have no room. */
+const minFreeBytes = 1024 * 1024;
+
+/**
+ * Space set aside on the store's volume. When the volume is full it is given up, so that the end
+ * of the running command and its record in the log can still be written.
+ */
+export class StoreReserve {
+  readonly #file: string;
+  readonly #folder: string;
+  #held = false;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#file = `${folder}/.reserve`;
+  }
+
+  /** Gives the space up. */
+  readonly release = async (): Promise<void> => {
+    this.#held = false;
+    await rm(this.#file, { force: true });
+  };
+
+  /** Takes the space again if it can. @returns whether a command may start */
+  async ready(): Promise<boolean> {
+    if ((await this.freeBytes()) < minFreeBytes) return false;
+    if (this.#held) return true;
+    try {
+      const handle = await open(this.#file, 'w', 0o600);
+      try {
+        await handle.writeFile(Buffer.alloc(reserveBytes, 1));
+      } finally {
+        await handle.close();
+      }
+      this.#held = true;
+      return true;
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await this.release();
+      return false;
+    }
+  }
+
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#folder);
+    return bavail * bsize;
+  }
+
+  /** Bytes used on the store's volume. */
+  async usedBytes(): Promise<number> {
+    const { blocks, bfree, bsize } = await statfs(this.#folder);
+    return (blocks - bfree) * bsize;
+  }
+}

@@ -1,0 +1,74 @@
+import { lstat, mkdir, realpath } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { errnoOf, KeeperError } from '../failure.ts';
+
+/** A place for a file: an existing real folder inside the roots, and a name in it. */
+export interface Place {
+  readonly folder: string;
+  readonly name: string;
+}
+
+/**
+ * Finds the folder of a path, component by component. Symbolic links are followed only when they
+ * lead to a folder inside one of the roots. Nothing else may change the tree meanwhile: the caller
+ * holds the gate.
+ *
+ * @param createParents makes missing folders (mode 755)
+ * @throws KeeperError `AF_PATH_OUTSIDE_ROOTS`, `AF_FILE_NOT_FOUND`, `AF_FILE_NOT_REGULAR`
+ */
+export async function resolveInRoots(roots: readonly string[], path: string, createParents: boolean): Promise<Place> {
+  if (path.includes('\0')) throw new KeeperError('AF_INVALID', 'path: it contains a NUL character');
+  const clean = posix.normalize(path).replace(/(?<=.)\/$/, '');
+  const root = roots.find((candidate) => clean.startsWith(`${candidate}/`));
+  if (root === undefined) throw new KeeperError('AF_PATH_OUTSIDE_ROOTS', `${clean} is not inside ${roots.join(' or ')}`);
+  const realRoots = await Promise.all(roots.map((each) => realpath(each)));
+  const parts = clean.slice(root.length + 1).split('/');
+  const name = parts.pop() ?? '';
+  let folder = await realpath(root);
+  for (const part of parts) folder = await step(folder, part, realRoots, createParents);
+  return { folder, name };
+}
+
+async function step(folder: string, part: string, realRoots: readonly string[], create: boolean): Promise<string> {
+  const path = join(folder, part);
+  const kind = await kindOf(path);
+  if (kind === 'folder') return path;
+  if (kind === 'missing' && create) {
+    await mkdir(path, { mode: 0o755 });
+    return path;
+  }
+  if (kind === 'missing') throw new KeeperError('AF_FILE_NOT_FOUND', `there is no folder ${path}`);
+  if (kind === 'other') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a folder`, { cure: 'name a file inside a folder' });
+  return followLink(path, realRoots);
+}
+
+async function followLink(path: string, realRoots: readonly string[]): Promise<string> {
+  let target: string;
+  try {
+    target = await realpath(path);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code !== 'ENOENT' && code !== 'ELOOP' && code !== 'ENOTDIR') throw error;
+    throw new KeeperError('AF_FILE_NOT_FOUND', `the link ${path} leads nowhere`, { cause: error });
+  }
+  if (!isInside(target, realRoots))
+    throw new KeeperError('AF_PATH_OUTSIDE_ROOTS', `the link ${path} leads to ${target}, outside the roots`);
+  if ((await kindOf(target)) !== 'folder') throw new KeeperError('AF_FILE_NOT_REGULAR', `the link ${path} does not lead to a folder`);
+  return target;
+}
+
+/** Whether a real path is one of the roots or below one. */
+export function isInside(path: string, realRoots: readonly string[]): boolean {
+  return realRoots.some((root) => path === root || path.startsWith(`${root}/`));
+}
+
+async function kindOf(path: string): Promise<'folder' | 'link' | 'other' | 'missing'> {
+  try {
+    const stat = await lstat(path);
+    if (stat.isDirectory()) return 'folder';
+    return stat.isSymbolicLink() ? 'link' : 'other';
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return 'missing';
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
+import { errnoOf, KeeperError } from '../failure.ts';
+import { resolveInRoots } from './resolve.ts';
+
+export interface WriteOptions {
+  /** Permission bits; null keeps those of the file, or gives 644 to a new one. */
+  readonly mode: number | null;
+  readonly random: (bytes: number) => Buffer;
+  /** Called when the content is complete and before it becomes visible. */
+  readonly beforeCommit: () => void;
+}
+
+/**
+ * Replaces a file inside the roots, or makes it and its folders. Readers see the old content or
+ * the new, never a part. @throws KeeperError
+ */
+export async function writeFile(roots: readonly string[], path: string, content: Readable, options: WriteOptions): Promise<FileWritten> {
+  const { folder, name } = await resolveInRoots(roots, path, true);
+  const target = join(folder, name);
+  const oldMode = await modeOf(target, path);
+  const temporary = join(folder, `.agentfleet-${options.random(8).toString('hex')}.tmp`);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temporary, flags, 0o600);
+  try {
+    const written = await fillAndClose(handle, content, options.mode ?? oldMode ?? 0o644);
+    options.beforeCommit();
+    await rename(temporary, target);
+    return { path: target, ...written, created: oldMode === null };
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+async function fillAndClose(handle: FileHandle, content: Readable, mode: number): Promise<Pick<FileWritten, 'sha256' | 'bytes'>> {
+  try {
+    const written = await fill(handle, content);
+    await handle.chmod(mode);
+    return written;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function fill(handle: FileHandle, content: Readable): Promise<Pick<FileWritten, 'sha256' | 'bytes'>> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    if (bytes + chunk.length > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `the content is over ${maxFileBytes} bytes`);
+    hash.update(chunk);
+    await handle.appendFile(chunk);
+    bytes += chunk.length;
+  }
+  return { sha256: hash.digest('hex'), bytes };
+}
+
+/** Permission bits of the regular file that is replaced; null when there is none. */
+async function modeOf(target: string, path: string): Promise<number | null> {
+  try {
+    const stat = await lstat(target);
+    if (!stat.isFile()) throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} exists and is not a regular file`);
+    return stat.mode & 0o777;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { epochHeader } from '@agentfleet/protocol/keeper';
+import { asKeeperError, KeeperError } from '../failure.ts';
+import type { Keeper } from '../keeper.ts';
+import { errorFields, type Logger } from '../logger.ts';
+import { limitInsideConnections } from './connections.ts';
+import { execRoutes } from './routes-exec.ts';
+import { fileRoutes } from './routes-files.ts';
+import { snapshotRoutes } from './routes-snapshots.ts';
+import { openRoutes, stateRoutes } from './routes-state.ts';
+import { compileValidators } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Epoch of the assignment in whose name a changing request acts; 0 for reading ones. */
+    epoch: number;
+  }
+}
+
+const bodyLimit = 64 * 1024;
+const requestTimeoutMs = 120_000;
+const keepAliveTimeoutMs = 30_000;
+
+/** The HTTP API over a keeper. Not listening yet. */
+export function createApp(keeper: Keeper): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    return503OnClosing: true,
+    frameworkErrors: (error, _request, reply) => answer(reply, error, keeper.parts.logger),
+  });
+  limitInsideConnections(app.server);
+  app.decorateRequest('epoch', 0);
+  app.setErrorHandler((error: FastifyError, _request, reply) => answer(reply, error, keeper.parts.logger));
+  app.setNotFoundHandler((request, reply) => {
+    answer(reply, new KeeperError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`), keeper.parts.logger);
+  });
+  openRoutes(app, keeper);
+  app.register(
+    (api, _options, done) => {
+      protectedRoutes(api, keeper);
+      done();
+    },
+    { prefix: '/v1' },
+  );
+  return app;
+}
+
+function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
+  // Before the body is read: strangers get no memory.
+  api.addHook('onRequest', async (request) => {
+    await keeper.authenticate(request.headers.authorization);
+    const epoch = headerOf(request, epochHeader);
+    if (request.method === 'GET') keeper.parts.fence.check(epoch);
+    else request.epoch = await keeper.admit(epoch);
+  });
+  api.addContentTypeParser('application/octet-stream', (_request, payload: IncomingMessage, done) => done(null, payload));
+  const validators = compileValidators();
+  stateRoutes(api, keeper);
+  execRoutes(api, keeper, validators);
+  fileRoutes(api, keeper, validators);
+  snapshotRoutes(api, keeper, validators);
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function answer(reply: FastifyReply, error: unknown, logger: Logger): void {
+  const failure = fromFastify(error) ?? asKeeperError(error);
+  if (failure.code === 'AF_INTERNAL') logger.error('a request failed', errorFields(failure));
+  void reply.code(failure.status).type('application/json').send(failure.body);
+}
+
+/** The framework's own refusals (size, syntax, media type) as ours. */
+function fromFastify(error: unknown): KeeperError | null {
+  if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return null;
+  if (error.statusCode >= 500) return null;
+  return new KeeperError(error.statusCode === 413 ? 'AF_TOO_LARGE' : 'AF_INVALID', error.message, { cause: error });
+}

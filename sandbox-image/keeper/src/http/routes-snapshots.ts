@@ -1,0 +1,98 @@
+import type { FastifyInstance } from 'fastify';
+import type { DiffEntry, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import { messageOf } from '../failure.ts';
+import type { Keeper } from '../keeper.ts';
+import { errorFields } from '../logger.ts';
+import { CURRENT, type TreeDiff as EngineDiff } from '../snapshot/index.ts';
+import type { Validators } from './validation.ts';
+
+interface ById {
+  readonly Params: { readonly id: string };
+}
+
+/** Snapshots: take, list, restore, compare, undo. */
+export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  const { gate, snapshots } = keeper.parts;
+
+  app.get('/snapshots', () => ({ items: snapshots.list() }));
+
+  app.post('/snapshots', async (request, reply) => {
+    const { label } = validators.snapshot(request.body ?? {});
+    return reply.code(201).send(await take(keeper, request.epoch, label));
+  });
+
+  app.post<ById>('/snapshots/:id/restore', (request) => restore(keeper, request.epoch, request.params.id));
+
+  app.get('/diff', (request) => compare(keeper, validators.range(request.query)));
+
+  app.get('/revert', async (request, reply) => {
+    const { from, to } = validators.range(request.query);
+    const release = to === CURRENT ? gate.exclusive({ kind: 'revert bundle', name: `${from}..${to}` }) : nothing;
+    try {
+      const tar = await snapshots.revertBundle(from, to);
+      tar.once('close', release);
+      return await reply.type('application/x-tar').send(tar);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  });
+}
+
+const nothing = (): void => undefined;
+
+async function compare(keeper: Keeper, { from, to }: { readonly from: string; readonly to: string }): Promise<TreeDiff> {
+  const { gate, snapshots } = keeper.parts;
+  const release = to === CURRENT ? gate.exclusive({ kind: 'comparison', name: `${from}..${to}` }) : nothing;
+  return treeDiff(await snapshots.diff(from, to).finally(release));
+}
+
+async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
+  const { fence, gate, log, metrics, snapshots } = keeper.parts;
+  const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
+  try {
+    fence.assert(epoch);
+    const record = await snapshots.take(label === undefined ? {} : { label });
+    const { skipped, ...told } = record;
+    log.append('SnapshotTaken', { ...told, skipped: skipped.length });
+    metrics.snapshots.inc({ result: 'ok' });
+    return record;
+  } catch (error) {
+    metrics.snapshots.inc({ result: 'failed' });
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
+  const { fence, gate, log, logger, metrics, quota, snapshots } = keeper.parts;
+  const release = gate.exclusive({ kind: 'restore', name: id });
+  try {
+    fence.assert(epoch);
+    await log.commit('SnapshotRestored', { id, phase: 'Intent' });
+    fence.assert(epoch);
+    const report = await snapshots.restore(id);
+    log.append('SnapshotRestored', { ...report, phase: 'Done' });
+    metrics.restores.inc({ result: 'ok' });
+    return report;
+  } catch (error) {
+    metrics.restores.inc({ result: 'failed' });
+    log.append('SnapshotRestored', { id, phase: 'Failed', why: messageOf(error) });
+    throw error;
+  } finally {
+    release();
+    quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
+  }
+}
+
+/** The engine's comparison as the contract has it: modes as numbers, absent members left out. */
+function treeDiff({ from, to, changes, unified }: EngineDiff): TreeDiff {
+  const mode = (text: string | null): number | null => (text === null ? null : Number.parseInt(text, 8));
+  const entries = changes.map((change): DiffEntry => {
+    const all = { modeFrom: mode(change.modeFrom), modeTo: mode(change.modeTo), sizeFrom: change.sizeFrom, sizeTo: change.sizeTo };
+    const present = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+    return { path: change.path, op: change.op, ...present };
+  });
+  return { from, to, entries, unified };
+}

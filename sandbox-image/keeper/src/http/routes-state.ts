@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify';
+import { KeeperError } from '../failure.ts';
+import type { Keeper } from '../keeper.ts';
+import { sendLines } from './stream.ts';
+import { sequenceOf } from './validation.ts';
+
+/** What the keeper knows of itself, its log, and the restart of the tools container. */
+export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
+  const { fence, gate, link, log } = keeper.parts;
+
+  app.get('/info', () => keeper.info);
+
+  app.get('/events', (request, reply) => {
+    const from = sequenceOf(request.query);
+    return sendLines(reply, (signal) => log.read(from, signal));
+  });
+
+  app.get('/audit', () => log.verify());
+
+  app.post('/tools/restart', async (request, reply) => {
+    const release = gate.exclusive({ kind: 'tools restart', name: '' });
+    try {
+      fence.assert(request.epoch);
+      const { instance, connected } = link.state;
+      if (!connected) throw new KeeperError('AF_TOOLS_UNAVAILABLE', 'the tools container is not connected');
+      await log.commit('ToolsRestartRequested', { why: 'asked', instance });
+      link.retire(0, 'it was told to exit');
+      return reply.code(202).send({ instance });
+    } finally {
+      release();
+    }
+  });
+}
+
+/** For the kubelet and for Prometheus: no token, nothing that is worth one. */
+export function openRoutes(app: FastifyInstance, keeper: Keeper): void {
+  app.get('/healthz', () => ({ ok: true }));
+
+  app.get('/readyz', (_request, reply) => {
+    const no = keeper.notReady;
+    return reply.code(no === null ? 200 : 503).send({ ready: no === null, reason: no?.reason ?? null });
+  });
+
+  app.get('/metrics', async (_request, reply) => {
+    const { registry } = keeper.parts.metrics;
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+}

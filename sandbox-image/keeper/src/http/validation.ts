@@ -1,0 +1,58 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { ExecCodeRequest, FileQuery, RangeQuery, ShellRequest, SnapshotRequest, type ExecRequest } from '@agentfleet/protocol/keeper';
+import { KeeperError } from '../failure.ts';
+
+/** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
+export interface Validators {
+  readonly exec: (body: unknown) => ExecRequest;
+  readonly file: (query: unknown) => FileQuery;
+  readonly range: (query: unknown) => RangeQuery & { to: string };
+  readonly snapshot: (body: unknown) => SnapshotRequest;
+}
+
+export function compileValidators(): Validators {
+  const ajv = new Ajv({ strict: false, useDefaults: true, verbose: true });
+  const execCode = check(ajv.compile<ExecRequest>(ExecCodeRequest));
+  const shell = check(ajv.compile<ExecRequest>(ShellRequest));
+  return {
+    exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
+    file: check(ajv.compile<FileQuery>(FileQuery)),
+    range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
+    snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
+  };
+}
+
+/** By hand: the message about a wrong `tool` should not list what every variant would have liked. */
+function toolOf(body: unknown): 'ExecCode' | 'Shell' {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new KeeperError('AF_INVALID', 'the body is not a JSON object');
+  const tool: unknown = 'tool' in body ? body.tool : undefined;
+  if (tool === 'ExecCode' || tool === 'Shell') return tool;
+  throw new KeeperError('AF_INVALID', 'tool: it must be "ExecCode" or "Shell"');
+}
+
+function check<T>(validate: ValidateFunction<T>): (value: unknown) => T {
+  return (value) => {
+    if (validate(value)) return value;
+    throw new KeeperError('AF_INVALID', explain(validate.errors?.[0]));
+  };
+}
+
+function explain(error: ErrorObject | undefined): string {
+  if (error === undefined) return 'the request does not fit the schema';
+  const field = error.instancePath.slice(1).replaceAll('/', '.');
+  const within = (name: unknown): string => [field, String(name)].filter((part) => part !== '').join('.');
+  const params = error.params as Readonly<Record<string, unknown>>;
+  if (error.keyword === 'additionalProperties') return `${within(params['additionalProperty'])}: this field is not known`;
+  if (error.keyword === 'required') return `${within(params['missingProperty'])}: this field is required`;
+  return `${field === '' ? 'the request' : field}: ${error.message ?? 'it is wrong'}`;
+}
+
+/** The query `from=SEQ` of streams; 1 when it is absent. @throws KeeperError `AF_INVALID` */
+export function sequenceOf(query: unknown): number {
+  const { from = '1', ...others } = query as Readonly<Record<string, string | undefined>>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new KeeperError('AF_INVALID', `${unknown}: this field is not known`);
+  if (/^\d{1,15}$/.test(from)) return Math.max(Number(from), 1);
+  throw new KeeperError('AF_INVALID', 'from: it must be a sequence number');
+}

@@ -1,0 +1,35 @@
+import type { IsolationInfo, IsolationLevel } from '@agentfleet/protocol/keeper';
+import type { RunnerInfo } from './link/index.ts';
+
+/**
+ * How strong the wall is, from what the runner tried. Each level includes the ones before it,
+ * except that a RuntimeClass replaces the host kernel that Landlock and user namespaces would
+ * harden: it stands on its own, above seccomp.
+ */
+export function isolationOf(info: RunnerInfo, runtimeClass: string | null): IsolationInfo {
+  const seccomp = info.seccomp === 2 && info.probe.seccompDenies;
+  const landlockABI = info.probe.landlockDenies ? info.landlockABI : 0;
+  return {
+    level: levelOf(seccomp, landlockABI > 0, info.userNamespace, runtimeClass !== null),
+    seccomp,
+    landlockABI,
+    userNamespace: info.userNamespace,
+    runtimeClass,
+    noNewPrivs: info.noNewPrivs,
+    capEff: info.capEff,
+  };
+}
+
+function levelOf(seccomp: boolean, landlock: boolean, userNamespace: boolean, runtimeClass: boolean): IsolationLevel {
+  if (!seccomp) return 'Container';
+  if (runtimeClass) return 'RuntimeClass';
+  if (!landlock) return 'Seccomp';
+  return userNamespace ? 'UserNamespace' : 'Landlock';
+}
+
+/** Why commands must not run in this tools container whatever its level; null when they may. */
+export function isolationFault(info: RunnerInfo): string | null {
+  if (!info.probe.storeAbsent) return 'the tools container can see the store';
+  if (info.dumpable) return 'the runner can be dumped: commands could read the key of the link';
+  return null;
+}

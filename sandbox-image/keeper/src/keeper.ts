@@ -1,0 +1,129 @@
+import type { KeeperInfo } from '@agentfleet/protocol/keeper';
+import { authenticate, type EpochFence, type JwksFile } from './auth/index.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import type { EndFacts, Executor, Quota, StoreReserve } from './exec/index.ts';
+import type { Gate } from './gate.ts';
+import { isolationOf } from './isolation.ts';
+import type { LinkEvents, RunnerLink } from './link/index.ts';
+import type { EventLog } from './log/index.ts';
+import type { Logger } from './logger.ts';
+import type { KeeperMetrics } from './metrics.ts';
+import type { NetworkProbe } from './network/index.ts';
+import { notReady, type NotReady, type ReadinessFacts } from './readiness.ts';
+import type { Snapshots } from './snapshots.ts';
+
+/** What the keeper takes from the machine. */
+export interface Machine {
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+  readonly logger: Logger;
+}
+
+export interface KeeperParts extends Machine {
+  readonly config: Config;
+  readonly executor: Executor;
+  readonly fence: EpochFence;
+  readonly gate: Gate;
+  readonly keys: JwksFile;
+  readonly link: RunnerLink;
+  readonly log: EventLog;
+  readonly metrics: KeeperMetrics;
+  readonly network: NetworkProbe;
+  readonly quota: Quota;
+  readonly reserve: StoreReserve;
+  readonly snapshots: Snapshots;
+}
+
+/** The keeper's parts and what only all of them together know. */
+export class Keeper {
+  readonly parts: KeeperParts;
+
+  constructor(parts: KeeperParts) {
+    this.parts = parts;
+  }
+
+  get roots(): readonly string[] {
+    return this.parts.config.roots.map((root) => root.path);
+  }
+
+  /** Why no command may run; null when one may. */
+  get notReady(): NotReady | null {
+    return notReady(readinessFacts(this.parts));
+  }
+
+  get info(): KeeperInfo {
+    const { config, executor, fence, link, log, network, snapshots } = this.parts;
+    const no = this.notReady;
+    const { connected, instance, connections, info } = link.state;
+    const records = snapshots.list();
+    return {
+      version: config.version,
+      pod: config.pod,
+      epoch: fence.current,
+      ready: no === null,
+      reason: no?.reason ?? null,
+      roots: config.roots,
+      tools: { connected, instance, connections },
+      isolation: info === null ? null : isolationOf(info, config.runtimeClass),
+      network: network.info,
+      snapshots: { engine: 'CAS', count: records.length, latest: records.at(-1)?.id ?? null },
+      audit: { root: log.head.hash, records: log.head.seq },
+      running: executor.running,
+    };
+  }
+
+  /** @throws KeeperError `AF_UNAUTHENTICATED`, `AF_FORBIDDEN` */
+  async authenticate(header: string | undefined): Promise<void> {
+    const { config, keys, clock, metrics } = this.parts;
+    await authenticate(header, {
+      issuer: config.auth.issuer,
+      audience: config.pod.uid,
+      subjects: config.auth.subjects,
+      getKey: keys.getKey,
+      clock,
+      onRefused: (reason) => metrics.authRefusals.inc({ reason }),
+    });
+  }
+
+  /** Lets a changing request in; ends what an older assignment left running. @throws KeeperError */
+  async admit(epochHeader: string | undefined): Promise<number> {
+    const { executor, fence, log } = this.parts;
+    log.assertWritable();
+    return fence.admit(epochHeader, async (from, to) => {
+      log.append('EpochRaised', { from, to });
+      await executor.supersede(to);
+    });
+  }
+}
+
+export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'network' | 'config'>): ReadinessFacts {
+  return {
+    link: parts.link.state,
+    logBroken: parts.log.broken?.why ?? null,
+    networkReason: parts.network.reason,
+    allowUnenforcedNetwork: parts.config.network.allowUnenforced,
+  };
+}
+
+/** Ties the link to the log and the executor. */
+export function linkEvents(log: EventLog, executor: Executor, config: Config): LinkEvents {
+  return {
+    connected: (instance, info) =>
+      log.append('ToolsConnected', { instance, version: info.version, isolation: isolationOf(info, config.runtimeClass) }),
+    lost: (instance, why) => {
+      log.append('ToolsLost', { instance, why });
+      executor.toolsLost();
+    },
+    message: (message) => executor.receive(message),
+  };
+}
+
+/** Label of the metric for how a command ended. */
+export function resultOf(facts: EndFacts): string {
+  if (facts.interrupted !== undefined) return 'interrupted';
+  if (facts.error !== undefined) return 'error';
+  if (facts.timedOut) return 'timeout';
+  if (facts.killed !== null) return 'killed';
+  return facts.exitCode === 0 ? 'ok' : 'failed';
+}

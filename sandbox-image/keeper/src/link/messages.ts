@@ -1,0 +1,155 @@
+import type { ExecLimits } from '@agentfleet/protocol/keeper';
+import type { Frame, FrameHeader } from './frame.ts';
+
+/** Frames of the keeper, after the handshake. */
+export type ToRunner =
+  | {
+      readonly t: 'exec';
+      readonly id: string;
+      readonly argv: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly cwd: string;
+      readonly timeoutMs: number;
+      readonly graceMs: number;
+      readonly limits: ExecLimits;
+      readonly writable: readonly string[];
+      readonly network: 'Loopback' | 'None';
+      readonly outputLimitBytes: number;
+    }
+  | { readonly t: 'kill'; readonly id: string; readonly reason: string }
+  | { readonly t: 'exit'; readonly code: number }
+  | { readonly t: 'ping'; readonly id: number };
+
+/** What the runner found by trying. */
+export interface RunnerInfo {
+  readonly version: string;
+  readonly capEff: string;
+  readonly noNewPrivs: boolean;
+  readonly seccomp: number;
+  readonly dumpable: boolean;
+  readonly userNamespace: boolean;
+  readonly landlockABI: number;
+  readonly probe: {
+    readonly seccompDenies: boolean;
+    readonly landlockDenies: boolean;
+    readonly storeAbsent: boolean;
+    readonly error: string | null;
+  };
+}
+
+export interface StreamBytes {
+  readonly stdout: number;
+  readonly stderr: number;
+}
+
+export interface RunnerEnd {
+  readonly t: 'end';
+  readonly id: string;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+  readonly killed: string | null;
+  readonly oom: boolean | null;
+  readonly durationMs: number;
+  readonly cpuMs: number;
+  readonly maxRssBytes: number;
+  readonly bytes: StreamBytes;
+  readonly dropped: StreamBytes;
+  readonly swept: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** Frames of the runner about a command. */
+export type CommandMessage =
+  | { readonly t: 'start'; readonly id: string; readonly pid: number }
+  | { readonly t: 'out'; readonly id: string; readonly stream: 'stdout' | 'stderr'; readonly body: Buffer }
+  | RunnerEnd
+  | { readonly t: 'error'; readonly id: string | null; readonly code: string; readonly message: string };
+
+/** Frames of the runner, after the handshake. */
+export type FromRunner = CommandMessage | { readonly t: 'info'; readonly info: RunnerInfo } | { readonly t: 'pong'; readonly id: number };
+
+/** A frame as a message; null for kinds of a later version, which are ignored. Missing members become neutral values. */
+export function parseMessage(frame: Frame): FromRunner | null {
+  const h = frame.header;
+  switch (h.t) {
+    case 'start':
+      return { t: 'start', id: text(h['id']), pid: count(h['pid']) };
+    case 'out':
+      return { t: 'out', id: text(h['id']), stream: h['stream'] === 'stderr' ? 'stderr' : 'stdout', body: frame.body };
+    case 'end':
+      return parseEnd(h);
+    case 'error':
+      return { t: 'error', id: textOrNull(h['id']), code: text(h['code']), message: text(h['message']) };
+    case 'info':
+      return { t: 'info', info: parseInfo(h) };
+    case 'pong':
+      return { t: 'pong', id: count(h['id']) };
+    default:
+      return null;
+  }
+}
+
+function parseEnd(h: FrameHeader): RunnerEnd {
+  const error = members(h['error']);
+  return {
+    t: 'end',
+    id: text(h['id']),
+    exitCode: typeof h['exitCode'] === 'number' ? h['exitCode'] : null,
+    signal: textOrNull(h['signal']),
+    timedOut: flag(h['timedOut']),
+    killed: textOrNull(h['killed']),
+    oom: typeof h['oom'] === 'boolean' ? h['oom'] : null,
+    durationMs: count(h['durationMs']),
+    cpuMs: count(h['cpuMs']),
+    maxRssBytes: count(h['maxRssBytes']),
+    bytes: streams(h['bytes']),
+    dropped: streams(h['dropped']),
+    swept: count(h['swept']),
+    ...(error === null ? {} : { error: { code: text(error['code']), message: text(error['message']) } }),
+  };
+}
+
+function parseInfo(h: FrameHeader): RunnerInfo {
+  const probe = members(h['probe']) ?? {};
+  return {
+    version: text(h['version']),
+    capEff: text(h['capEff']),
+    noNewPrivs: flag(h['noNewPrivs']),
+    seccomp: count(h['seccomp']),
+    dumpable: flag(h['dumpable']),
+    userNamespace: flag(h['userNamespace']),
+    landlockABI: count(h['landlockABI']),
+    probe: {
+      seccompDenies: flag(probe['seccompDenies']),
+      landlockDenies: flag(probe['landlockDenies']),
+      storeAbsent: flag(probe['storeAbsent']),
+      error: textOrNull(probe['error']),
+    },
+  };
+}
+
+function members(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+}
+
+function streams(value: unknown): StreamBytes {
+  const it = members(value) ?? {};
+  return { stdout: count(it['stdout']), stderr: count(it['stderr']) };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function flag(value: unknown): boolean {
+  return value === true || value === 1;
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { auditTypes, type AuditRecord, type AuditType } from '@agentfleet/protocol/keeper';
+import { canonicalJson } from './canonical.ts';
+
+/** `prev` of the first record. */
+export const genesis = '0'.repeat(64);
+
+/** Where a chain stands: the number and the hash of its last record. */
+export interface ChainHead {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export const emptyChain: ChainHead = { seq: 0, hash: genesis };
+
+type Content = Pick<AuditRecord, 'seq' | 'at' | 'type' | 'epoch' | 'body'>;
+
+function hashOf(prev: string, content: Content): string {
+  const { seq, at, type, epoch, body } = content;
+  return createHash('sha256')
+    .update(`${prev}\n${canonicalJson({ seq, at, type, epoch, body })}`)
+    .digest('hex');
+}
+
+/** The record that follows `head`. */
+export function nextRecord(head: ChainHead, entry: Omit<Content, 'seq'>): AuditRecord {
+  const content: Content = { seq: head.seq + 1, ...entry };
+  return { ...content, prev: head.hash, hash: hashOf(head.hash, content) };
+}
+
+/** A record as its line in the log, without newline. There is exactly one spelling of it. */
+export function recordLine(record: AuditRecord): string {
+  return canonicalJson(record);
+}
+
+export type LineCheck = { readonly record: AuditRecord } | { readonly why: string };
+
+/** Whether a line is the record that must follow `head`, byte for byte. Pure. */
+export function checkLine(head: ChainHead, line: string): LineCheck {
+  const record = parseRecord(line);
+  if (record === null) return { why: 'it is not a record' };
+  if (record.seq !== head.seq + 1) return { why: `its number is ${record.seq}, ${head.seq + 1} must follow` };
+  if (record.prev !== head.hash)
+    return { why: `it follows ${record.prev.slice(0, 12)}…, the record before it is ${head.hash.slice(0, 12)}…` };
+  if (record.hash !== hashOf(record.prev, record)) return { why: 'its hash does not fit its content' };
+  if (recordLine(record) !== line) return { why: 'it is not in canonical form' };
+  return { record };
+}
+
+function parseRecord(line: string): AuditRecord | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  return isRecord(value) ? value : null;
+}
+
+function isRecord(value: unknown): value is AuditRecord {
+  if (typeof value !== 'object' || value === null) return false;
+  const it = value as Partial<Record<keyof AuditRecord, unknown>>;
+  const numbers = Number.isSafeInteger(it.seq) && Number.isSafeInteger(it.epoch);
+  const strings = typeof it.at === 'string' && typeof it.prev === 'string' && typeof it.hash === 'string';
+  return numbers && strings && typeof it.body === 'object' && it.body !== null && auditTypes.includes(it.type as AuditType);
+}

@@ -1,0 +1,211 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/keeper';
+import { timestamp, type Clock } from '../clock.ts';
+import { asKeeperError, KeeperError, messageOf } from '../failure.ts';
+import { readLines } from '../lines.ts';
+import { nextRecord, recordLine, type ChainHead } from './chain.ts';
+import { OffsetIndex } from './offsets.ts';
+import { verifyLog } from './verify.ts';
+
+export interface EventLogOptions {
+  readonly file: string;
+  readonly clock: Clock;
+  /** Epoch that new records carry. */
+  readonly epoch: () => number;
+  /** Sees every record that the file already holds. */
+  readonly onRecord?: (record: AuditRecord) => void;
+  /** Called when the disk is full, before the next try: frees what was kept for this. */
+  readonly onDiskFull?: () => Promise<void>;
+}
+
+interface Pending {
+  readonly entry: Omit<AuditRecord, 'seq' | 'prev' | 'hash'>;
+  /** Set for intents: they must be on disk before anybody acts. */
+  readonly settle?: { resolve(record: AuditRecord): void; reject(error: unknown): void };
+}
+
+const batchRecords = 128;
+const retryMs = 1000;
+
+/**
+ * The append-only, hash-chained event log. `commit` is for intents: it returns when the record is
+ * on disk. `append` is for what happened: it is written soon, retried when the disk is full, and
+ * synced with the next intent. A log whose chain is broken accepts nothing any more.
+ */
+export class EventLog {
+  readonly #options: EventLogOptions;
+  readonly #handle: FileHandle;
+  readonly #offsets: OffsetIndex;
+  #head: ChainHead;
+  #end: number;
+  #broken: { readonly seq: number; readonly why: string } | null;
+  #queue: Pending[] = [];
+  #draining: Promise<void> | null = null;
+  #stopRetry: (() => void) | null = null;
+  #closed = false;
+
+  private constructor(options: EventLogOptions, handle: FileHandle, check: AuditReport & { readonly end: number }, offsets: OffsetIndex) {
+    this.#options = options;
+    this.#handle = handle;
+    this.#offsets = offsets;
+    this.#head = { seq: check.records, hash: check.root };
+    this.#end = check.end;
+    this.#broken = check.broken;
+  }
+
+  /** Reads and checks the whole file; a torn last line is cut, `tornBytes` says how much of it. */
+  static async open(options: EventLogOptions): Promise<{ readonly log: EventLog; readonly tornBytes: number }> {
+    const offsets = new OffsetIndex();
+    const check = await verifyLog(options.file, {
+      onRecord: (record, offset) => {
+        offsets.add(record.seq, offset);
+        options.onRecord?.(record);
+      },
+    });
+    const handle = await open(options.file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    const torn = check.tornBytes > 0;
+    if (torn) await handle.truncate(check.end);
+    const log = new EventLog(options, handle, torn ? { ...check, ok: true, broken: null } : check, offsets);
+    return { log, tornBytes: check.tornBytes };
+  }
+
+  get head(): ChainHead {
+    return this.#head;
+  }
+
+  /** Why nothing can be recorded any more; null while the chain is whole. */
+  get broken(): { readonly seq: number; readonly why: string } | null {
+    return this.#broken;
+  }
+
+  /** @throws KeeperError `AF_LOG_BROKEN` */
+  assertWritable(): void {
+    if (this.#broken === null) return;
+    throw new KeeperError('AF_LOG_BROKEN', `the event log is broken at record ${this.#broken.seq}: ${this.#broken.why}`);
+  }
+
+  /** Records what happened. Never fails: on a broken log it is dropped, like everything then. */
+  append(type: AuditType, body: AuditRecord['body']): void {
+    if (this.#broken !== null || this.#closed) return;
+    this.#queue.push({ entry: this.#entry(type, body) });
+    this.#kick();
+  }
+
+  /** Records an intent and returns when it is on disk. @throws KeeperError when it cannot be */
+  commit(type: AuditType, body: AuditRecord['body']): Promise<AuditRecord> {
+    this.assertWritable();
+    const { promise, resolve, reject } = Promise.withResolvers<AuditRecord>();
+    this.#queue.push({ entry: this.#entry(type, body), settle: { resolve, reject } });
+    this.#kick();
+    return promise;
+  }
+
+  /** The lines of all records from `from` on that are written by now, each with its newline. */
+  async *read(from: number, signal?: AbortSignal): AsyncGenerator<Buffer> {
+    await this.flush();
+    const start = this.#offsets.before(from);
+    const range = { start, end: this.#end, ...(signal === undefined ? {} : { signal }) };
+    let seq: number | null = null;
+    for await (const line of readLines(this.#options.file, range)) {
+      seq = seq === null ? (JSON.parse(line.bytes.toString('utf8')) as AuditRecord).seq : seq + 1;
+      if (seq >= from) yield Buffer.concat([line.bytes, Buffer.from('\n')]);
+    }
+  }
+
+  /** Reads the whole log back from disk and checks it; a break found now stops all recording. */
+  async verify(signal?: AbortSignal): Promise<AuditReport> {
+    await this.flush();
+    const expect = this.#head;
+    const check = await verifyLog(this.#options.file, { end: this.#end, expect, ...(signal === undefined ? {} : { signal }) });
+    this.#broken ??= check.broken;
+    const { ok, records, root } = check;
+    return { ok: ok && this.#broken === null, records, root, broken: this.#broken };
+  }
+
+  /** Returns when everything that can be written is written and synced. */
+  async flush(): Promise<void> {
+    this.#kick();
+    await this.#draining;
+  }
+
+  async close(): Promise<void> {
+    this.#stopRetry?.();
+    await this.flush();
+    this.#closed = true;
+    if (this.#broken === null) await this.#handle.datasync();
+    await this.#handle.close();
+  }
+
+  #entry(type: AuditType, body: AuditRecord['body']): Pending['entry'] {
+    return { at: timestamp(this.#options.clock), type, epoch: this.#options.epoch(), body };
+  }
+
+  #kick(): void {
+    if (this.#draining !== null || this.#queue.length === 0 || this.#closed) return;
+    this.#draining = this.#drain().finally(() => {
+      this.#draining = null;
+    });
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, batchRecords);
+      try {
+        await this.#write(batch);
+      } catch (error) {
+        await this.#recover(batch, error);
+        return;
+      }
+    }
+  }
+
+  async #write(batch: readonly Pending[]): Promise<void> {
+    let head = this.#head;
+    const records = batch.map(({ entry }) => {
+      const record = nextRecord(head, entry);
+      head = { seq: record.seq, hash: record.hash };
+      return record;
+    });
+    const lines = records.map((record) => Buffer.from(`${recordLine(record)}\n`));
+    const bytes = Buffer.concat(lines);
+    await writeFully(this.#handle, bytes, this.#end);
+    if (batch.some((pending) => pending.settle !== undefined)) await this.#handle.datasync();
+    let offset = this.#end;
+    records.forEach((record, index) => {
+      this.#offsets.add(record.seq, offset);
+      offset += lines[index]?.length ?? 0;
+    });
+    this.#head = head;
+    this.#end += bytes.length;
+    records.forEach((record, index) => batch[index]?.settle?.resolve(record));
+  }
+
+  /** Nothing of a failed batch stays in the file: intents are refused, the rest is tried again. */
+  async #recover(batch: readonly Pending[], error: unknown): Promise<void> {
+    const failure = asKeeperError(error);
+    try {
+      await this.#handle.truncate(this.#end);
+    } catch (truncateError) {
+      this.#broken = { seq: this.#head.seq + 1, why: `its disk fails: ${messageOf(truncateError)}` };
+    }
+    if (failure.code !== 'AF_STORE_FULL') this.#broken ??= { seq: this.#head.seq + 1, why: `its disk fails: ${messageOf(error)}` };
+    this.#queue = [...batch.filter((pending) => pending.settle === undefined), ...this.#queue];
+    for (const pending of batch) pending.settle?.reject(failure);
+    if (this.#broken !== null) return this.#rejectAll(failure);
+    await this.#options.onDiskFull?.();
+    this.#stopRetry?.();
+    this.#stopRetry = this.#options.clock.after(retryMs, () => this.#kick());
+  }
+
+  #rejectAll(failure: KeeperError): void {
+    for (const pending of this.#queue.splice(0)) pending.settle?.reject(failure);
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * The event log: what the keeper was asked to do, before it did it, and what came of it.
+ * Every record carries the hash of the one before. May import nothing but the foundations
+ * beside this folder.
+ */
+export { canonicalJson } from './canonical.ts';
+export { genesis, type ChainHead } from './chain.ts';
+export { EventLog, type EventLogOptions } from './event-log.ts';
+export { verifyLog, type LogCheck, type VerifyOptions } from './verify.ts';

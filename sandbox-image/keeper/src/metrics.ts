@@ -1,0 +1,47 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What the metrics read at scrape time. */
+export interface MetricSources {
+  readonly storeBytes: () => Promise<number>;
+  readonly quotaUsed: () => number;
+  readonly quotaLimit: () => number | null;
+  readonly linkConnections: () => number;
+  readonly ready: () => boolean;
+}
+
+/** The keeper's own registry; nothing is registered globally. */
+export class KeeperMetrics {
+  readonly registry = new Registry();
+  /** result: ok, failed, timeout, killed, interrupted, error. */
+  readonly execs = this.#counter('execs_total', 'Commands that ended, by result', ['result']);
+  readonly execSeconds = new Histogram({
+    name: 'agentfleet_keeper_exec_seconds',
+    help: 'Wall time of commands',
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 3600],
+    registers: [this.registry],
+  });
+  readonly snapshots = this.#counter('snapshots_total', 'Snapshots, by result', ['result']);
+  readonly restores = this.#counter('restores_total', 'Restores, by result', ['result']);
+  readonly authRefusals = this.#counter('auth_refusals_total', 'Requests refused before they were heard, by reason', ['reason']);
+
+  constructor(sources: MetricSources) {
+    this.#gauge('link_connections', 'Authenticated links to a runner since start', sources.linkConnections);
+    this.#gauge('ready', '1 when commands can run', () => Number(sources.ready()));
+    this.#gauge('store_bytes', 'Bytes used on the volume of the store', sources.storeBytes);
+    this.#gauge('quota_used_bytes', 'Bytes in the roots as measured last', sources.quotaUsed);
+    this.#gauge('quota_limit_bytes', 'Bytes that the roots may hold; 0 = no limit', () => sources.quotaLimit() ?? 0);
+  }
+
+  #counter<L extends string>(name: string, help: string, labelNames: L[]): Counter<L> {
+    return new Counter({ name: `agentfleet_keeper_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  #gauge(name: string, help: string, read: () => number | Promise<number>): void {
+    const gauge: Gauge = new Gauge({
+      name: `agentfleet_keeper_${name}`,
+      help,
+      registers: [this.registry],
+      collect: async (): Promise<void> => gauge.set(await read()),
+    });
+  }
+}

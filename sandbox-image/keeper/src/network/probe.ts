@@ -1,0 +1,92 @@
+import type { NetworkInfo, ProbeTarget } from '@agentfleet/protocol/keeper';
+import { timestamp, type Clock } from '../clock.ts';
+import type { Target } from '../config.ts';
+import type { Connector } from './connector.ts';
+
+export interface NetworkProbeOptions {
+  readonly targets: readonly Target[];
+  readonly connect: Connector;
+  readonly clock: Clock;
+  /** Called when the state changes, not at every probe. */
+  readonly onChange: (info: NetworkInfo) => void;
+}
+
+const connectMs = 1000;
+const secondRoundMs = 250;
+const giveUpMs = 20_000;
+const backoffMs = [250, 500, 1000, 2000];
+const openRetryMs = 10_000;
+const recheckMs = 60_000;
+
+/**
+ * Whether the NetworkPolicy really holds, tried from inside: what a pod without a policy always
+ * reaches must not be reachable, twice in a row. An enforcer may come to it late, so an open network
+ * is called `NotEnforced` only after 20 s; it is tried again for as long as the keeper lives.
+ */
+export class NetworkProbe {
+  readonly #options: NetworkProbeOptions;
+  #info: NetworkInfo = { state: 'Probing', probedAt: null, targets: [] };
+
+  constructor(options: NetworkProbeOptions) {
+    this.#options = options;
+  }
+
+  get info(): NetworkInfo {
+    return this.#info;
+  }
+
+  /** Why the network is not known to be closed; null when it is. */
+  get reason(): string | null {
+    if (this.#info.state === 'Enforced') return null;
+    if (this.#info.state === 'Probing') return 'the network is still being probed';
+    if (this.#options.targets.length === 0)
+      return 'there is nothing to probe the network with: neither API server nor node address is known';
+    const open = this.#info.targets.filter((target) => target.reachable).map((target) => `${target.name} (${target.address})`);
+    return `from inside the sandbox one can reach ${open.join(', ')}`;
+  }
+
+  /** Probes until the signal fires. Never rejects for anything else. */
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.#options.targets.length === 0) return this.#publish('NotEnforced', []);
+    const startedAt = this.#options.clock.now();
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      const targets = await this.#closedTwice(signal);
+      const open = targets.some((target) => target.reachable);
+      const hopeful = this.#info.state === 'Probing' && this.#options.clock.now() - startedAt < giveUpMs;
+      if (!open) this.#publish('Enforced', targets);
+      else if (!hopeful) this.#publish('NotEnforced', targets);
+      const wait = !open ? recheckMs : hopeful ? (backoffMs[attempt] ?? 2000) : openRetryMs;
+      await pause(this.#options.clock, wait, signal);
+    }
+  }
+
+  /** Results of the last of up to two rounds: the second is only worth it when the first was closed. */
+  async #closedTwice(signal: AbortSignal): Promise<readonly ProbeTarget[]> {
+    const first = await this.#round();
+    if (first.some((target) => target.reachable)) return first;
+    await pause(this.#options.clock, secondRoundMs, signal);
+    return this.#round();
+  }
+
+  async #round(): Promise<readonly ProbeTarget[]> {
+    const tries = this.#options.targets.map(async (target): Promise<ProbeTarget> => {
+      const error = await this.#options.connect(target, connectMs);
+      return { name: target.name, address: `${target.host}:${target.port}`, reachable: error === null, error };
+    });
+    return Promise.all(tries);
+  }
+
+  #publish(state: NetworkInfo['state'], targets: readonly ProbeTarget[]): void {
+    const changed = state !== this.#info.state;
+    this.#info = { state, probedAt: timestamp(this.#options.clock), targets };
+    if (changed) this.#options.onChange(this.#info);
+  }
+}
+
+async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await clock.sleep(ms, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

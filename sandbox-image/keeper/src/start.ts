@@ -1,0 +1,129 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EpochFence, JwksFile } from './auth/index.ts';
+import type { Config } from './config.ts';
+import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, UnfinishedExecs } from './exec/index.ts';
+import { Gate } from './gate.ts';
+import { createApp } from './http/index.ts';
+import { Keeper, linkEvents, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
+import { LinkServer } from './link/index.ts';
+import { EventLog } from './log/index.ts';
+import { errorFields } from './logger.ts';
+import { KeeperMetrics } from './metrics.ts';
+import { NetworkProbe, type Connector } from './network/index.ts';
+import { assertReady } from './readiness.ts';
+import { openCasEngine, setMetaByRunner } from './snapshot/index.ts';
+import type { Snapshots } from './snapshots.ts';
+
+export interface StartOptions extends Machine {
+  readonly config: Config;
+  readonly connect: Connector;
+  /** For tests; the content-addressed engine is the default. */
+  readonly snapshots?: Snapshots;
+}
+
+/** A keeper that listens. */
+export interface RunningKeeper {
+  readonly keeper: Keeper;
+  readonly address: string;
+  /** Stops accepting, ends the command, syncs the log. */
+  stop(): Promise<void>;
+}
+
+/** Opens the store, ends what an earlier keeper left open, and listens. */
+export async function startKeeper(options: StartOptions): Promise<RunningKeeper> {
+  const { config, clock } = options;
+  await mkdir(config.storeDir, { recursive: true, mode: 0o700 });
+  const store = await openStore(options);
+  const gate = new Gate(clock);
+  const quota = new Quota(
+    config.roots.map((root) => root.path),
+    config.quotaBytes,
+    clock,
+  );
+  const network = new NetworkProbe({
+    targets: config.network.targets,
+    connect: options.connect,
+    clock,
+    onChange: (info) => store.log.append('NetworkProbed', { ...info }),
+  });
+  const snapshots = options.snapshots ?? (await openSnapshots(options));
+  const link = await LinkServer.listen({ ...config.link, clock, random: options.random, logger: options.logger });
+  const keys = new JwksFile(config.auth.jwksFile, clock, (error) =>
+    options.logger.error('the key file cannot be read', errorFields(error)),
+  );
+  const parts = assemble({ ...options, ...store, gate, keys, link, network, quota, snapshots });
+  return listen(new Keeper(parts), link);
+}
+
+type Parts = Omit<KeeperParts, 'executor' | 'metrics'> & { readonly archive: JournalArchive };
+
+function assemble(parts: Parts): KeeperParts {
+  const { config, link, log, quota, reserve, network } = parts;
+  const facts = () => readinessFacts({ config, link, log, network });
+  const metrics = new KeeperMetrics({
+    storeBytes: () => reserve.usedBytes(),
+    quotaUsed: () => quota.usedBytes,
+    quotaLimit: () => quota.limitBytes,
+    linkConnections: () => link.state.connections,
+    ready: () => new Keeper(whole).notReady === null,
+  });
+  const executor = new Executor({
+    ...parts,
+    defaults: { roots: config.roots.map((root) => root.path), home: config.home, toolsPath: config.toolsPath },
+    assertReady: () => assertReady(facts()),
+    onEnded: (end) => {
+      metrics.execs.inc({ result: resultOf(end) });
+      metrics.execSeconds.observe(end.durationMs / 1000);
+    },
+  });
+  link.subscribe(linkEvents(log, executor, config));
+  const whole: KeeperParts = { ...parts, executor, metrics };
+  return whole;
+}
+
+async function openStore({ config, clock, logger }: StartOptions) {
+  const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
+  const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
+  const reserve = new StoreReserve(config.storeDir);
+  const unfinished = new UnfinishedExecs();
+  const { log, tornBytes } = await EventLog.open({
+    file: join(config.storeDir, 'events.log'),
+    clock,
+    epoch: () => fence.current,
+    onRecord: (record) => unfinished.add(record),
+    onDiskFull: reserve.release,
+  });
+  if (log.broken !== null) logger.error('the event log is broken: nothing will be changed', { broken: log.broken });
+  log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
+  for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
+  await log.flush();
+  return { fence, archive, reserve, log };
+}
+
+async function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
+  const { roots, runnerBinary, storeDir } = config;
+  const engine = await openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock });
+  return engine as unknown as Snapshots;
+}
+
+async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
+  const { config, log, network, executor, snapshots, logger } = keeper.parts;
+  const app = createApp(keeper);
+  const stopping = new AbortController();
+  const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));
+  const address = await app.listen(config.listen).catch((error: NodeJS.ErrnoException) => {
+    // No IPv6 on this node.
+    if (config.listen.host !== '::' || (error.code !== 'EAFNOSUPPORT' && error.code !== 'EADDRNOTAVAIL')) throw error;
+    return app.listen({ host: '0.0.0.0', port: config.listen.port });
+  });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    const closed = app.close();
+    await executor.shutdown();
+    await Promise.all([closed, probing, link.close()]);
+    await snapshots.close();
+    await log.close();
+  };
+  return { keeper, address, stop };
+}
