@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
 import { goFacts } from './build/binaries.ts';
 import type { Cluster } from './cluster.ts';
 import { ClusterError } from './errors.ts';
 import { probeArchive } from './images/images.ts';
+import { waitFor } from './wait.ts';
 
 const namespace = 'agentfleet-verify';
 const port = 8080;
@@ -55,8 +55,8 @@ function scene(image: string): object[] {
       spec: { selector: { role: 'server' }, ports: [{ port }] },
     },
     pod('server', image, ['serve', `:${port}`], false),
-    pod('friend', image, ['dial', address], true),
-    pod('stranger', image, ['dial', address], true),
+    pod('friend', image, ['dial', address, 'open'], true),
+    pod('stranger', image, ['dial', address, 'closed'], true),
   ];
 }
 
@@ -76,23 +76,32 @@ function kubectlOf(cluster: Cluster): Kubectl {
   };
 }
 
-function expectEqual(what: string, actual: string, expected: string): void {
-  if (actual === expected) return;
-  throw new ClusterError('AF_VERIFY_FAILED', {
-    what: `${what}: expected ${expected}, got ${actual || 'nothing'}`,
+function failed(what: string): ClusterError {
+  return new ClusterError('AF_VERIFY_FAILED', {
+    what,
     where: 'verification of the cluster',
     cure: 'Look at the logs of kubelet, kube-proxy and kube-router, or bring the cluster down and up',
   });
 }
 
+async function checkDialler(kubectl: Kubectl, name: string, claim: string): Promise<void> {
+  const path = '{.status.phase}';
+  const phase = async (): Promise<string | undefined> => {
+    const now = await kubectl(['-n', namespace, 'get', 'pod', name, '-o', `jsonpath=${path}`]);
+    return now === 'Succeeded' || now === 'Failed' ? now : undefined;
+  };
+  const outcome = await waitFor(`the end of pod ${name}`, phase, { timeoutMs: 60_000, intervalMs: 300, where: namespace });
+  if (outcome === 'Failed') throw failed(`${claim}: ${(await kubectl(['-n', namespace, 'logs', name])).trim()}`);
+}
+
 async function checkScene(kubectl: Kubectl): Promise<void> {
-  const inside = ['-n', namespace] as const;
-  await kubectl([...inside, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=60s']);
-  const map = await kubectl([...inside, 'logs', 'server']);
-  expectEqual('a pod with hostUsers: false has its own users', String(hasOwnUsers(map)), 'true');
-  await kubectl([...inside, 'wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/friend', 'pod/stranger', '--timeout=60s']);
-  expectEqual('an allowed pod reaches the server by name', (await kubectl([...inside, 'logs', 'friend'])).trim(), 'open');
-  expectEqual('another pod does not', (await kubectl([...inside, 'logs', 'stranger'])).trim(), 'closed');
+  await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=60s']);
+  const map = await kubectl(['-n', namespace, 'logs', 'server']);
+  if (!hasOwnUsers(map)) throw failed(`a pod with hostUsers: false has no users of its own: ${map.trim()}`);
+  await Promise.all([
+    checkDialler(kubectl, 'friend', 'an allowed pod does not reach the server by name'),
+    checkDialler(kubectl, 'stranger', 'a pod that no policy allows reaches the server'),
+  ]);
 }
 
 /**
@@ -114,11 +123,9 @@ export async function verifyCluster(cluster: Cluster): Promise<void> {
   try {
     const documents = scene(probe.name).map((object) => dump(object, { noRefs: true }));
     // The service account of a new namespace appears a moment after the namespace.
-    for (let attempt = 0; attempt < 20; attempt++) {
-      const found = await kubectl(['-n', namespace, 'get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name']);
-      if (found !== '') break;
-      await sleep(100);
-    }
+    const account = async (): Promise<boolean> =>
+      (await kubectl(['-n', namespace, 'get', 'serviceaccount', 'default', '-o', 'name'])) !== '';
+    await waitFor('the default service account', account, { timeoutMs: 20_000, intervalMs: 100, where: namespace });
     await kubectl(['apply', '-f', '-'], documents.join('---\n'));
     await checkScene(kubectl);
   } finally {

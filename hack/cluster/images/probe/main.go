@@ -1,7 +1,7 @@
 // Command probe serves or dials TCP from inside a pod, so that a test can see what the network lets through.
 //
-//	probe serve :8080        prints the user namespace map, then accepts and closes connections
-//	probe dial host:port     prints "open" or "closed" once the answer has been the same five times in a row
+//	probe serve :8080                     prints the user namespace map, then accepts and closes connections
+//	probe dial host:port open|closed      waits until the answer has been the expected one ten times in a row
 package main
 
 import (
@@ -15,26 +15,24 @@ const (
 	dialTimeout = 500 * time.Millisecond
 	pause       = 200 * time.Millisecond
 	patience    = 20 * time.Second
-	agreement   = 5
+	agreement   = 10
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: probe serve ADDRESS | probe dial ADDRESS")
-		os.Exit(2)
-	}
-	var err error
-	switch os.Args[1] {
-	case "serve":
-		err = serve(os.Args[2])
-	case "dial":
-		err = dial(os.Args[2])
-	default:
-		err = fmt.Errorf("unknown command %q", os.Args[1])
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Println(err)
 		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	switch {
+	case len(args) == 2 && args[0] == "serve":
+		return serve(args[1])
+	case len(args) == 3 && args[0] == "dial":
+		return dial(args[1], args[2])
+	default:
+		return fmt.Errorf("usage: probe serve ADDRESS | probe dial ADDRESS open|closed")
 	}
 }
 
@@ -57,27 +55,28 @@ func serve(address string) error {
 	}
 }
 
-// dial asks until five answers in a row agree: the first packets of a new pod may pass or fail
-// before the enforcer has seen it, and neither says anything about the policy.
-func dial(address string) error {
-	answers, last := 0, ""
+// dial asks until ten answers in a row are the expected one: the first packets of a new pod may pass or
+// fail before the enforcer has seen it, and neither says anything about the policy.
+func dial(address, expected string) error {
+	answers, last := 0, "nothing"
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
-		answer := "open"
-		connection, err := net.DialTimeout("tcp", address, dialTimeout)
-		if err != nil {
-			answer = "closed"
-		} else {
-			connection.Close()
+		last = answer(address)
+		if last != expected {
+			answers = 0
+			continue
 		}
-		if answer == last {
-			answers++
-		} else {
-			answers, last = 1, answer
-		}
-		if answers == agreement {
-			fmt.Println(answer)
+		if answers++; answers == agreement {
 			return nil
 		}
 	}
-	return fmt.Errorf("answers for %s never agreed", address)
+	return fmt.Errorf("%s was not %s for long, lastly %s", address, expected, last)
+}
+
+func answer(address string) string {
+	connection, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return "closed"
+	}
+	connection.Close()
+	return "open"
 }
