@@ -61,7 +61,7 @@ function report(outcomes: readonly StageOutcome[]): void {
 await rm(output, { recursive: true, force: true });
 await mkdir(output, { recursive: true });
 const budget = JSON.parse(await readFile(join(root, 'test', 'budget.json'), 'utf8')) as Budget;
-const ranBefore = (await status()).running;
+const ranBefore = (await status()).state !== 'down';
 const outcomes: StageOutcome[] = [];
 for (const stage of stages(budget)) {
   if (only.length > 0 && !only.includes(stage.name)) continue;
@@ -73,7 +73,7 @@ for (const stage of stages(budget)) {
 if (!ranBefore) {
   console.log('\n── down ──');
   const started = performance.now();
-  const left = await down({}).then(
+  const left = await down().then(
     () => undefined,
     (error: Error) => error,
   );

@@ -1,6 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
-import type { Sandbox } from '../../hack/sandbox/index.ts';
-import type { Kubectl } from '../../hack/sandbox/index.ts';
+import { processesOf, type Kubectl, type Sandbox } from '../../hack/sandbox/index.ts';
 
 interface PodStatus {
   readonly status: {
@@ -24,18 +22,6 @@ export function podOf(kubectl: Kubectl, sandbox: Sandbox): Promise<PodStatus> {
 export async function containerOf(kubectl: Kubectl, sandbox: Sandbox, name: 'keeper' | 'tools') {
   const found = (await podOf(kubectl, sandbox)).status.containerStatuses.find((container) => container.name === name);
   if (found === undefined) throw new Error(`pod ${sandbox.name} has no container ${name}`);
-  return found;
-}
-
-/** Process ids on this node whose cgroup belongs to the container, its PID 1 among them. */
-export async function processesOf(containerID: string): Promise<readonly number[]> {
-  const id = containerID.replace(/^containerd:\/\//, '');
-  const found: number[] = [];
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const cgroup = await readFile(`/proc/${name}/cgroup`, 'utf8').catch(() => '');
-    if (cgroup.includes(id)) found.push(Number(name));
-  }
   return found;
 }
 

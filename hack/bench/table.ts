@@ -1,0 +1,31 @@
+/** One line of the table: what was measured, our figure, and the peer's in the same run. */
+export interface Row {
+  readonly measure: string;
+  readonly ours: number;
+  readonly unit: 'ms' | 's' | 'MiB';
+  /** What a user would pick instead, measured in this run. */
+  readonly peer?: { readonly name: string; readonly value: number };
+  readonly note?: string;
+}
+
+/** Renders rows as a Markdown table; the ratio is peer / ours, so more than 1 means that ours is better. */
+export function table(rows: readonly Row[]): string {
+  const lines = rows.map(({ measure, ours, unit, peer, note }) => {
+    const other = peer === undefined ? '' : `${peer.name}: ${figure(peer.value)} ${unit}`;
+    const ratio = peer === undefined ? '' : `${(peer.value / ours).toFixed(2)}×`;
+    return `| ${measure} | ${figure(ours)} ${unit} | ${other} | ${ratio} | ${note ?? ''} |`;
+  });
+  return ['| Measure | Ours | Beside it | Beside it / ours | Note |', '|---|---|---|---|---|', ...lines].join('\n');
+}
+
+function figure(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** Middle value; the mean of the two middle ones for an even count. NaN for none. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
