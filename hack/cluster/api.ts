@@ -42,11 +42,20 @@ export async function apiReader(layout: Layout, port: number): Promise<ApiReader
   };
 }
 
-interface Conditioned {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastHeartbeatTime?: string;
 }
 
-/** Whether an object's status has the condition `type` with status True. */
-export function hasCondition(object: unknown, type: string): boolean {
-  return (object as Conditioned | undefined)?.status?.conditions?.some((c) => c.type === type && c.status === 'True') ?? false;
+/**
+ * Whether an object's status has the condition `type` with status True. With `since` (milliseconds since the epoch), only
+ * a condition confirmed after it counts: a node says Ready for half a minute after its kubelet has died.
+ */
+export function hasCondition(object: unknown, type: string, since = 0): boolean {
+  const conditions = (object as { status?: { conditions?: readonly Condition[] } } | undefined)?.status?.conditions;
+  const found = conditions?.find((condition) => condition.type === type && condition.status === 'True');
+  if (!found) return false;
+  // Heartbeats are whole seconds.
+  return since === 0 || Date.parse(found.lastHeartbeatTime ?? '') >= Math.floor(since / 1000) * 1000;
 }

@@ -42,7 +42,7 @@ export function missingPackages(wanted: readonly string[], dpkgOutput: string): 
 export async function findMissingPackages(wanted: readonly string[]): Promise<string[]> {
   const format = '${Package}\t${db:Status-Status}\t${Provides}\n';
   const { stdout } = await execa('dpkg-query', ['-W', '-f', format], { reject: false });
-  return missingPackages(wanted, stdout);
+  return missingPackages(wanted, stdout ?? '');
 }
 
 /** Installs packages with apt-get, without questions and without recommendations. Throws AF_PACKAGES_FAILED. */

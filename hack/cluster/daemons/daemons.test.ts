@@ -75,3 +75,17 @@ it('changes the fingerprint with the binary, an argument or a file', async () =>
   const all = [daemon, { ...daemon, binary: '/b/2/x' }, { ...daemon, args: [] }, { ...daemon, files: [{ path: '/f', text: 'u' }] }];
   expect(new Set(await Promise.all(all.map(fingerprint))).size).toBe(4);
 });
+
+it('does not change the fingerprint with the place of the cache', async () => {
+  const at = (root: string) => ({ name: 'x', binary: `${root}/cluster-bin/k-1/x`, args: [`--runc=${root}/cluster-bin/r-1/runc`] });
+  const before = process.env['AGENTFLEET_CACHE'];
+  try {
+    process.env['AGENTFLEET_CACHE'] = '/one';
+    const one = await fingerprint(at('/one'));
+    process.env['AGENTFLEET_CACHE'] = '/two';
+    expect(await fingerprint(at('/two'))).toBe(one);
+  } finally {
+    if (before === undefined) delete process.env['AGENTFLEET_CACHE'];
+    else process.env['AGENTFLEET_CACHE'] = before;
+  }
+});

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { cacheRoot } from '../../cache/index.ts';
 import { ClusterError } from '../errors.ts';
 import type { Layout } from '../layout.ts';
 import type { Daemon } from './daemon.ts';
@@ -20,11 +21,17 @@ export type DaemonOutcome = 'started' | 'restarted' | 'running';
 
 const logLimitBytes = 64 * 1024 ** 2;
 
-/** Hash over the binary's path (which holds the hash of its build), arguments, environment, files and inputs. */
+/**
+ * Hash over the binary's path (which holds the hash of its build), arguments, environment, files and inputs.
+ * Where the cache lies does not count: the same build in another folder is no reason for a restart.
+ */
 export async function fingerprint(daemon: Daemon): Promise<string> {
   const inputs = await Promise.all((daemon.inputs ?? []).map((path) => readFile(path, 'base64')));
   const parts = [daemon.binary, daemon.args, daemon.env ?? {}, daemon.files ?? [], inputs];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
+  return createHash('sha256')
+    .update(JSON.stringify(parts).replaceAll(`${cacheRoot()}/`, ''))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 function recordPath(layout: Layout, name: string): string {
@@ -102,7 +109,7 @@ export async function ensureDaemon(layout: Layout, daemon: Daemon, log: (line: s
   const [wanted, record] = await Promise.all([fingerprint(daemon), readRecord(layout, daemon.name)]);
   const alive = record !== undefined && (await isAlive(record.identity));
   if (alive && record.fingerprint === wanted) return 'running';
-  if (alive) await endProcess(record.identity, 10_000);
+  if (alive) await endProcess(record.identity, 3000);
   for (const file of daemon.files ?? []) {
     await mkdir(dirname(file.path), { recursive: true });
     await writeFile(file.path, file.text, { mode: 0o600 });

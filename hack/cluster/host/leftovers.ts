@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheRoot } from '../../cache/index.ts';
 import { binaryCache } from '../build/binaries.ts';
 import { processesRunning, type ProcessIdentity } from '../daemons/process.ts';
 import { currentLayout, type Layout } from '../layout.ts';
@@ -15,8 +13,8 @@ const nothing: NetfilterState = { nftTables: [], ipsets: [], chains: [] };
 
 /** Processes that run a binary from our cache with a path of this layout among their arguments: daemons and shims. */
 export async function ourProcesses(layout: Layout): Promise<ProcessIdentity[]> {
-  const folder = `${join(cacheRoot(), binaryCache)}/`;
-  const running = await processesRunning((exe) => exe.startsWith(folder) && !/\/(kubectl|helm)$/.test(exe));
+  // By the name of the cache's folder and not its place, which the environment may have moved since the start.
+  const running = await processesRunning((exe) => exe.includes(`/${binaryCache}/`) && !/\/(kubectl|helm)$/.test(exe));
   const lines = await Promise.all(running.map(({ pid }) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
   return running.filter((_, index) => [layout.state, layout.run].some((path) => lines[index]?.includes(path)));
 }

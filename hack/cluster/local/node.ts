@@ -85,14 +85,16 @@ export async function startNode(start: Start, parts: NodeParts, apiReady: Promis
   const [api] = await Promise.all([apiReady, runtime]);
   const nodePath = `/api/v1/nodes/${around.nodeName}`;
   const addons = applyAddons(start, api, addonManifests(parts.coredns.name, resolvConf !== ''));
+  const kubeletBegin = Date.now();
   await Promise.all([ensure(start, kubelet({ ...around, resolvConf })), ensure(start, kubeProxy(around))]);
   const router = waitForDaemon(start, 'kubelet', async () => (await api.get(nodePath)) !== undefined)
     .then(() => addons)
     .then(() => ensure(start, kubeRouter(around)));
   await Promise.all([router, dns, addons]);
   const kubeletLog = logPath(layout, 'kubelet');
-  const ready = async (path: string, type: string): Promise<boolean> => hasCondition(await api.get(path), type);
-  await waitForDaemon(start, 'kubelet', () => ready(nodePath, 'Ready'), 90_000);
+  const since = start.started.includes('kubelet') ? kubeletBegin : 0;
+  const ready = async (path: string, type: string, after = 0): Promise<boolean> => hasCondition(await api.get(path), type, after);
+  await waitForDaemon(start, 'kubelet', () => ready(nodePath, 'Ready', since), 90_000);
   if (start.started.length > 0) start.log('node Ready');
   await waitFor('DNS', () => ready(corednsPath, 'Available'), { timeoutMs: 60_000, signal, where: kubeletLog });
   if (start.started.length > 0) start.log('DNS Ready');
