@@ -18,7 +18,6 @@ export type ClusterErrorCode =
   | 'AF_LEFTOVERS'
   | 'AF_CONTEXT_UNREACHABLE'
   | 'AF_IMPORT_UNSUPPORTED'
-  | 'AF_PROVIDER_MISMATCH'
   | 'AF_USAGE'
   | 'AF_VERIFY_FAILED';
 
