@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import type { Readable } from 'node:stream';
 import { compareManifests } from './compare.ts';
 import { StoredOrCurrent, type Contents } from './contents.ts';
 import { makeTreeDiff } from './diff/treeDiff.ts';
@@ -28,6 +29,7 @@ import { ModeGuard } from './scan/modeGuard.ts';
 import { Scanner } from './scan/scanner.ts';
 import { Serial } from './serial.ts';
 import { Slices } from './slices.ts';
+import { makeBundle } from './revert/bundle.ts';
 import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
 
 const MAX_MISMATCHES = 20;
@@ -104,6 +106,15 @@ class CasEngine implements SnapshotEngine {
       const slices = new Slices();
       const changes = compareManifests(await this.#resolve(from, slices), await this.#resolve(to, slices));
       return makeTreeDiff({ from, to }, changes, this.#contents, slices);
+    });
+  }
+
+  revertBundle(from: string, to: string): Promise<Readable> {
+    return this.#serial.run(async () => {
+      const slices = new Slices();
+      const left = { name: from, manifest: await this.#resolve(from, slices) };
+      const right = { name: to, manifest: await this.#resolve(to, slices) };
+      return makeBundle(left, right, this.#roots, this.#contents);
     });
   }
 

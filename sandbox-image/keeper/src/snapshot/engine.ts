@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Manifest, SkippedPath } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
 
@@ -107,6 +108,11 @@ export interface SnapshotEngine {
   /** Oldest first. */
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
+  /**
+   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. It carries its
+   * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
+   */
+  revertBundle(from: string, to: string): Promise<Readable>;
   /** Whole content by hex SHA-256, verified. */
   readObject(sha256: string): Promise<Buffer>;
   close(): Promise<void>;

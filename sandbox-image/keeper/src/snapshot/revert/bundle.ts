@@ -1,0 +1,92 @@
+import { Readable } from 'node:stream';
+import { pack, type Pack } from 'tar-stream';
+import { compareManifests } from '../compare.ts';
+import type { Contents } from '../contents.ts';
+import { describeChange } from '../diff/treeDiff.ts';
+import type { RootBytes } from '../engine.ts';
+import { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from '../manifest.ts';
+import { planRestore } from '../restore/plan.ts';
+import { makeScript } from './script.ts';
+
+const REASONS: Record<SkippedPath['kind'], string> = {
+  fifo: 'a fifo is not captured: one that was deleted is not made again',
+  socket: 'a socket is not captured: one that was deleted is not made again',
+  device: 'a device is not captured: one that was deleted is not made again',
+  unreadable: 'closed to the keeper: neither captured nor changed',
+  mount: 'another file system is mounted here: neither captured nor changed',
+};
+
+/** What no bundle brings back, whatever the change was. */
+const NEVER = [
+  'effects outside of the roots: network, other processes, databases',
+  'extended attributes, ACLs, file capabilities, ownership',
+  'change and birth times, inode numbers, sparse layout',
+];
+
+export interface BundleSide {
+  readonly name: string;
+  readonly manifest: Manifest;
+}
+
+/** The tar of `revert.sh` (to → from), `redo.sh` (from → to), `description.json` and `objects/<sha256>`. */
+export function makeBundle(from: BundleSide, to: BundleSide, roots: readonly RootBytes[], contents: Contents): Readable {
+  const tar = pack();
+  fill(tar, from, to, roots, contents).then(
+    () => tar.finalize(),
+    (error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))),
+  );
+  return Readable.from(tar, { objectMode: false });
+}
+
+async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly RootBytes[], contents: Contents): Promise<void> {
+  const back = { state: to.manifest, goal: from.manifest, title: `takes ${to.name} back to ${from.name}` };
+  const forth = { state: from.manifest, goal: to.manifest, title: `makes ${from.name} into ${to.name} again` };
+  await addBuffer(tar, 'revert.sh', 0o755, Buffer.from(makeScript(back, roots), 'latin1'));
+  await addBuffer(tar, 'redo.sh', 0o755, Buffer.from(makeScript(forth, roots), 'latin1'));
+  await addBuffer(tar, 'description.json', 0o644, Buffer.from(`${JSON.stringify(describe(from, to), null, 2)}\n`));
+  const seen = new Set<string>();
+  for (const { state, goal } of [back, forth]) {
+    for (const entry of planRestore(state, goal).place) {
+      if (entry.type !== 'f' || entry.link !== '' || seen.has(entry.hash)) continue;
+      seen.add(entry.hash);
+      await addObject(tar, entry, contents);
+    }
+  }
+}
+
+function describe(from: BundleSide, to: BundleSide) {
+  const skipped = new Map([...from.manifest.skipped, ...to.manifest.skipped].map((skip) => [skip.path, skip]));
+  return {
+    from: { snapshot: from.name, manifestDigest: from.manifest.digest },
+    to: { snapshot: to.name, manifestDigest: to.manifest.digest },
+    ops: compareManifests(from.manifest, to.manifest).map(describeChange),
+    irreversible: Array.from(skipped.values(), ({ path, kind }) => ({ path, kind, reason: REASONS[kind] })),
+    neverReverted: NEVER,
+  };
+}
+
+function addBuffer(tar: Pack, name: string, mode: number, content: Buffer): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  tar.entry({ name, mode }, content, (error) => (error ? reject(error) : resolve()));
+  return promise;
+}
+
+/** Streams one object: at most one piece of it is in memory. */
+async function addObject(tar: Pack, entry: ManifestEntry, contents: Contents): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  const sink: NodeJS.WritableStream = tar.entry({ name: `objects/${hexOf(entry.hash)}`, mode: 0o644, size: entry.size }, (error) =>
+    error ? done.reject(error) : done.resolve(),
+  );
+  for (const piece of contents.chunks(entry)) {
+    if (!sink.write(Buffer.from(piece))) await drained(sink, done.promise);
+  }
+  sink.end();
+  await done.promise;
+}
+
+/** Waits until the reader of the tar has caught up; rejects when the tar is destroyed meanwhile. */
+async function drained(sink: NodeJS.WritableStream, done: Promise<void>): Promise<void> {
+  const drain = Promise.withResolvers<void>();
+  sink.once('drain', drain.resolve);
+  await Promise.race([drain.promise, done]);
+}
