@@ -26,6 +26,7 @@ type container struct {
 type options struct {
 	cgroup string // controller=path, the init joins it; memory is also shown inside
 	key    string
+	binary string // the runner, if not the usual one
 }
 
 // startContainer skips, loudly, where namespaces are not to be had.
@@ -39,13 +40,16 @@ func startContainer(tb testing.TB, k *keeper, o options) *container {
 	if o.key == "" {
 		o.key = key
 	}
+	if o.binary == "" {
+		o.binary = runnerBinary
+	}
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe", "container-init")
 	cmd.Env = []string{
-		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + runnerBinary, "HELPER=" + self, "CGROUP=" + o.cgroup,
+		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + o.binary, "HELPER=" + self, "CGROUP=" + o.cgroup,
 		"AGENTFLEET_LINK_KEY=" + o.key, "AGENTFLEET_LINK=/.agentfleet/link/keeper.sock", "OTHER=must not be inherited",
 	}
 	cmd.Stderr = os.Stderr
@@ -98,8 +102,9 @@ func serve(tb testing.TB, o options) (*session, *container) {
 // alive lists the living processes of commands in the container.
 func (c *container) alive() (found []string) {
 	for _, line := range c.all() {
-		if _, name, _ := strings.Cut(line, " "); !strings.HasPrefix(name, "runner s") {
-			found = append(found, line) // the spare supervisor is ours, also while it is forked
+		// The spare supervisor is ours, also while it is forked or ends.
+		if _, name, _ := strings.Cut(line, " "); !strings.HasPrefix(name, "runner s") && name != "(exe)" && name != "(runner)" {
+			found = append(found, line)
 		}
 	}
 	return found
@@ -118,10 +123,17 @@ func (c *container) all() (found []string) {
 		}
 		stat, _ := os.ReadFile(dir + "/stat")
 		line, _ := os.ReadFile(dir + "/cmdline")
-		if filepath.Base(dir) == strconv.Itoa(c.cmd.Process.Pid) || strings.Contains(string(stat), ") Z ") {
+		// Vanished, waiting to be reaped, or being reaped.
+		gone := len(stat) == 0 || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
+		if gone || filepath.Base(dir) == strconv.Itoa(c.cmd.Process.Pid) {
 			continue
 		}
-		found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		name := strings.ReplaceAll(string(line), "\x00", " ")
+		if name == "" { // it is about to end: memory gone, not yet a zombie
+			i, j := strings.IndexByte(string(stat), '('), strings.LastIndexByte(string(stat), ')')
+			name = string(stat[max(i, 0):max(i, j+1, 0)])
+		}
+		found = append(found, filepath.Base(dir)+" "+name)
 	}
 	return found
 }

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -26,7 +27,11 @@ func try(args []string) int {
 	case "sleep":
 		time.Sleep(time.Hour)
 	case "rabbit":
-		rabbit()
+		rabbit(args[1])
+	case "hold":
+		hold(args[1])
+	case "pass":
+		pass(args[1])
 	case "eat":
 		eat()
 	case "net":
@@ -144,7 +149,7 @@ func daemon(step string) {
 	// TERM stays ignored in what is executed.
 	act := [4]uintptr{1}
 	_ = call(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTERM), uintptr(unsafe.Pointer(&act)), 0, 8)
-	if _, err := syscall.ForkExec("/proc/self/exe", next, &syscall.ProcAttr{
+	if _, err := syscall.ForkExec(helper, next, &syscall.ProcAttr{
 		Dir: "/", Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	}); err != nil {
 		fmt.Println("daemon:", err)
@@ -153,9 +158,10 @@ func daemon(step string) {
 }
 
 // rabbit forks, lets the parent end and leaves the session, faster than /proc can be read.
-func rabbit() {
+func rabbit(chains string) {
+	n, _ := strconv.Atoi(chains)
 	runtime.LockOSThread()
-	for range 3 {
+	for range n {
 		unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	}
 	for {
@@ -179,4 +185,38 @@ func eat() {
 			b[i] = 1
 		}
 	}
+}
+
+// hold keeps the descriptor that pass sends, and writes nothing.
+func hold(path string) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := l.AcceptUnix()
+	if err != nil {
+		return
+	}
+	_, _, _, _, _ = c.ReadMsgUnix(make([]byte, 1), make([]byte, 64))
+	_, _ = c.Write([]byte{1})
+	time.Sleep(time.Hour)
+}
+
+func pass(path string) {
+	var c *net.UnixConn
+	var err error
+	for range 100 {
+		if c, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path}); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _, _ = c.WriteMsgUnix([]byte{1}, unix.UnixRights(1), nil)
+	_, _ = c.Read(make([]byte, 1))
+	fmt.Println("passed")
 }

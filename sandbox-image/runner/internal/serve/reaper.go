@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const collectMost = 512
+
 // reaper is the duty of PID 1: it collects every child that ends, and tells the owner when the
 // child is a supervisor. Nothing else in the process may wait for children.
 type reaper struct {
@@ -33,23 +35,30 @@ func newReaper() *reaper {
 	return r
 }
 
+// collect takes some at a time: processes that fork and end on and on must not hold the lock.
 func (r *reaper) collect() {
+	for r.collectSome() {
+	}
+}
+
+func (r *reaper) collectSome() (more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for {
+	for range collectMost {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil || pid <= 0 {
-			return
+			return false
 		}
 		if owner, ok := r.owners[pid]; ok {
 			delete(r.owners, pid)
 			owner <- ws
 		}
 	}
+	return true
 }
 
 // spawn starts a supervisor with the descriptors files as 0, 1, 2, …. The lock makes sure that
@@ -88,7 +97,7 @@ func (r *reaper) killStrays(all func()) {
 			called = true
 			all()
 		}
-		r.collect()
+		r.collectSome()
 		time.Sleep(2 * time.Millisecond)
 	}
 }

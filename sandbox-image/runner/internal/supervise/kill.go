@@ -34,11 +34,13 @@ func (t *task) beginKilling() {
 // killRound kills all that the ancestry shows now; the loop repeats it until nothing is left.
 // Killing a whole group is one step for the kernel, so a member cannot fork out of it. What is
 // found again and again without anything new dies slowly (a large memory is freed) and needs
-// patience, not force; new processes over a second of rounds outrun us, and PID 1 is asked for
-// the one step that nothing outruns.
+// patience, not force. New processes over a second of rounds outrun us, or even the reading of
+// /proc when none is seen and the kernel still knows a child: then PID 1 is asked for the one
+// step that nothing outruns.
 func (t *task) killRound() {
-	groups, fresh := map[int]bool{}, false
-	for _, p := range t.tree() {
+	seen := t.tree()
+	groups, fresh := map[int]bool{}, len(seen) == 0
+	for _, p := range seen {
 		if t.killed[p.PID] != p.Start+1 {
 			fresh = true
 			t.killed[p.PID] = p.Start + 1

@@ -126,6 +126,6 @@ func newTask(job *link.Exec, control *link.Conn) *task {
 	}
 	return &task{
 		job: job, control: control, processes: limit, began: time.Now(),
-		reader: proc.NewReader(), killed: map[int]uint64{},
+		reader: proc.NewReader(), killed: map[int]uint64{}, more: make(chan struct{}, 1),
 	}
 }

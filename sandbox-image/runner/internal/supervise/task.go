@@ -14,11 +14,11 @@ import (
 const defaultProcesses = 256
 
 const (
-	watchFirst    = 5 * time.Millisecond
-	watchMost     = 200 * time.Millisecond
-	roundPause    = 2 * time.Millisecond
-	slowPause     = 50 * time.Millisecond
-	escalateAfter = time.Second
+	watchFirst = 5 * time.Millisecond
+	watchMost  = 200 * time.Millisecond
+	roundPause = 2 * time.Millisecond
+	slowPause  = 50 * time.Millisecond
+	reapMost   = 512
 )
 
 // task is the state of one command. Only the loop's goroutine touches it.
@@ -30,6 +30,7 @@ type task struct {
 	began     time.Time
 
 	root     int
+	more     chan struct{} // there may be more to reap
 	rootDone bool
 	empty    bool // the kernel said ECHILD: nothing of the tree is left
 	status   unix.WaitStatus
@@ -61,6 +62,7 @@ func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
 			continue
 		}
 		select {
+		case <-t.more:
 		case <-children:
 		case <-t.timeout.C:
 			t.timedOut = !t.rootDone
@@ -88,9 +90,10 @@ func idle() *time.Timer {
 }
 
 // reap collects all that ended. ECHILD is the proof of an empty tree: orphans become our
-// children, so while a descendant lives we have a child.
+// children, so while a descendant lives we have a child. Processes that fork and end on and on
+// would keep us here for ever: after some the loop looks at its timers.
 func (t *task) reap() {
-	for {
+	for range reapMost {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
 		switch {
@@ -105,6 +108,10 @@ func (t *task) reap() {
 		if pid == t.root && !t.rootDone {
 			t.rootDone, t.status = true, ws
 		}
+	}
+	select {
+	case t.more <- struct{}{}:
+	default:
 	}
 }
 
