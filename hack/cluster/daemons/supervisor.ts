@@ -14,6 +14,8 @@ export interface DaemonRecord {
   readonly identity: ProcessIdentity;
   /** Hash of everything that went into the start; another hash means the daemon must be restarted. */
   readonly fingerprint: string;
+  /** How it was started, so that it can be started again in the same way. */
+  readonly daemon: Daemon;
 }
 
 /** What `ensureDaemon` had to do. */
@@ -45,6 +47,10 @@ export async function readRecord(layout: Layout, name: string): Promise<DaemonRe
   } catch {
     return undefined;
   }
+}
+
+async function writeRecord(layout: Layout, record: DaemonRecord): Promise<void> {
+  await writeFile(recordPath(layout, record.name), JSON.stringify(record), { mode: 0o600 });
 }
 
 /** All records, in the order of their names. */
@@ -101,6 +107,17 @@ export async function assertAlive(layout: Layout, name: string): Promise<void> {
   if (!record || !(await isAlive(record.identity))) throw await diedError(layout, name);
 }
 
+async function launchAndRecord(layout: Layout, daemon: Daemon, wanted: string): Promise<ProcessIdentity> {
+  const identity = await launch(layout, daemon);
+  await writeRecord(layout, { name: daemon.name, identity, fingerprint: wanted, daemon });
+  return identity;
+}
+
+/** Starts a daemon that has ended again, exactly as it was started before. Must hold the lock. */
+export async function relaunch(layout: Layout, record: DaemonRecord): Promise<ProcessIdentity> {
+  return launchAndRecord(layout, record.daemon, record.fingerprint);
+}
+
 /**
  * Makes the daemon run as described: starts it when it does not run, restarts it when its description has
  * changed, and leaves it alone otherwise. Throws AF_DAEMON_DIED when it ends at once.
@@ -108,15 +125,17 @@ export async function assertAlive(layout: Layout, name: string): Promise<void> {
 export async function ensureDaemon(layout: Layout, daemon: Daemon, log: (line: string) => void): Promise<DaemonOutcome> {
   const [wanted, record] = await Promise.all([fingerprint(daemon), readRecord(layout, daemon.name)]);
   const alive = record !== undefined && (await isAlive(record.identity));
-  if (alive && record.fingerprint === wanted) return 'running';
+  if (alive && record.fingerprint === wanted) {
+    // The cache may have moved since: the next start must find the binary where it is now.
+    if (JSON.stringify(record.daemon) !== JSON.stringify(daemon)) await writeRecord(layout, { ...record, daemon });
+    return 'running';
+  }
   if (alive) await endProcess(record.identity, 3000);
   for (const file of daemon.files ?? []) {
     await mkdir(dirname(file.path), { recursive: true });
     await writeFile(file.path, file.text, { mode: 0o600 });
   }
-  const identity = await launch(layout, daemon);
-  const fresh: DaemonRecord = { name: daemon.name, identity, fingerprint: wanted };
-  await writeFile(recordPath(layout, daemon.name), JSON.stringify(fresh), { mode: 0o600 });
+  const identity = await launchAndRecord(layout, daemon, wanted);
   log(`${daemon.name} ${alive ? 'restarted, because its inputs changed' : 'started'} (pid ${identity.pid})`);
   return alive ? 'restarted' : 'started';
 }

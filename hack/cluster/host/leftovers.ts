@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { binaryCache } from '../build/binaries.ts';
+import { watchdogScript } from '../daemons/watchdog.ts';
 import { processesRunning, type ProcessIdentity } from '../daemons/process.ts';
 import { currentLayout, type Layout } from '../layout.ts';
 import { network } from '../network.ts';
@@ -14,9 +15,13 @@ const nothing: NetfilterState = { nftTables: [], ipsets: [], chains: [] };
 /** Processes that run a binary from our cache with a path of this layout among their arguments: daemons and shims. */
 export async function ourProcesses(layout: Layout): Promise<ProcessIdentity[]> {
   // By the name of the cache's folder and not its place, which the environment may have moved since the start.
-  const running = await processesRunning((exe) => exe.includes(`/${binaryCache}/`) && !/\/(kubectl|helm)$/.test(exe));
+  const running = await processesRunning((exe) => exe.includes(`/${binaryCache}/`) || exe === process.execPath);
   const lines = await Promise.all(running.map(({ pid }) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')));
-  return running.filter((_, index) => [layout.state, layout.run].some((path) => lines[index]?.includes(path)));
+  return running.filter(({ exe }, index) => {
+    const line = lines[index] ?? '';
+    const isClient = /\/(kubectl|helm)$/.test(exe) || (exe === process.execPath && !line.includes(watchdogScript));
+    return !isClient && [layout.state, layout.run].some((path) => line.includes(path));
+  });
 }
 
 /** Names of the pod network's interfaces: the bridge and what hangs on it. */

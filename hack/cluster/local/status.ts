@@ -53,7 +53,7 @@ export async function statusLocal(layout: Layout): Promise<ClusterStatus> {
     }),
   );
   const nodeReady = record.tier === 'node' ? await nodeIsReady(layout) : undefined;
-  const complete = daemons.length >= (record.tier === 'node' ? 8 : 4);
+  const complete = daemons.length >= (record.tier === 'node' ? 9 : 5);
   return {
     state: complete && nodeReady !== false && daemons.every(({ up }) => up) ? 'up' : 'degraded',
     provider: record.provider,

@@ -3,6 +3,7 @@ import { buildFamilies, type Binaries, type GoFacts } from '../build/binaries.ts
 import type { Cluster, Tier, UpOptions } from '../cluster.ts';
 import { isAlive } from '../daemons/process.ts';
 import { readRecords } from '../daemons/supervisor.ts';
+import { watchdog } from '../daemons/watchdog.ts';
 import { familiesFor, survey, type Survey } from '../facts.ts';
 import { prepareHost } from '../host/baseline.ts';
 import type { Layout } from '../layout.ts';
@@ -11,7 +12,7 @@ import { installPackages } from '../packages.ts';
 import { ensurePki } from '../pki/issue.ts';
 import { choosePorts, type Ports } from '../ports.ts';
 import { preflight } from '../preflight.ts';
-import { startApi, startControllers, type Start } from './control-plane.ts';
+import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
 import { startKwok } from './kwok.ts';
 import { importInto, nodeImages, startNode } from './node.ts';
 import { readClusterRecord, readPorts, writeClusterRecord, writePorts } from './record.ts';
@@ -67,6 +68,7 @@ async function launch(start: Start, tier: Tier, kwok: boolean, go: GoFacts): Pro
   const outcomes = await Promise.allSettled([controllers, node]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   if (kwok) await startKwok(start);
+  await ensure(start, watchdog(start.around.layout));
 }
 
 /**
