@@ -45,6 +45,7 @@ const quiesceStepMs = 50;
 export class Executor {
   readonly #options: ExecutorOptions;
   #running: Running | null = null;
+  #stopping = false;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -95,6 +96,7 @@ export class Executor {
 
   /** Ends whatever runs and waits until it is gone. */
   async shutdown(): Promise<void> {
+    this.#stopping = true;
     if (this.#running !== null) await this.#end(this.#running, 'Shutdown');
   }
 
@@ -206,7 +208,8 @@ export class Executor {
   /** Whoever lost the link kills its commands at once; only a runner that is back, or time, proves it. */
   async #quiesce(): Promise<void> {
     const { clock, link } = this.#options;
-    for (let waited = 0; waited < quiesceMs && !link.state.connected; waited += quiesceStepMs) await clock.sleep(quiesceStepMs);
+    const done = (): boolean => this.#stopping || link.state.connected;
+    for (let waited = 0; waited < quiesceMs && !done(); waited += quiesceStepMs) await clock.sleep(quiesceStepMs);
   }
 
   #overdue(execId: string): void {

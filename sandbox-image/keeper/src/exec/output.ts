@@ -99,7 +99,7 @@ function binary(stream: StreamName, bytes: Buffer): Output {
 export function incompleteTail(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
-    if (byte < 0x80) return 0;
+    if (byte < 0x80 || byte > 0xf4) return 0;
     if (byte < 0xc0) continue;
     const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
     return length > back ? back : 0;

@@ -1,0 +1,318 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExecEvent } from '@agentfleet/protocol/keeper';
+import { afterEach, describe, expect, it } from 'vitest';
+import { acceleratedClock, startHarness, ulid, waitUntil, type FakeRunner, type Harness, type HarnessOptions } from '../testing/index.ts';
+
+const open: Harness[] = [];
+
+async function harness(options?: HarnessOptions): Promise<Harness> {
+  const it = await startHarness(options);
+  open.push(it);
+  return it;
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((it) => it[Symbol.asyncDispose]()));
+});
+
+const shell = (command: string, execId = ulid()) => ({ execId, tool: 'Shell', command }) as const;
+
+/** A runner that echoes the last argument and ends well. */
+function echo(runner: FakeRunner, id: string, argv: unknown): void {
+  runner.send({ t: 'start', id, pid: 42 });
+  runner.out(id, 'stdout', `${(argv as string[]).at(-1)}\n`);
+  runner.end(id);
+}
+
+async function collectEvents(events: AsyncIterable<ExecEvent>): Promise<ExecEvent[]> {
+  const all: ExecEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+const echoing = {
+  onFrame: (frame: { header: Record<string, unknown> }, runner: FakeRunner) => {
+    if (frame.header['t'] === 'exec') echo(runner, String(frame.header['id']), frame.header['argv']);
+  },
+};
+
+/** Answers a kill like the runner does. */
+const killable = {
+  onFrame: ({ header }: { header: Record<string, unknown> }, runner: FakeRunner) => {
+    const id = String(header['id']);
+    if (header['t'] === 'exec') runner.send({ t: 'start', id, pid: 42 });
+    if (header['t'] === 'kill') runner.end(id, { exitCode: null, signal: 'SIGTERM', killed: header['reason'] });
+  },
+};
+
+describe('a command', () => {
+  it('streams start, output and end with sequence numbers from 1', async () => {
+    const h = await harness();
+    await h.runner(echoing);
+    const events = await collectEvents(h.client().exec(shell('hello')));
+    expect(events.map((event) => event.type)).toEqual(['start', 'out', 'end']);
+    expect(events.map((event) => ('seq' in event ? event.seq : null))).toEqual([1, 2, 3]);
+    expect(events[1]).toMatchObject({ stream: 'stdout', text: 'hello\n' });
+    expect(events[2]).toMatchObject({ exitCode: 0, killed: null });
+  });
+
+  it('gets exactly the base environment, the roots as writable, and the defaults of its tool', async () => {
+    const h = await harness();
+    const runner = await h.runner(echoing);
+    await h.client().run({ execId: ulid(), tool: 'ExecCode', argv: ['id'], env: { A: 'b', CI: '0' }, stdin: 'in' });
+    const [frame] = runner.frames.filter(({ header }) => header.t === 'exec');
+    expect(frame?.header).toMatchObject({
+      argv: ['id'],
+      cwd: h.workspace,
+      timeoutMs: 15_000,
+      graceMs: 2000,
+      network: 'Loopback',
+      outputLimitBytes: 16_777_216,
+    });
+    expect(frame?.header['writable']).toEqual([h.workspace, join(h.dir, 'home')]);
+    expect(frame?.header['env']).toMatchObject({
+      HOME: join(h.dir, 'home'),
+      CI: '0',
+      A: 'b',
+      PAGER: 'cat',
+      GIT_TERMINAL_PROMPT: '0',
+      TERM: 'dumb',
+    });
+    expect(frame?.body.toString()).toBe('in');
+  });
+
+  it('is in the log before the runner hears of it, and its end after', async () => {
+    const h = await harness();
+    let atSend = '';
+    await h.runner({
+      onFrame: ({ header }, runner) => {
+        if (header.t !== 'exec') return;
+        void readFile(join(h.store, 'events.log'), 'utf8').then((text) => {
+          atSend = text;
+          echo(runner, String(header['id']), ['x']);
+        });
+      },
+    });
+    const request = { execId: ulid(), tool: 'Shell', command: 'secret', env: { TOKEN: 'hidden-value' }, stdin: 'hidden-input' } as const;
+    await h.client().run(request);
+    expect(atSend).toContain('"ExecRequested"');
+    expect(atSend).toContain(request.execId);
+    expect(atSend).toContain('"envNames":["TOKEN"]');
+    expect(atSend).not.toContain('hidden-');
+    await h.running.keeper.parts.log.flush();
+    const log = await readFile(join(h.store, 'events.log'), 'utf8');
+    expect(log).toContain('"ExecEnded"');
+    expect(await h.client().audit()).toMatchObject({ ok: true, broken: null });
+  });
+
+  it('is replayed, not run again, when its id comes back', async () => {
+    const h = await harness();
+    const runner = await h.runner(echoing);
+    const request = shell('once');
+    const first = await collectEvents(h.client().exec(request));
+    const second = await collectEvents(h.client().exec(request));
+    expect(second).toEqual(first);
+    expect(await collectEvents(h.client().follow(request.execId, 3))).toEqual(first.slice(2));
+    expect(runner.frames.filter(({ header }) => header.t === 'exec')).toHaveLength(1);
+    await expect(h.client().run({ ...request, command: 'other' })).rejects.toMatchObject({ code: 'AF_EXEC_ID_REUSED' });
+  });
+
+  it('runs once when the same request comes twice at the same moment', async () => {
+    const h = await harness();
+    const runner = await h.runner(echoing);
+    const request = shell('once');
+    const client = h.client();
+    const both = await Promise.all([collectEvents(client.exec(request)), collectEvents(client.exec(request))]);
+    expect(both[0]).toEqual(both[1]);
+    expect(runner.frames.filter(({ header }) => header.t === 'exec')).toHaveLength(1);
+  });
+
+  it('keeps others out while it runs, and names itself', async () => {
+    const h = await harness();
+    const runner = await h.runner(killable);
+    const client = h.client();
+    const request = shell('sleep');
+    const running = client.run(request);
+    await waitUntil(() => runner.frames.some(({ header }) => header.t === 'exec'));
+    const busy = { code: 'AF_BUSY', message: expect.stringContaining(request.execId) as string };
+    await expect(client.run(shell('other'))).rejects.toMatchObject(busy);
+    await expect(client.takeSnapshot()).rejects.toMatchObject(busy);
+    await expect(client.writeFile(join(h.workspace, 'f'), 'x')).rejects.toMatchObject(busy);
+    await expect(client.readFile(join(h.workspace, 'f'))).rejects.toMatchObject(busy);
+    await expect(client.restartTools()).rejects.toMatchObject(busy);
+    expect((await client.info()).running).toBe(request.execId);
+    await client.cancel(request.execId);
+    expect((await running).end).toMatchObject({ killed: 'Cancelled', signal: 'SIGTERM' });
+    await waitUntil(async () => (await client.info()).running === null);
+  });
+
+  it('goes on when the caller leaves, and is followed again', async () => {
+    const h = await harness();
+    const runner = await h.runner({
+      onFrame: ({ header }, r) => header.t === 'exec' && r.send({ t: 'start', id: String(header['id']), pid: 1 }),
+    });
+    const request = shell('long');
+    for await (const event of h.client().exec(request)) {
+      expect(event.type).toBe('start');
+      break;
+    }
+    runner.out(request.execId, 'stderr', 'late');
+    runner.end(request.execId);
+    const events = await collectEvents(h.client().follow(request.execId));
+    expect(events.map((event) => event.type)).toEqual(['start', 'out', 'end']);
+  });
+
+  it('of an unknown id is not found', async () => {
+    const h = await harness();
+    await expect(collectEvents(h.client().follow(ulid()))).rejects.toMatchObject({ code: 'AF_EXEC_UNKNOWN' });
+    await expect(h.client().cancel('../../etc/passwd')).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('ends as interrupted when the tools container goes away, and the next one may run in a new one', async () => {
+    const h = await harness();
+    const runner = await h.runner({ onFrame: () => undefined });
+    const request = shell('long');
+    const running = h.client().run(request);
+    await waitUntil(() => runner.frames.length > 0);
+    runner.drop();
+    await h.runner(echoing);
+    expect((await running).end).toMatchObject({ exitCode: null, interrupted: 'ToolsLost' });
+    expect((await h.client().run(shell('again'))).stdout.toString()).toBe('again\n');
+  });
+
+  it('that a restarted keeper finds open ends as interrupted, and its id replays that', async () => {
+    const h = await harness({ clock: acceleratedClock(20) });
+    const runner = await h.runner({ onFrame: () => undefined });
+    const request = shell('long');
+    const running = h
+      .client()
+      .run(request)
+      .catch(() => undefined);
+    await waitUntil(() => runner.frames.length > 0);
+    // What a killed keeper leaves: the store as it is now.
+    const log = await readFile(join(h.store, 'events.log'));
+    const journal = await readFile(join(h.store, 'execs', `${request.execId}.ndjson`));
+    runner.drop();
+    await h.stop();
+    await running;
+    await writeFile(join(h.store, 'events.log'), log);
+    await writeFile(join(h.store, 'execs', `${request.execId}.ndjson`), Buffer.concat([journal, Buffer.from('{"type":"out","to')]));
+    await h.start();
+    const events = await collectEvents(h.client().follow(request.execId));
+    expect(events.at(-1)).toMatchObject({ type: 'end', interrupted: 'KeeperRestarted', exitCode: null });
+    expect(await collectEvents(h.client().exec(request))).toEqual(events);
+    expect(await h.client().audit()).toMatchObject({ ok: true });
+  });
+
+  it('whose intent is recorded is never run, even when its journal is lost', async () => {
+    const h = await harness({ clock: acceleratedClock(20) });
+    const runner = await h.runner({ onFrame: () => undefined });
+    const request = shell('long');
+    const running = h
+      .client()
+      .run(request)
+      .catch(() => undefined);
+    await waitUntil(() => runner.frames.length > 0);
+    const log = await readFile(join(h.store, 'events.log'));
+    runner.drop();
+    await h.stop();
+    await running;
+    await writeFile(join(h.store, 'events.log'), log);
+    await writeFile(join(h.store, 'execs', `${request.execId}.ndjson`), '');
+    await h.start();
+    const events = await collectEvents(h.client().exec(request));
+    expect(events).toMatchObject([{ type: 'end', seq: 1, interrupted: 'KeeperRestarted' }]);
+  });
+
+  it('that the runner cannot start ends with the reason', async () => {
+    const h = await harness();
+    await h.runner({
+      onFrame: ({ header }, r) => r.end(String(header['id']), { exitCode: 127, error: { code: 'ENOENT', message: 'no such file' } }),
+    });
+    const { end } = await h.client().run({ execId: ulid(), tool: 'ExecCode', argv: ['nothing'] });
+    expect(end).toMatchObject({ exitCode: 127, error: { code: 'ENOENT' } });
+  });
+
+  it('that no runner ends in time costs the tools container its life', async () => {
+    const h = await harness({ clock: acceleratedClock(20) });
+    const runner = await h.runner({ onFrame: () => undefined });
+    const request = { ...shell('hangs'), timeoutSeconds: 1 };
+    const running = h.client().run(request);
+    await runner.closed;
+    expect(runner.frames.at(-1)?.header).toMatchObject({ t: 'exit' });
+    expect((await running).end).toMatchObject({ interrupted: 'ToolsLost' });
+    // The same instance may dial again before it is dead: it is not believed any more.
+    await expect(h.runner({ instance: runner.instance })).rejects.toThrow('closed');
+  });
+
+  it('with more output than allowed keeps the first 16 MiB and counts the rest', async () => {
+    const h = await harness();
+    const chunk = Buffer.alloc(32 * 1024, 'x');
+    await h.runner({
+      onFrame: ({ header }, r) => {
+        const id = String(header['id']);
+        for (let sent = 0; sent < 520; sent++) r.out(id, 'stdout', chunk);
+        r.end(id, { bytes: { stdout: 520 * chunk.length, stderr: 0 } });
+      },
+    });
+    const { stdout, end } = await h.client().run(shell('yes'));
+    expect(stdout.length).toBe(16 * 1024 * 1024);
+    expect(end.dropped.stdout).toBe(8 * chunk.length);
+  });
+
+  it('does not fit when its arguments are over the limit of the link', async () => {
+    const h = await harness();
+    await h.runner(echoing);
+    const argv = Array.from({ length: 12 }, () => 'x'.repeat(100_000));
+    await expect(h.client().run({ execId: ulid(), tool: 'ExecCode', argv })).rejects.toMatchObject({ code: 'AF_TOO_LARGE' });
+  });
+});
+
+describe('the gatekeepers of a command', () => {
+  it('refuse it without tools, on an open network, and over the quota', async () => {
+    const h = await harness();
+    await expect(h.client().run(shell('x'))).rejects.toMatchObject({ code: 'AF_TOOLS_UNAVAILABLE' });
+    const seen = await harness({ env: {} });
+    await seen.runner({ info: { probe: { seccompDenies: true, landlockDenies: true, storeAbsent: false } } });
+    await expect(seen.client().run(shell('x'))).rejects.toMatchObject({
+      code: 'AF_TOOLS_UNAVAILABLE',
+      message: expect.stringContaining('store') as string,
+    });
+    const full = await harness({ env: { AGENTFLEET_WORKSPACE_LIMIT_BYTES: '1048576' } });
+    await full.runner(echoing);
+    await writeFile(join(full.workspace, 'big'), Buffer.alloc(2 * 1024 * 1024, 1));
+    expect((await full.client().run(shell('first'))).end.exitCode).toBe(0);
+    await expect(full.client().run(shell('second'))).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });
+    await expect(full.client().writeFile(join(full.workspace, 'more'), 'x')).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });
+    await writeFile(join(full.workspace, 'big'), '');
+    expect((await full.client().run(shell('third'))).end.exitCode).toBe(0);
+  });
+
+  it('kill it when the roots grow over the quota', async () => {
+    const h = await harness({ env: { AGENTFLEET_WORKSPACE_LIMIT_BYTES: '1048576' } });
+    const runner = await h.runner(killable);
+    const running = h.client().run({ ...shell('dd'), timeoutSeconds: 30 });
+    await waitUntil(() => runner.frames.length > 0);
+    await writeFile(join(h.workspace, 'big'), Buffer.alloc(2 * 1024 * 1024, 1));
+    expect((await running).end).toMatchObject({ killed: 'QuotaExceeded' });
+  });
+
+  it('end it when a newer assignment comes, before that one acts', async () => {
+    const h = await harness();
+    const runner = await h.runner(killable);
+    const old = h.client(1).run(shell('old'));
+    await waitUntil(() => runner.frames.length > 0);
+    const written = await h.client(2).writeFile(join(h.workspace, 'new'), 'x');
+    expect(written.bytes).toBe(1);
+    expect((await old).end).toMatchObject({ killed: 'Cancelled' });
+    await expect(h.client(1).run(shell('late'))).rejects.toMatchObject({
+      code: 'AF_EPOCH_STALE',
+      message: expect.stringMatching(/epoch 1 .*epoch 2/) as string,
+    });
+    await expect(h.client(1).info()).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
+    await h.stop();
+    await h.start();
+    await expect(h.client(1).takeSnapshot()).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
+  });
+});

@@ -1,0 +1,10 @@
+import { systemClock, type Clock } from '../clock.ts';
+
+/** Waits are shorter by a factor, so that a test of a back-off does not last as long as it. The time of day is the real one. */
+export function acceleratedClock(factor: number): Clock {
+  return {
+    now: () => systemClock.now(),
+    sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+    after: (ms, run) => systemClock.after(ms / factor, run),
+  };
+}

@@ -1,0 +1,8 @@
+/** What the keeper's tests share: a cluster's signing key, a runner that speaks the real wire, a whole keeper. Never imported by production code. */
+export { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
+export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';
+export { issuer, Signer, subject } from './signer.ts';
+export { acceleratedClock } from './accelerated-clock.ts';
+export { buildRunner, RealRunner } from './real-runner.ts';
+export { podUid } from './harness.ts';
+export { waitUntil } from './wait.ts';

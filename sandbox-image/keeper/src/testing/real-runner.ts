@@ -1,0 +1,48 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { messageOf } from '../failure.ts';
+
+const run = promisify(execFile);
+const source = join(import.meta.dirname, '../../../runner');
+/** The runner is made to be PID 1: told to exit it kills every process it can see. It never runs outside a PID namespace. */
+const namespace = ['--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
+
+/** Builds the Go runner into a fresh folder; says why when it cannot be built or not be contained. */
+export async function buildRunner(): Promise<{ readonly binary: string } | { readonly why: string }> {
+  const binary = join(await mkdtemp(join(tmpdir(), 'runner-')), 'runner');
+  try {
+    await run('unshare', [...namespace, 'true']);
+    await run('go', ['build', '-trimpath', '-o', binary, '.'], { cwd: source, env: { ...process.env, CGO_ENABLED: '0' } });
+    return { binary };
+  } catch (error) {
+    return { why: messageOf(error) };
+  }
+}
+
+/** The Go runner as PID 1 of a namespace of its own. */
+export class RealRunner {
+  readonly #child: ChildProcess;
+  readonly exited: Promise<void>;
+  stderr = '';
+
+  constructor(binary: string, linkPath: string, linkKey: string) {
+    this.#child = spawn('unshare', [...namespace, binary, 'serve'], {
+      env: { PATH: process.env['PATH'], AGENTFLEET_LINK: linkPath, AGENTFLEET_LINK_KEY: linkKey },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString('utf8');
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once('exit', () => resolve());
+    });
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+}
