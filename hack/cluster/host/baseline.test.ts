@@ -6,6 +6,7 @@ const good = {
   'net.bridge.bridge-nf-call-iptables': '1',
   'fs.inotify.max_user_instances': '8192',
   'fs.inotify.max_user_watches': '1048576',
+  'kernel.pid_max': '4194304',
 };
 
 it('changes nothing on a host that has enough, and lowers nothing', () => expect(sysctlChanges(good)).toEqual({}));

@@ -24,6 +24,8 @@ const needed: Readonly<Record<string, { value: number; atLeast: boolean }>> = {
   'net.bridge.bridge-nf-call-iptables': { value: 1, atLeast: false },
   'fs.inotify.max_user_instances': { value: 1024, atLeast: true },
   'fs.inotify.max_user_watches': { value: 524_288, atLeast: true },
+  // Zombies of a fork bomb in a pod may outnumber the pod's limit, and with the old default of 32768 they starve the host.
+  'kernel.pid_max': { value: 4_194_304, atLeast: true },
 };
 
 /** Settings that the kubelet and kube-router change by themselves. */
@@ -97,10 +99,12 @@ export async function prepareHost(layout: Layout): Promise<void> {
   const earlier = await readBaseline(layout);
   // Without the module the bridge's packets never meet iptables; where it is built in, modprobe may be missing.
   if (!existsSync(sysctlPath('net.bridge.bridge-nf-call-iptables'))) await execa('modprobe', ['br_netfilter'], { reject: false });
-  if (earlier?.bootId !== boot) await writeFile(layout.hostFile, JSON.stringify(await observe(layout, boot, earlier)), { mode: 0o600 });
-  for (const [name, value] of Object.entries(sysctlChanges(await readSysctls(Object.keys(needed))))) {
-    await writeFile(sysctlPath(name), value);
-  }
+  const baseline = earlier?.bootId === boot ? earlier : await observe(layout, boot, earlier);
+  const present = await readSysctls(Object.keys(needed));
+  // What is recorded wins: it was read before the first change. What a newer version changes as well is added.
+  const complete = { ...baseline, sysctls: { ...present, ...baseline.sysctls } };
+  await writeFile(layout.hostFile, JSON.stringify(complete), { mode: 0o600 });
+  for (const [name, value] of Object.entries(sysctlChanges(present))) await writeFile(sysctlPath(name), value);
   await shareMounts((await heldBy(layout)).filter(({ shared }) => !shared).map(({ path }) => path));
   if (await isAbsent('/etc/machine-id')) await writeFile('/etc/machine-id', `${randomUUID().replaceAll('-', '')}\n`);
 }
