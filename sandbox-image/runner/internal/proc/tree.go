@@ -80,15 +80,34 @@ func parseStat(line []byte) (Process, bool) {
 	if err != nil || end < 0 {
 		return Process{}, false
 	}
-	f := bytes.Fields(line[end+1:])
-	if len(f) < 20 {
-		return Process{}, false
+	p, n := Process{PID: pid}, 0
+	// Without garbage: a collection among thousands of processes comes at the worst moment.
+	for f := range bytes.FieldsSeq(line[end+1:]) {
+		switch n {
+		case 0:
+			p.State = f[0]
+		case 1:
+			p.Parent = int(digits(f))
+		case 2:
+			p.Group = int(digits(f))
+		case 19:
+			p.Start = digits(f)
+			return p, true
+		}
+		n++
 	}
-	p := Process{PID: pid, State: f[0][0]}
-	p.Parent, _ = strconv.Atoi(string(f[1]))
-	p.Group, _ = strconv.Atoi(string(f[2]))
-	p.Start, _ = strconv.ParseUint(string(f[19]), 10, 64)
-	return p, true
+	return Process{}, false
+}
+
+// digits reads a number; the fields in use are never negative for a process we can see.
+func digits(f []byte) (n uint64) {
+	for _, c := range f {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		n = 10*n + uint64(c-'0')
+	}
+	return n
 }
 
 // Below returns the living processes under root by ancestry, root itself not included. Branches

@@ -77,8 +77,9 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	var status unix.WaitStatus
 	if !c.clean() {
 		// Without its word, only the end of the supervisor makes its children strays.
-		_ = unix.Kill(c.pid, unix.SIGKILL)
+		stuck := time.AfterFunc(time.Second, func() { _ = unix.Kill(c.pid, unix.SIGKILL) })
 		status = <-c.exited
+		stuck.Stop()
 		s.reaper.killStrays(s.sweepAll)
 	}
 	c.control.Close()

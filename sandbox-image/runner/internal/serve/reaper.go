@@ -69,7 +69,7 @@ func (r *reaper) spawn(files []uintptr) (int, <-chan unix.WaitStatus, error) {
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"runner", "supervise"}, &syscall.ProcAttr{
 		Dir: "/",
 		// No collection below the limit: a supervisor makes next to no garbage.
-		Env:   []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=12MiB"},
+		Env:   []string{"GOMAXPROCS=2", "GOGC=off", "GOMEMLIMIT=12MiB", "GOTRACEBACK=none"},
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

@@ -30,8 +30,9 @@ const (
 	TEscalate = "escalate"
 )
 
-// spareThreads are enough for the loop, the control reader, signals and one blocking call.
-const spareThreads = 5
+// spareThreads are enough for the loop, the control reader, signals, a collection and the thread
+// that the command is started from, which is thrown away.
+const spareThreads = 12
 
 // Main runs one job and returns the exit status: 0 only after the end was reported and no
 // process of the command was left.
