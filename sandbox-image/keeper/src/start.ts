@@ -101,10 +101,9 @@ async function openStore({ config, clock, logger }: StartOptions) {
   return { fence, archive, reserve, log };
 }
 
-async function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
+function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
   const { roots, runnerBinary, storeDir } = config;
-  const engine = await openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock });
-  return engine as unknown as Snapshots;
+  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock, type Clock } from '../clock.ts';
 import { incompleteTail, OutputEncoder, type Output } from './output.ts';
@@ -7,7 +7,16 @@ const never: Clock = { ...systemClock, after: () => () => undefined };
 
 async function encode(chunks: readonly (readonly ['stdout' | 'stderr', Buffer])[], limit = 1 << 24) {
   const events: Output[] = [];
-  const encoder = new OutputEncoder({ emit: (output) => void events.push(output) as undefined }, never, limit);
+  const encoder = new OutputEncoder(
+    {
+      emit: (output) => {
+        events.push(output);
+        return undefined;
+      },
+    },
+    never,
+    limit,
+  );
   for (const [stream, bytes] of chunks) await encoder.push(stream, bytes);
   await encoder.finish();
   return { events, dropped: encoder.dropped };

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { isolationFault, isolationOf } from './isolation.ts';
+import type { RunnerInfo } from './link/index.ts';
+import { notReady, type ReadinessFacts } from './readiness.ts';
+
+const info: RunnerInfo = {
+  version: 'x',
+  capEff: '0',
+  noNewPrivs: true,
+  seccomp: 2,
+  dumpable: false,
+  userNamespace: true,
+  landlockABI: 7,
+  probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, error: null },
+};
+
+describe('the isolation level', () => {
+  it.each<[string, Partial<RunnerInfo>, string | null]>([
+    ['UserNamespace', {}, null],
+    ['Landlock', { userNamespace: false }, null],
+    ['Seccomp', { landlockABI: 0 }, null],
+    ['Seccomp', { probe: { ...info.probe, landlockDenies: false } }, null],
+    ['Container', { seccomp: 0 }, null],
+    ['Container', { probe: { ...info.probe, seccompDenies: false } }, 'gvisor'],
+    ['RuntimeClass', { landlockABI: 0, userNamespace: false }, 'gvisor'],
+  ])('is %s by what was tried', (level, change, runtimeClass) => {
+    expect(isolationOf({ ...info, ...change }, runtimeClass).level).toBe(level);
+  });
+
+  it('does not matter when the store is visible or the key can be read', () => {
+    expect(isolationFault(info)).toBeNull();
+    expect(isolationFault({ ...info, dumpable: true })).toContain('key');
+    expect(isolationFault({ ...info, probe: { ...info.probe, storeAbsent: false } })).toContain('store');
+  });
+});
+
+describe('readiness', () => {
+  const facts: ReadinessFacts = {
+    link: { connected: true, instance: 'i', connections: 1, info },
+    logBroken: null,
+    networkReason: null,
+    allowUnenforcedNetwork: false,
+  };
+
+  it.each<[string | null, Partial<ReadinessFacts>]>([
+    [null, {}],
+    ['AF_LOG_BROKEN', { logBroken: 'x' }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { connected: false, instance: null, connections: 0, info: null } }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { ...facts.link, info: { ...info, dumpable: true } } }],
+    ['AF_NETWORK_NOT_ENFORCED', { networkReason: 'open' }],
+    [null, { networkReason: 'open', allowUnenforcedNetwork: true }],
+  ])('is refused with %s', (code, change) => {
+    expect(notReady({ ...facts, ...change })?.code ?? null).toBe(code);
+  });
+});
