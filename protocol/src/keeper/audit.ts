@@ -15,9 +15,10 @@ export const auditTypes = [
 export type AuditType = (typeof auditTypes)[number];
 
 /**
- * One line of the append-only event log. `hash` = hex SHA-256 over the previous record's hash,
- * a newline, and the canonical JSON (RFC 8785 key order) of all other members; the first
- * record's `prev` is 64 zeros. Altering, dropping or reordering any record breaks the chain.
+ * One line of the append-only event log: the canonical JSON (RFC 8785) of the record, nothing else.
+ * `hash` = hex SHA-256 over the previous record's hash, a newline, and the canonical JSON of all
+ * members but `prev` and `hash`; the first record's `prev` is 64 zeros. Altering, dropping or
+ * reordering any record breaks the chain.
  */
 export interface AuditRecord {
   readonly seq: number;

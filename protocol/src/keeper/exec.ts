@@ -35,6 +35,7 @@ const common = {
   cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, pattern: '^/', description: 'absolute; default: the first root' })),
   env: Type.Optional(
     Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ maxLength: 131_072 }), {
+      additionalProperties: false,
       maxProperties: 256,
       description: 'added to the fixed base environment; nothing is inherited',
     }),
