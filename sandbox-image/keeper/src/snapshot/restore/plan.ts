@@ -4,7 +4,7 @@ import type { Manifest, ManifestEntry } from '../manifest.ts';
 
 /** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */
 export interface RestorePlan {
-  /** Directories that must be opened up to work below them, parents first. */
+  /** Directories that must be opened up to work below them or to see that they are empty, parents first. */
   readonly open: readonly ManifestEntry[];
   /** Deepest first, so that a directory is empty when its turn comes. */
   readonly remove: readonly { readonly path: BytePath; readonly directory: boolean }[];
@@ -30,7 +30,8 @@ export function planRestore(current: Manifest, target: Manifest): RestorePlan {
   const changes = compareManifests(current, target);
   const specials = extraSpecials(current, target);
   const touched = [...changes.map(({ path }) => path), ...specials];
-  const open = current.entries.filter((entry) => isClosed(entry) && touched.some((path) => path.startsWith(`${entry.path}/`)));
+  const leaving = new Set(changes.filter(goes).map(({ path }) => path));
+  const open = current.entries.filter((entry) => isClosed(entry) && (leaving.has(entry.path) || hasBelow(touched, entry.path)));
   const reopened = new Set(open.map((entry) => entry.path));
   const mkdir = present(changes.filter(({ from, to }) => to?.type === 'd' && from?.type !== 'd'));
   const place = present(changes.filter(needsContent));
@@ -56,6 +57,10 @@ export function planRestore(current: Manifest, target: Manifest): RestorePlan {
     modified: changes.filter(({ from, to }) => from !== null && to !== null).length,
     deleted: changes.filter(({ to }) => to === null).length,
   };
+}
+
+function hasBelow(paths: readonly BytePath[], directory: BytePath): boolean {
+  return paths.some((path) => path.startsWith(`${directory}/`));
 }
 
 function isClosed(entry: ManifestEntry): boolean {

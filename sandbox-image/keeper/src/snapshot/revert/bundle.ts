@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { pack, type Pack } from 'tar-stream';
+import { pack, type Headers, type Pack } from 'tar-stream';
 import { compareManifests } from '../compare.ts';
 import type { Contents } from '../contents.ts';
 import { describeChange } from '../diff/treeDiff.ts';
@@ -31,6 +31,8 @@ export interface BundleSide {
 /** The tar of `revert.sh` (to → from), `redo.sh` (from → to), `description.json` and `objects/<sha256>`. */
 export function makeBundle(from: BundleSide, to: BundleSide, roots: readonly RootBytes[], contents: Contents): Readable {
   const tar = pack();
+  // Its reader gets every error through the iterator below; without a listener it would end the process, too.
+  tar.on('error', () => undefined);
   fill(tar, from, to, roots, contents).then(
     () => tar.finalize(),
     (error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))),
@@ -66,18 +68,22 @@ function describe(from: BundleSide, to: BundleSide) {
 }
 
 function addBuffer(tar: Pack, name: string, mode: number, content: Buffer): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  tar.entry({ name, mode }, content, (error) => (error ? reject(error) : resolve()));
-  return promise;
+  return addPieces(tar, { name, mode, size: content.length }, [content]);
 }
 
 /** Streams one object: at most one piece of it is in memory. */
-async function addObject(tar: Pack, entry: ManifestEntry, contents: Contents): Promise<void> {
+function addObject(tar: Pack, entry: ManifestEntry, contents: Contents): Promise<void> {
+  return addPieces(tar, { name: `objects/${hexOf(entry.hash)}`, mode: 0o644, size: entry.size }, contents.chunks(entry));
+}
+
+async function addPieces(tar: Pack, header: Headers, pieces: Iterable<Buffer>): Promise<void> {
   const done = Promise.withResolvers<void>();
-  const sink: NodeJS.WritableStream = tar.entry({ name: `objects/${hexOf(entry.hash)}`, mode: 0o644, size: entry.size }, (error) =>
-    error ? done.reject(error) : done.resolve(),
-  );
-  for (const piece of contents.chunks(entry)) {
+  const sink: NodeJS.WritableStream = tar.entry(header, (error) => (error ? done.reject(error) : done.resolve()));
+  // Both end early with the tar's own error when its reader goes away or a content is corrupt.
+  sink.on('error', () => undefined);
+  done.promise.catch(() => undefined);
+  for (const piece of pieces) {
+    // Copied, because a piece is only valid until the next one.
     if (!sink.write(Buffer.from(piece))) await drained(sink, done.promise);
   }
   sink.end();

@@ -98,14 +98,14 @@ object() {
 
 gone() { # what is below a symlink is not ours; a directory is left to gonedir
   inside "$1" "$2" || return 0
-  if [ "$MODE" = force ]; then rm -rf -- "$1/$2"
+  if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"
   elif [ -L "$1/$2" ] || [ ! -d "$1/$2" ]; then rm -f -- "$1/$2"
   fi
 }
 
 gonedir() {
   inside "$1" "$2" || return 0
-  if [ "$MODE" = force ]; then rm -rf -- "$1/$2"
+  if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"
   elif [ -d "$1/$2" ] && [ ! -L "$1/$2" ]; then
     rm -f -- "$1/$2/$TMP"
     rmdir -- "$1/$2"
@@ -128,7 +128,7 @@ stage() { # sets tmp to a free name in the directory of the path
 
 settle() { # renames tmp to root/path; mv calls a symlink and its target the same file, so then the target goes first
   if [ -L "$tmp" ] || [ -L "$1/$2" ] || [ ! -f "$1/$2" ]; then
-    if [ "$MODE" = force ]; then rm -rf -- "$1/$2"; else rm -f -- "$1/$2"; fi
+    if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"; else rm -f -- "$1/$2"; fi
   fi
   mv -f -- "$tmp" "$1/$2"
 }

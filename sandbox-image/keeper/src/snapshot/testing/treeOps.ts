@@ -81,11 +81,37 @@ export function applyOperations(base: string, sequence: readonly TreeOperation[]
   for (const [kind, at, argument] of sequence) {
     const second = kind === 'rename' || kind === 'replace' || kind === 'link' ? `${base}/${String(argument)}` : argument;
     const run = OPERATIONS[kind] as (at: string, argument: string | number) => void;
+    const touched = [`${base}/${at}`, ...(second === argument ? [] : [String(second)])];
     try {
+      if (touched.some((path) => leaves(base, path))) continue;
       run(`${base}/${at}`, second);
     } catch (error) {
       if (!(error instanceof Error) || !('errno' in error)) throw error;
     }
+  }
+}
+
+/**
+ * Whether a path leads out of `base` once its links are followed. Most operations follow links, and
+ * this machine is not ours to change: what would leave is left out.
+ */
+function leaves(base: string, at: string): boolean {
+  const inside = fs.realpathSync(base);
+  for (let path = at; path.length >= base.length; path = path.slice(0, path.lastIndexOf('/'))) {
+    const stat = fs.lstatSync(sysPath(path), { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    // A link that leads nowhere could be written through: where to is not known, so it is left alone.
+    const real = realPath(path);
+    return real === undefined || !(real === inside || real.startsWith(`${inside}/`));
+  }
+  return true;
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return fs.realpathSync.native(sysPath(path), { encoding: 'buffer' }).toString('latin1');
+  } catch {
+    return undefined;
   }
 }
 

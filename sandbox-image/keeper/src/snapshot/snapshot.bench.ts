@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GitPlumbing } from './testing/gitPlumbing.ts';
+import { setMetaByTouch } from './testing/harness.ts';
+import { openCasEngine } from './casEngine.ts';
+import type { SetMeta, SnapshotEngine } from './engine.ts';
+
+/** Medians in milliseconds. */
+export interface SnapshotTimes {
+  readonly firstMs: number;
+  /** Five files edited, one added, one removed. */
+  readonly incrementalMs: number;
+  readonly noopMs: number;
+  /** Back over such an edit. Ours includes the verification of the whole tree; git does not verify. */
+  readonly restoreMs: number;
+}
+
+export interface SnapshotBenchOptions {
+  readonly files: number;
+  readonly bytesPerFile: number;
+  /** Default 7; the first snapshot is measured on three fresh stores. */
+  readonly rounds?: number;
+  /** Default: one `touch` process per changed path, slower than the runner that ships. */
+  readonly setMeta?: SetMeta;
+}
+
+/** Milliseconds between an edit and the measured call: longer than the clock tick that makes a file look racy. */
+const SETTLE_MS = 50;
+const FIRST_ROUNDS = 3;
+
+/**
+ * Times the engine and git plumbing on the same tree in the same run. Both see every edit; the
+ * engine syncs to disk before a snapshot counts, git is told not to (`core.fsync=none`).
+ */
+export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ ours: SnapshotTimes; git: SnapshotTimes }> {
+  const dir = fs.mkdtempSync(join(tmpdir(), 'af-snapshot-bench-'));
+  try {
+    const tree = join(dir, 'tree');
+    makeTree(tree, options);
+    await settle();
+    const git = await measure(options, tree, () => gitSubject(dir, tree));
+    const ours = await measure(options, tree, () => engineSubject(dir, tree, options.setMeta ?? setMetaByTouch));
+    return { ours, git };
+  } finally {
+    fs.rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** What both contestants can do; a snapshot's name is its id or its git tree. */
+interface Subject {
+  take(): Promise<string>;
+  restore(name: string): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+async function measure(options: SnapshotBenchOptions, tree: string, open: () => Promise<Subject>): Promise<SnapshotTimes> {
+  const first: number[] = [];
+  const incremental: number[] = [];
+  const noop: number[] = [];
+  const restore: number[] = [];
+  for (let round = 1; round < FIRST_ROUNDS; round++) {
+    const once = await open();
+    first.push(await timed(() => once.take()));
+    await once.dispose();
+  }
+  const subject = await open();
+  first.push(await timed(() => subject.take()));
+  for (let round = 0; round < (options.rounds ?? 7); round++) {
+    const before = await subject.take();
+    edit(tree, options, round);
+    await settle();
+    incremental.push(await timed(() => subject.take()));
+    await settle();
+    noop.push(await timed(() => subject.take()));
+    restore.push(await timed(() => subject.restore(before)));
+    await settle();
+  }
+  await subject.dispose();
+  return { firstMs: median(first), incrementalMs: median(incremental), noopMs: median(noop), restoreMs: median(restore) };
+}
+
+async function engineSubject(dir: string, tree: string, setMeta: SetMeta): Promise<Subject> {
+  const storeDir = fs.mkdtempSync(join(dir, 'store-'));
+  const engine: SnapshotEngine = await openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], setMeta, clock: Date });
+  return {
+    take: async () => (await engine.take()).id,
+    restore: async (id) => {
+      await engine.restore(id);
+    },
+    dispose: async () => {
+      await engine.close();
+      fs.rmSync(storeDir, { recursive: true });
+    },
+  };
+}
+
+async function gitSubject(dir: string, tree: string): Promise<Subject> {
+  const gitDir = fs.mkdtempSync(join(dir, 'git-'));
+  const git = new GitPlumbing(gitDir, tree);
+  return {
+    take: async () => git.take(),
+    restore: async (name) => git.restore(name),
+    dispose: async () => fs.rmSync(gitDir, { recursive: true }),
+  };
+}
+
+function pathOf(tree: string, file: number): string {
+  return join(tree, `d${file % 20}`, `e${Math.floor(file / 20) % 10}`, `f${file}.txt`);
+}
+
+function makeTree(tree: string, { files, bytesPerFile }: SnapshotBenchOptions): void {
+  for (let file = 0; file < files; file++) {
+    const path = pathOf(tree, file);
+    if (file < 200) fs.mkdirSync(join(path, '..'), { recursive: true });
+    fs.writeFileSync(
+      path,
+      randomBytes(Math.ceil(bytesPerFile / 2))
+        .toString('hex')
+        .slice(0, bytesPerFile),
+    );
+  }
+}
+
+function edit(tree: string, { files }: SnapshotBenchOptions, round: number): void {
+  for (let at = 0; at < 5; at++)
+    fs.writeFileSync(pathOf(tree, (round * 7 + at * 131) % files), `edited ${round} ${at} ${randomBytes(8).toString('hex')}\n`);
+  fs.writeFileSync(join(tree, 'd1', `new-${round}.txt`), 'new\n');
+  fs.rmSync(pathOf(tree, (round * 7 + 977) % files));
+}
+
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await run();
+  return performance.now() - start;
+}
+
+function settle(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
