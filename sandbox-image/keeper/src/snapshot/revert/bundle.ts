@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { pack, type Headers, type Pack } from 'tar-stream';
+import { pack, type Pack } from 'tar-stream';
 import { compareManifests } from '../compare.ts';
 import type { Contents } from '../contents.ts';
 import { describeChange } from '../diff/treeDiff.ts';
@@ -76,7 +76,7 @@ function addObject(tar: Pack, entry: ManifestEntry, contents: Contents): Promise
   return addPieces(tar, { name: `objects/${hexOf(entry.hash)}`, mode: 0o644, size: entry.size }, contents.chunks(entry));
 }
 
-async function addPieces(tar: Pack, header: Headers, pieces: Iterable<Buffer>): Promise<void> {
+async function addPieces(tar: Pack, header: Parameters<Pack['entry']>[0], pieces: Iterable<Buffer>): Promise<void> {
   const done = Promise.withResolvers<void>();
   const sink: NodeJS.WritableStream = tar.entry(header, (error) => (error ? done.reject(error) : done.resolve()));
   // Both end early with the tar's own error when its reader goes away or a content is corrupt.

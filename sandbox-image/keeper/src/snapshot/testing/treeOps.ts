@@ -61,6 +61,9 @@ const OPERATIONS = {
   utimes: (at: string, when: number) => fs.lutimesSync(sysPath(at), when, when),
 } as const;
 
+/** Operations that follow a link at their path; the others follow only links on the way to it. */
+const FOLLOWING: ReadonlySet<string> = new Set(['overwrite', 'append', 'truncate', 'chmod', 'mkdir']);
+
 const operation = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant('write' as const), path, content) },
   { weight: 2, arbitrary: fc.tuple(fc.constantFrom('overwrite' as const, 'append' as const), path, small) },
@@ -81,7 +84,9 @@ export function applyOperations(base: string, sequence: readonly TreeOperation[]
   for (const [kind, at, argument] of sequence) {
     const second = kind === 'rename' || kind === 'replace' || kind === 'link' ? `${base}/${String(argument)}` : argument;
     const run = OPERATIONS[kind] as (at: string, argument: string | number) => void;
-    const touched = [`${base}/${at}`, ...(second === argument ? [] : [String(second)])];
+    const touched = [`${base}/${at}`, ...(second === argument ? [] : [String(second)])].map(
+      FOLLOWING.has(kind) ? (path) => path : parentOf,
+    );
     try {
       if (touched.some((path) => leaves(base, path))) continue;
       run(`${base}/${at}`, second);
@@ -97,7 +102,7 @@ export function applyOperations(base: string, sequence: readonly TreeOperation[]
  */
 function leaves(base: string, at: string): boolean {
   const inside = fs.realpathSync(base);
-  for (let path = at; path.length >= base.length; path = path.slice(0, path.lastIndexOf('/'))) {
+  for (let path = at; path.length >= base.length; path = parentOf(path)) {
     const stat = fs.lstatSync(sysPath(path), { throwIfNoEntry: false });
     if (stat === undefined) continue;
     // A link that leads nowhere could be written through: where to is not known, so it is left alone.
@@ -116,7 +121,11 @@ function realPath(path: string): string | undefined {
 }
 
 function parents(at: string): void {
-  fs.mkdirSync(sysPath(at.slice(0, at.lastIndexOf('/'))), { recursive: true });
+  fs.mkdirSync(sysPath(parentOf(at)), { recursive: true });
+}
+
+function parentOf(at: string): string {
+  return at.slice(0, at.lastIndexOf('/'));
 }
 
 /** Removes whatever is at a path, by bytes (`rmSync` treats names as text). */
