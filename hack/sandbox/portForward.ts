@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Kubectl } from './kubectl.ts';
 
 /** A local port that leads to a port of a pod. */
@@ -14,7 +15,7 @@ export async function portForward(kubectl: Kubectl, namespace: string, pod: stri
     (error: Error) => error.message,
   );
   const local = await Promise.race([
-    listeningPort(child.stdout as AsyncIterable<Buffer>),
+    listeningPort(child.stdout as Readable),
     ended.then((why) => {
       throw new Error(`port-forward to ${namespace}/${pod}: ${why}`);
     }),
@@ -28,12 +29,16 @@ export async function portForward(kubectl: Kubectl, namespace: string, pod: stri
   };
 }
 
-async function listeningPort(stdout: AsyncIterable<Buffer>): Promise<number> {
-  let seen = '';
-  for await (const chunk of stdout) {
-    seen += chunk.toString('utf8');
-    const match = /Forwarding from 127\.0\.0\.1:(\d+)/.exec(seen);
-    if (match?.[1] !== undefined) return Number(match[1]);
-  }
-  throw new Error(`port-forward said no port: ${seen}`);
+/** Reads kubectl's words up to the port. The pipe stays open: kubectl dies when it cannot print. */
+function listeningPort(stdout: Readable): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let seen = '';
+    stdout.setEncoding('utf8');
+    stdout.on('data', (text: string) => {
+      seen = (seen + text).slice(-4096);
+      const match = /Forwarding from 127\.0\.0\.1:(\d+)/.exec(seen);
+      if (match?.[1] !== undefined) resolve(Number(match[1]));
+    });
+    stdout.on('end', () => reject(new Error(`port-forward named no port: ${seen}`)));
+  });
 }

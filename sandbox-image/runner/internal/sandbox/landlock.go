@@ -113,12 +113,16 @@ func opensPrivate(fd int) bool {
 	return err != nil || p == "/" || p == Private || strings.HasPrefix(p, Private+"/")
 }
 
-// readTop allows reading below every top-level entry but the runner's. A rule on / itself would
-// open that too, so listing / is denied. Links at the top are skipped: where they lead is under
-// an entry that has its own rule, and one that leads to / must not become a rule.
+// readTop allows reading below every top-level entry but the runner's; names alone may be listed
+// everywhere, so that a command can look around. Reading files by a rule on / itself would open
+// the runner's folder too. Links at the top are skipped: where they lead is under an entry that
+// has its own rule, and one that leads to / must not become a rule.
 func (r *ruleset) readTop() error {
 	entries, err := os.ReadDir("/")
 	if err != nil {
+		return err
+	}
+	if err := r.allow("/", unix.LANDLOCK_ACCESS_FS_READ_DIR, 0); err != nil {
 		return err
 	}
 	for _, e := range entries {

@@ -10,11 +10,24 @@ import (
 // store is where the keeper keeps snapshots, in its own container only.
 const store = "/var/lib/agentfleet"
 
+// attempt is one way to open a file that the rules deny.
+type attempt struct {
+	path  string
+	flags int
+}
+
+// attempts are what a command must not do: read the runner's own program, and write to a file
+// that is writable for everybody but lies outside the writable paths.
+var attempts = []attempt{
+	{Private + "/bin/runner", unix.O_RDONLY},
+	{"/proc/thread-self/comm", unix.O_WRONLY},
+}
+
 // Before notes what an unrestricted thread can do, so that a refusal afterwards is known to be
 // ours and not, say, a read-only file system's.
 type Before struct {
 	storeAbsent bool
-	readable    []string
+	possible    []attempt
 }
 
 // Look runs outside the restrictions.
@@ -22,9 +35,9 @@ func Look() Before {
 	var b Before
 	_, err := os.Lstat(store)
 	b.storeAbsent = os.IsNotExist(err)
-	for _, p := range []string{"/", Private, Private + "/link", Private + "/bin"} {
-		if opens(p) == nil {
-			b.readable = append(b.readable, p)
+	for _, a := range attempts {
+		if a.try() == nil {
+			b.possible = append(b.possible, a)
 		}
 	}
 	return b
@@ -33,21 +46,21 @@ func Look() Before {
 // Try runs on a restricted thread.
 func (b Before) Try() link.Probe {
 	p := link.Probe{StoreAbsent: b.storeAbsent, SeccompDenies: seccompDenies()}
-	for _, path := range b.readable {
-		if opens(path) != unix.EACCES {
+	for _, a := range b.possible {
+		if a.try() != unix.EACCES {
 			return p
 		}
 	}
-	if len(b.readable) == 0 {
-		p.Error = "nothing outside the rules was readable before: Landlock could not be tried"
+	if len(b.possible) == 0 {
+		p.Error = "nothing outside the rules could be opened before: Landlock could not be tried"
 		return p
 	}
-	p.LandlockDenies = opens("/dev/null") == nil
+	p.LandlockDenies = attempt{"/dev/null", unix.O_RDWR}.try() == nil
 	return p
 }
 
-func opens(path string) error {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func (a attempt) try() error {
+	fd, err := unix.Open(a.path, a.flags|unix.O_CLOEXEC, 0)
 	if err == nil {
 		unix.Close(fd)
 	}
