@@ -66,9 +66,6 @@ export const ShellRequest = Type.Object(
 export const ExecRequest = Type.Union([ExecCodeRequest, ShellRequest], { discriminator: { propertyName: 'tool' } });
 export type ExecRequest = Static<typeof ExecRequest>;
 
-/** Why a command was ended from outside. */
-export const killReasons = ['Timeout', 'Cancelled', 'ProcessLimit', 'QuotaExceeded', 'LinkLost', 'Swept', 'Shutdown'] as const;
-
 /** Last event of a command; it comes when no process of the command is left. */
 export interface ExecEnd {
   readonly type: 'end';
@@ -77,6 +74,11 @@ export interface ExecEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
+  /**
+   * Why it was ended from outside: `Cancelled`, `QuotaExceeded`, `ProcessLimit`, `Shutdown`,
+   * `Swept` (everything in the container had to be killed at once) or `SupervisorDied`.
+   * Null for a time-out, which `timedOut` tells.
+   */
   readonly killed: string | null;
   /** Null where the container's cgroup cannot be read. */
   readonly oom: boolean | null;

@@ -44,6 +44,10 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
   return { frame, stdin, digest, intent: intentOf(request, frame, digest) };
 }
 
+/**
+ * What a command finds without asking. Python judges its cached bytecode by size and whole seconds:
+ * an edit in the second of the last run, which agents make all the time, would run the old code.
+ */
 function baseEnv(defaults: ExecDefaults): Record<string, string> {
   return {
     PATH: defaults.toolsPath,
@@ -57,6 +61,7 @@ function baseEnv(defaults: ExecDefaults): Record<string, string> {
     GIT_TERMINAL_PROMPT: '0',
     CI: '1',
     NO_COLOR: '1',
+    PYTHONDONTWRITEBYTECODE: '1',
   };
 }
 

@@ -12,7 +12,7 @@ export interface OpenedFile {
   readonly content: Readable;
 }
 
-/** Opens a regular file inside the roots; the last component may not be a link. @throws KeeperError */
+/** Opens a regular file inside the roots. @throws KeeperError */
 export async function openFile(roots: readonly string[], path: string): Promise<OpenedFile> {
   const { folder, name } = await resolveInRoots(roots, path, false);
   const handle = await openNoFollow(join(folder, name), path);
@@ -35,7 +35,6 @@ async function openNoFollow(real: string, path: string): Promise<FileHandle> {
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'ENOENT') throw new KeeperError('AF_FILE_NOT_FOUND', `there is no file ${path}`, { cause: error });
-    if (code === 'ELOOP') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is a symbolic link`, { cause: error });
     if (code === 'ENXIO') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a regular file`, { cause: error });
     if (code === 'EACCES')
       throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} may not be read`, { cause: error, cure: 'change its mode by a command' });

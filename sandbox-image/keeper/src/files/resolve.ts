@@ -1,5 +1,5 @@
 import { lstat, mkdir, realpath } from 'node:fs/promises';
-import { join, posix } from 'node:path';
+import { basename, dirname, join, posix } from 'node:path';
 import { errnoOf, KeeperError } from '../failure.ts';
 
 /** A place for a file: an existing real folder inside the roots, and a name in it. */
@@ -9,9 +9,9 @@ export interface Place {
 }
 
 /**
- * Finds the folder of a path, component by component. Symbolic links are followed only when they
- * lead to a folder inside one of the roots. Nothing else may change the tree meanwhile: the caller
- * holds the gate.
+ * Finds the folder of a path, component by component. Symbolic links are followed, the last
+ * component's too, only when they lead to a place inside one of the roots. Nothing else may change
+ * the tree meanwhile: the caller holds the gate.
  *
  * @param createParents makes missing folders (mode 755)
  * @throws KeeperError `AF_PATH_OUTSIDE_ROOTS`, `AF_FILE_NOT_FOUND`, `AF_FILE_NOT_REGULAR`
@@ -26,7 +26,9 @@ export async function resolveInRoots(roots: readonly string[], path: string, cre
   const name = parts.pop() ?? '';
   let folder = await realpath(root);
   for (const part of parts) folder = await step(folder, part, realRoots, createParents);
-  return { folder, name };
+  if ((await kindOf(join(folder, name))) !== 'link') return { folder, name };
+  const target = await followLink(join(folder, name), realRoots);
+  return { folder: dirname(target), name: basename(target) };
 }
 
 async function step(folder: string, part: string, realRoots: readonly string[], create: boolean): Promise<string> {
@@ -39,8 +41,12 @@ async function step(folder: string, part: string, realRoots: readonly string[], 
   }
   if (kind === 'missing') throw new KeeperError('AF_FILE_NOT_FOUND', `there is no folder ${path}`);
   if (kind === 'other') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a folder`, { cure: 'name a file inside a folder' });
-  return followLink(path, realRoots);
+  const target = await followLink(path, realRoots);
+  if ((await kindOf(target)) !== 'folder') throw new KeeperError('AF_FILE_NOT_REGULAR', `the link ${path} does not lead to a folder`);
+  return target;
 }
+
+/** The real path behind a link. A root itself is a folder, so it is refused later, as what it is. */
 
 async function followLink(path: string, realRoots: readonly string[]): Promise<string> {
   let target: string;
@@ -53,7 +59,6 @@ async function followLink(path: string, realRoots: readonly string[]): Promise<s
   }
   if (!isInside(target, realRoots))
     throw new KeeperError('AF_PATH_OUTSIDE_ROOTS', `the link ${path} leads to ${target}, outside the roots`);
-  if ((await kindOf(target)) !== 'folder') throw new KeeperError('AF_FILE_NOT_REGULAR', `the link ${path} does not lead to a folder`);
   return target;
 }
 
