@@ -18,11 +18,11 @@ export async function auditTrail(story: Story): Promise<void> {
 
 function chainHolds(records: readonly AuditRecord[]): boolean {
   let prev = '0'.repeat(64);
-  for (const [index, { hash, ...rest }] of records.entries()) {
+  for (const [index, { hash, prev: before, ...rest }] of records.entries()) {
     const computed = createHash('sha256')
       .update(`${prev}\n${canonical(rest)}`)
       .digest('hex');
-    if (rest.seq !== index + 1 || rest.prev !== prev || computed !== hash) return false;
+    if (rest.seq !== index + 1 || before !== prev || computed !== hash) return false;
     prev = hash;
   }
   return records.length > 0;
