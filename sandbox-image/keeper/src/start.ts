@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EpochFence, JwksFile } from './auth/index.ts';
 import type { Config } from './config.ts';
-import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, UnfinishedExecs } from './exec/index.ts';
+import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
 import { Keeper, linkEvents, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
@@ -21,6 +21,9 @@ export interface StartOptions extends Machine {
   /** For tests; the content-addressed engine is the default. */
   readonly snapshots?: Snapshots;
 }
+
+/** What followers have for reading the end of the last command. */
+const farewellMs = 500;
 
 /** A keeper that listens. */
 export interface RunningKeeper {
@@ -59,10 +62,11 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
 type Parts = Omit<KeeperParts, 'executor' | 'metrics'> & { readonly archive: JournalArchive };
 
 function assemble(parts: Parts): KeeperParts {
-  const { config, link, log, quota, reserve, network } = parts;
+  const { config, link, log, quota, network } = parts;
   const facts = () => readinessFacts({ config, link, log, network });
+  const usage = new StoreUsage(config.storeDir, parts.clock);
   const metrics = new KeeperMetrics({
-    storeBytes: () => reserve.usedBytes(),
+    storeBytes: () => usage.bytes(),
     quotaUsed: () => quota.usedBytes,
     quotaLimit: () => quota.limitBytes,
     linkConnections: () => link.state.connections,
@@ -107,7 +111,7 @@ function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
-  const { config, log, network, executor, snapshots, logger } = keeper.parts;
+  const { clock, config, log, network, executor, snapshots, logger } = keeper.parts;
   const app = createApp(keeper);
   const stopping = new AbortController();
   const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));
@@ -120,6 +124,8 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
     stopping.abort();
     const closed = app.close();
     await executor.shutdown();
+    // Who follows the command gets its end; who does not read it is cut off.
+    clock.after(farewellMs, () => app.server.closeAllConnections());
     await Promise.all([closed, probing, link.close()]);
     await snapshots.close();
     await log.close();

@@ -151,6 +151,20 @@ describe('a command', () => {
     expect(events.map((event) => event.type)).toEqual(['start', 'out', 'end']);
   });
 
+  it('that is silent sends a keepalive now and then, which is not in the journal', async () => {
+    const h = await harness({ clock: acceleratedClock(100) });
+    const runner = await h.runner({
+      onFrame: ({ header }, r) => header.t === 'exec' && r.send({ t: 'start', id: String(header['id']), pid: 1 }),
+    });
+    const request = { ...shell('quiet'), timeoutSeconds: 3600 };
+    let keepalives = 0;
+    for await (const event of h.client().exec(request)) {
+      if (event.type === 'keepalive' && ++keepalives === 2) runner.end(request.execId);
+    }
+    expect(keepalives).toBeGreaterThanOrEqual(2);
+    expect((await collectEvents(h.client().follow(request.execId))).map((event) => event.type)).toEqual(['start', 'end']);
+  });
+
   it('of an unknown id is not found', async () => {
     const h = await harness();
     await expect(collectEvents(h.client().follow(ulid()))).rejects.toMatchObject({ code: 'AF_EXEC_UNKNOWN' });

@@ -68,6 +68,7 @@ export class Executor {
     await this.#admit();
     // From here to the assignment of #running nothing is awaited: two requests cannot both get in.
     if (this.#running?.command.id === plan.frame.id) return this.start(request, epoch);
+    if (this.#stopping) throw new KeeperError('AF_TOOLS_UNAVAILABLE', 'the keeper stops');
     this.#options.assertReady();
     this.#options.fence.assert(epoch);
     const release = this.#options.gate.exclusive({ kind: 'command', name: plan.frame.id });
@@ -184,26 +185,27 @@ export class Executor {
     }
     const watching = new AbortController();
     command.start(journal);
-    const watch = quota.watch(() => command.kill('QuotaExceeded'), watching.signal);
+    const watch = quota.watch(() => command.kill('QuotaExceeded'), watching.signal).catch(this.#unmeasured);
     let facts = await command.ended;
     watching.abort();
     if (facts.interrupted !== undefined) await this.#quiesce();
     await watch;
     facts = await command.close(facts);
-    const summary = await journal.finish(facts, reserve.release);
+    const summary = await journal.finish(facts, reserve.release).catch((error: unknown) => {
+      this.#options.logger.error('the end of a command could not be written to its journal', { execId: command.id, ...errorFields(error) });
+      return { sha256: null, bytes: journal.size, events: null };
+    });
     const { type: _type, ...told } = facts;
     const lostEvents = journal.lost === 0 ? {} : { lostEvents: journal.lost };
-    log.append('ExecEnded', {
-      execId: command.id,
-      ...told,
-      ...lostEvents,
-      journalSha256: summary.sha256,
-      journalBytes: summary.bytes,
-      events: summary.events,
-    });
+    const kept = { journalSha256: summary.sha256, journalBytes: summary.bytes, events: summary.events };
+    log.append('ExecEnded', { execId: command.id, ...told, ...lostEvents, ...kept });
     this.#options.onEnded(facts);
-    quota.measureSoon((error) => this.#options.logger.error('the roots could not be measured', errorFields(error)));
+    quota.measureSoon(this.#unmeasured);
   }
+
+  readonly #unmeasured = (error: unknown): void => {
+    this.#options.logger.error('the roots could not be measured', errorFields(error));
+  };
 
   /** Whoever lost the link kills its commands at once; only a runner that is back, or time, proves it. */
   async #quiesce(): Promise<void> {

@@ -7,3 +7,4 @@ export type { ExecDefaults } from './plan.ts';
 export { Quota } from './quota.ts';
 export { endOrphan, UnfinishedExecs } from './recover.ts';
 export { StoreReserve } from './reserve.ts';
+export { StoreUsage } from './store-usage.ts';

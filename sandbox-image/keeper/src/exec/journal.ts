@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
 
 /** First line of a journal; the events follow, so that the line number is the sequence number. */
@@ -59,6 +59,8 @@ export class Journal {
       await journal.#write(Buffer.from(`${JSON.stringify(header)}\n`));
     } catch (error) {
       await journal.#handle.close();
+      // An empty journal would take the id for a command that was never run.
+      await rm(file, { force: true });
       throw error;
     }
     return journal;

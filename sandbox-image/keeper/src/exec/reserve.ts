@@ -45,14 +45,9 @@ export class StoreReserve {
     }
   }
 
+  /** Bytes that the store's volume still has for us. */
   async freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#folder);
     return bavail * bsize;
-  }
-
-  /** Bytes used on the store's volume. */
-  async usedBytes(): Promise<number> {
-    const { blocks, bfree, bsize } = await statfs(this.#folder);
-    return (blocks - bfree) * bsize;
   }
 }

@@ -47,7 +47,6 @@ async function step(folder: string, part: string, realRoots: readonly string[], 
 }
 
 /** The real path behind a link. A root itself is a folder, so it is refused later, as what it is. */
-
 async function followLink(path: string, realRoots: readonly string[]): Promise<string> {
   let target: string;
   try {

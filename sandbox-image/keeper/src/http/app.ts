@@ -29,7 +29,7 @@ export function createApp(keeper: Keeper): FastifyInstance {
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     return503OnClosing: true,
     frameworkErrors: (error, _request, reply) => answer(reply, error, keeper.parts.logger),

@@ -13,11 +13,14 @@ export interface ConnectionEvents {
 }
 
 const handshakeMs = 3000;
+/** What the other side has for closing after its last frame. */
+const lingerMs = 1000;
 
 /** One accepted socket: handshake first, then frames, one at a time and in order. */
 export class Connection {
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
+  readonly #clock: Clock;
   readonly #key: string;
   readonly #nonce: string;
   readonly #parser = new FrameParser(handshakeLimits);
@@ -29,10 +32,12 @@ export class Connection {
   constructor(socket: Socket, key: string, nonce: string, clock: Clock, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
+    this.#clock = clock;
     this.#key = key;
     this.#nonce = nonce;
     this.#stopTimer = clock.after(handshakeMs, () => this.close('the handshake took longer than 3 s'));
     socket.on('data', (chunk: Buffer) => {
+      if (this.closed) return;
       this.#parser.push(chunk);
       void this.#read();
     });
@@ -57,7 +62,9 @@ export class Connection {
 
   /** Sends what is queued, then closes. */
   finish(why: string): void {
-    if (!this.closed) this.#socket.end();
+    if (this.closed) return;
+    this.#socket.end();
+    this.#clock.after(lingerMs, () => this.#socket.destroy());
     this.close(why, false);
   }
 

@@ -1,0 +1,26 @@
+import type { Clock } from '../clock.ts';
+import { measureUsage } from './quota.ts';
+
+const keepMs = 10_000;
+
+/** Bytes in the store folder, measured at most every 10 s: whoever reaches the port may ask. */
+export class StoreUsage {
+  readonly #folder: string;
+  readonly #clock: Clock;
+  #measured: Promise<number> | null = null;
+  #at = 0;
+
+  constructor(folder: string, clock: Clock) {
+    this.#folder = folder;
+    this.#clock = clock;
+  }
+
+  bytes(): Promise<number> {
+    const now = this.#clock.now();
+    if (this.#measured === null || now - this.#at > keepMs) {
+      this.#at = now;
+      this.#measured = measureUsage([this.#folder], Number.MAX_SAFE_INTEGER).then((usage) => usage.bytes);
+    }
+    return this.#measured;
+  }
+}
