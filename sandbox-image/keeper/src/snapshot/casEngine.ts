@@ -94,7 +94,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   async manifest(id: string): Promise<Manifest> {
-    return this.#head?.id === id ? this.#head.manifest : this.#files.load(id).manifest;
+    return this.#head?.id === id ? this.#head.manifest : this.#files.load(id, this.#head?.manifest.entries).manifest;
   }
 
   list(): readonly SnapshotRecord[] {
@@ -163,9 +163,10 @@ class CasEngine implements SnapshotEngine {
 
   async #restore(id: string, { signal }: RestoreOptions): Promise<RestoreReport> {
     const started = performance.now();
-    const target = this.#files.load(id);
     const slices = new Slices(signal);
+    this.#files.check(id);
     const current = await this.#scanner.scan(false, slices);
+    const target = this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
     const { setMeta } = this.#options;
     try {

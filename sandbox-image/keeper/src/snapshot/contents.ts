@@ -3,11 +3,12 @@ import fs from 'node:fs';
 import { SnapshotError } from './errors.ts';
 import type { ManifestEntry } from './manifest.ts';
 import type { ObjectStore } from './objects/objectStore.ts';
-import { displayPath } from './pathBytes.ts';
+import { displayPath, sysPath, type BytePath } from './pathBytes.ts';
 import type { RootMap } from './restore/staging.ts';
 import type { ModeGuard } from './scan/modeGuard.ts';
 import { openFile } from './scan/openFile.ts';
 
+const OWNER_SEARCH = 0o100;
 const PIECE_BYTES = 1024 * 1024;
 
 /** Where the bytes of a manifest's files can be read, verified, in pieces of at most 1 MiB. */
@@ -31,8 +32,26 @@ export class StoredOrCurrent implements Contents {
     return this.#store.has(entry.hash) ? this.#store.chunks(entry.hash) : this.#fromTree(entry);
   }
 
+  /** Opens a file of the tree, also below directories that are closed to us at the moment. */
+  #open(entry: ManifestEntry): number | null {
+    const opened: { path: BytePath; mode: number }[] = [];
+    try {
+      for (let cut = entry.path.indexOf('/', entry.path.indexOf('/') + 1); cut !== -1; cut = entry.path.indexOf('/', cut + 1)) {
+        const path = this.#roots.bytes(entry.path.slice(0, cut));
+        const stat = fs.lstatSync(sysPath(path));
+        if (!stat.isDirectory()) throw changed(entry);
+        if ((stat.mode & OWNER_SEARCH) !== 0) continue;
+        const mode = stat.mode & 0o7777;
+        if (this.#guard.widen(path, mode, OWNER_SEARCH)) opened.push({ path, mode });
+      }
+      return openFile(this.#roots.bytes(entry.path), entry.mode, this.#guard);
+    } finally {
+      for (const { path, mode } of opened.reverse()) this.#guard.shut(path, mode);
+    }
+  }
+
   *#fromTree(entry: ManifestEntry): Generator<Buffer, void> {
-    const fd = openFile(this.#roots.bytes(entry.path), entry.mode, this.#guard);
+    const fd = this.#open(entry);
     if (fd === null) throw changed(entry);
     try {
       const sha = createHash('sha256');

@@ -3,7 +3,7 @@ import type { SnapshotRecord } from '../engine.ts';
 import type { Manifest, ManifestEntry } from '../manifest.ts';
 import { parseLine } from '../manifest.ts';
 import type { LogEnd } from '../objects/segmentLog.ts';
-import { byBytes, decodePath, encodePath } from '../pathBytes.ts';
+import { byBytes, decodePath, encodePath, type BytePath } from '../pathBytes.ts';
 
 /**
  * First line of a snapshot's file, as JSON. The body says how to get the manifest from that of
@@ -41,22 +41,35 @@ export function encodeBody(manifest: Manifest, base: Base | null): { lines: stri
   return { lines: manifest.entries.map((entry) => `+${entry.line}`), base: null, depth: 0 };
 }
 
-/** Applies bodies, oldest first, and returns the sorted entries. Throws on a line that is neither kind. */
-export function decodeBodies(bodies: readonly string[]): ManifestEntry[] {
-  const lines = new Map<string, string>();
-  for (const body of bodies) {
-    for (const line of body.split('\n')) {
-      if (line.startsWith('-')) lines.delete(decodePath(line.slice(1)));
-      else if (line.startsWith('+')) applyLine(lines, line.slice(1));
-      else if (line !== '') throw new Error(`not a line of a snapshot: ${line}`);
-    }
+/**
+ * Applies bodies, the whole one first, and returns the sorted entries. `known` are the entries of
+ * any similar manifest: where a line is the same, its entry is used again instead of being parsed.
+ * Throws on a line that is neither kind.
+ */
+export function decodeBodies(bodies: readonly string[], known: readonly ManifestEntry[]): ManifestEntry[] {
+  const [whole = '', ...deltas] = bodies;
+  const later = new Map<BytePath, ManifestEntry | null>();
+  for (const line of deltas.flatMap(linesOf)) {
+    const entry = line.startsWith('-') ? null : parseLine(line.slice(1));
+    later.set(entry === null ? decodePath(line.slice(1)) : entry.path, entry);
   }
-  const entries = Array.from(lines.values(), parseLine);
-  return entries.sort((a, b) => byBytes(a.path, b.path));
+  const entries: ManifestEntry[] = [];
+  let at = 0;
+  for (const text of linesOf(whole)) {
+    const line = text.slice(1);
+    const candidate = known[at];
+    const entry = candidate?.line === line ? candidate : parseLine(line);
+    // On to the next known entry that can be the same: both lists are sorted by path.
+    while (at < known.length && (known[at]?.path ?? '') <= entry.path) at++;
+    if (!later.has(entry.path)) entries.push(entry);
+  }
+  const added = Array.from(later.values()).filter((entry) => entry !== null);
+  return added.length === 0 ? entries : [...entries, ...added].sort((a, b) => byBytes(a.path, b.path));
 }
 
-function applyLine(lines: Map<string, string>, line: string): void {
-  const path = line.split(' ', 6)[5];
-  if (path === undefined) throw new Error(`not a manifest line: ${line}`);
-  lines.set(decodePath(path), line);
+function linesOf(body: string): string[] {
+  const lines = body.split('\n').filter((line) => line !== '');
+  const odd = lines.find((line) => !line.startsWith('+') && !line.startsWith('-'));
+  if (odd !== undefined) throw new Error(`not a line of a snapshot: ${odd}`);
+  return lines;
 }

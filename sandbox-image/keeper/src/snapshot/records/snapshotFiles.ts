@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import type { SnapshotRecord } from '../engine.ts';
 import { errnoOf, SnapshotError } from '../errors.ts';
-import { digestOf, type Manifest } from '../manifest.ts';
+import { digestOf, type Manifest, type ManifestEntry } from '../manifest.ts';
 import { syncDirectory, type LogEnd } from '../objects/segmentLog.ts';
 import { decodeBodies, encodeBody, type Base, type SnapshotHeader } from './snapshotFile.ts';
 
@@ -36,6 +36,11 @@ export class SnapshotFiles {
     return this.#headers.has(id);
   }
 
+  /** Throws AF_SNAPSHOT_UNKNOWN, or AF_SNAPSHOT_OBJECT_CORRUPT when its header is damaged. */
+  check(id: string): void {
+    this.#header(id);
+  }
+
   nextId(): string {
     return `s${String(this.#next).padStart(4, '0')}`;
   }
@@ -48,8 +53,8 @@ export class SnapshotFiles {
     return last?.end ?? { segment: 1, offset: 0 };
   }
 
-  /** Manifest of a snapshot with what a later one needs to be written against it. */
-  load(id: string): Base {
+  /** Manifest of a snapshot with what a later one needs to be written against it. `known`: see `decodeBodies`. */
+  load(id: string, known: readonly ManifestEntry[] = []): Base {
     const header = this.#header(id);
     const bodies: string[] = [];
     try {
@@ -57,7 +62,7 @@ export class SnapshotFiles {
         const text = fs.readFileSync(join(this.#dir, step), 'latin1');
         bodies.unshift(text.slice(text.indexOf('\n') + 1));
       }
-      const entries = decodeBodies(bodies);
+      const entries = decodeBodies(bodies, known);
       const digest = digestOf(entries);
       if (digest !== header.record.manifestDigest) throw new Error(`its digest is ${digest}`);
       return { id, depth: header.depth, manifest: { digest, entries, skipped: header.record.skipped } };

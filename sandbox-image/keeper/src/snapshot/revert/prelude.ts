@@ -98,6 +98,7 @@ object() {
 
 gone() { # what is below a symlink is not ours; a directory is left to gonedir
   inside "$1" "$2" || return 0
+  if [ ! -L "$1/$2" ] && [ ! -e "$1/$2" ]; then return 0; fi
   if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"
   elif [ -L "$1/$2" ] || [ ! -d "$1/$2" ]; then rm -f -- "$1/$2"
   fi
