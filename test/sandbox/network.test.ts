@@ -11,7 +11,7 @@ test('without an enforced policy a sandbox never becomes ready and runs nothing'
   await expect(opened).rejects.toThrow(/timed out/i);
   // Allowed by its pool, the same pod would run; the wall, put back, is seen without a restart.
   const allowed = await bench.open({ allowUnenforcedNetwork: true });
-  expect((await allowed.client.info()).network.state).toBe('NotEnforced');
+  await eventually('the open network is called so', 40, async () => (await allowed.client.info()).network.state === 'NotEnforced');
   expect((await allowed.client.run({ execId: newExecId(), tool: 'Shell', command: 'echo open' })).stdout).toBe('open\n');
   const wall = { podSelector: { matchLabels: { [labels.component]: 'sandbox' } }, policyTypes: ['Ingress', 'Egress'] };
   await bench.kubectl.apply({

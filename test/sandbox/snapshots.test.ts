@@ -89,7 +89,7 @@ describe('undo in a real pod', () => {
 
 describe('a full disk', () => {
   test('a full store refuses the snapshot and keeps the earlier ones', async () => {
-    const small = await bench.open({ memoryBacked: ['store'], storeSizeLimit: '24Mi' });
+    const small = await bench.open({ memoryBacked: ['store'], storeBytes: 24 << 20 });
     await small.client.writeFile('/workspace/a', 'a');
     const first = await small.client.takeSnapshot();
     await shell(small, 'head -c 60000000 /dev/urandom > /workspace/big');
@@ -101,7 +101,7 @@ describe('a full disk', () => {
   });
 
   test('a full workspace fails the command alone; a restore still works', async () => {
-    const small = await bench.open({ memoryBacked: ['workspace'], workspaceSizeLimit: '32Mi' });
+    const small = await bench.open({ memoryBacked: ['workspace'], workspaceBytes: 32 << 20 });
     await small.client.writeFile('/workspace/a', 'a');
     const first = await small.client.takeSnapshot();
     const { end, stderr } = await shell(small, 'head -c 60000000 /dev/zero > /workspace/big');

@@ -1,7 +1,7 @@
 import type { V1Container, V1EnvVar, V1Pod, V1ResourceRequirements, V1SecurityContext, V1Volume } from '@kubernetes/client-node';
 import { hiddenDir, homeDir, jwksConfigMap, keeperPort, labels, linkKeyAnnotation, sandboxUid, storeDir, workspaceDir } from './names.ts';
 
-/** What decides a sandbox pod. Sizes are Kubernetes quantities. */
+/** What decides a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
   readonly name: string;
   readonly namespace: string;
@@ -20,12 +20,16 @@ export interface SandboxPodInput {
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
   readonly toolsResources?: V1ResourceRequirements;
-  readonly workspaceSizeLimit?: string;
-  readonly storeSizeLimit?: string;
+  /** What workspace and home may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
+  readonly workspaceBytes?: number;
+  /** What snapshots, journals and the event log may hold. Default 4 GiB. */
+  readonly storeBytes?: number;
   /** Puts workspace or store on memory (a real size wall), for tests of a full disk. */
   readonly memoryBacked?: readonly ('workspace' | 'store')[];
   readonly keeperEnv?: Readonly<Record<string, string>>;
 }
+
+const gib = 1024 ** 3;
 
 const locked: V1SecurityContext = {
   allowPrivilegeEscalation: false,
@@ -115,6 +119,7 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_ISSUER: input.issuer,
     AGENTFLEET_CLIENT: input.clients.join(','),
     AGENTFLEET_RUNNER: '/opt/agentfleet/runner',
+    AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(input.workspaceBytes ?? 2 * gib),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
     ...(input.runtimeClassName === undefined ? {} : { AGENTFLEET_RUNTIME_CLASS: input.runtimeClassName }),
     ...input.keeperEnv,
@@ -150,18 +155,15 @@ function tools(input: SandboxPodInput): V1Container {
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
-  const scratch = (name: 'workspace' | 'store', sizeLimit: string | undefined): V1Volume => ({
+  const scratch = (name: 'workspace' | 'store', bytes: number): V1Volume => ({
     name,
-    emptyDir: {
-      ...(input.memoryBacked?.includes(name) === true ? { medium: 'Memory' } : {}),
-      ...(sizeLimit === undefined ? {} : { sizeLimit }),
-    },
+    emptyDir: { ...(input.memoryBacked?.includes(name) === true ? { medium: 'Memory' } : {}), sizeLimit: String(bytes) },
   });
   return [
     { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
-    scratch('workspace', input.workspaceSizeLimit ?? '2Gi'),
-    scratch('store', input.storeSizeLimit ?? '4Gi'),
+    scratch('workspace', input.workspaceBytes ?? 2 * gib),
+    scratch('store', input.storeBytes ?? 4 * gib),
     { name: 'home', emptyDir: { sizeLimit: '1Gi' } },
     { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
     { name: 'jwks', configMap: { name: jwksConfigMap } },

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { Agent, request, type Dispatcher } from 'undici';
 import {
   epochHeader,
+  execBounds,
   type AuditRecord,
   type AuditReport,
   type ExecEvent,
@@ -46,7 +47,8 @@ export class KeeperClient {
 
   constructor(options: KeeperClientOptions) {
     this.#options = options;
-    this.#dispatcher = options.dispatcher ?? new Agent({ bodyTimeout: 60_000, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
+    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: nobody is there any more
+    this.#dispatcher = options.dispatcher ?? new Agent({ bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
   }
 
   info(signal?: AbortSignal): Promise<KeeperInfo> {
