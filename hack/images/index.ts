@@ -1,4 +1,5 @@
 /** Container images without a registry or a Docker engine. Imports `hack/cache` only. */
+export { hostArch, runnerBinary } from './parts.ts';
 export { buildImages, type BuildOptions, type BuiltImage } from './build.ts';
 export { listImages, type ListedImage } from './list.ts';
 export { pruneImages } from './prune.ts';
