@@ -170,6 +170,16 @@ describe('kill -9', () => {
     }
   });
 
+  test('what a killed restore had staged is removed at the next start, and nothing else', async () => {
+    const staged = join(harness.workspace, '.agentfleet-restore-0123');
+    const mine = join(harness.workspace, '.agentfleet-restore-mine');
+    for (const dir of [staged, mine]) fs.mkdirSync(dir);
+    fs.writeFileSync(join(staged, '0'), 'half');
+    fs.writeFileSync(join(harness.storeDir, 'staging'), JSON.stringify([staged]));
+    await harness.engine();
+    expect(fs.readdirSync(harness.workspace)).toEqual(['.agentfleet-restore-mine']);
+  });
+
   test('what was opened up for a look is closed again at the next start', async () => {
     const path = join(harness.workspace, 'secret');
     fs.writeFileSync(path, 'x', { mode: 0o000 });

@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SnapshotError } from './errors.ts';
+import { ObjectStore } from './objects/objectStore.ts';
 import { displayPath } from './pathBytes.ts';
 import { Harness } from './testing/harness.ts';
 
@@ -91,6 +92,20 @@ describe('take', () => {
     fs.utimesSync(path, atime, mtime);
     const changed = await engine.take();
     expect(changed.addedObjects).toBe(1);
+  });
+
+  test.each([
+    ['10 ms before the scan is read again by the next one: a second edit could hide', 10, 2],
+    ['long before the scan is not read again', 1000, 1],
+  ])('a file changed %s', async (_, age, reads) => {
+    write('a', 'one');
+    const changed = fs.statSync(join(harness.workspace, 'a')).ctimeMs;
+    const small = vi.spyOn(ObjectStore.prototype, 'small');
+    const engine = await harness.engine({ clock: { now: () => changed + age } });
+    await engine.take();
+    await engine.take();
+    expect(small).toHaveBeenCalledTimes(reads);
+    small.mockRestore();
   });
 
   test('a big file goes through in pieces and back', async () => {
