@@ -1,0 +1,165 @@
+/** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
+export interface Mutant {
+  readonly guarantee: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  readonly test:
+    { readonly kind: 'vitest'; readonly path: string } | { readonly kind: 'go'; readonly packages: string; readonly run: string };
+}
+
+const keeper = 'sandbox-image/keeper/src';
+const runner = 'sandbox-image/runner';
+const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
+const go = (packages: string, run: string): Mutant['test'] => ({ kind: 'go', packages, run });
+
+/** One planted bug for each guarantee of the sandbox. */
+export const mutants: readonly Mutant[] = [
+  {
+    guarantee: 'a token for another sandbox is refused',
+    file: `${keeper}/auth/token.ts`,
+    find: '    audience: rules.audience,\n',
+    replace: '',
+    test: vitest(`${keeper}/auth`),
+  },
+  {
+    guarantee: 'a token of another ServiceAccount is refused',
+    file: `${keeper}/auth/token.ts`,
+    find: 'if (!rules.subjects.includes(subject))',
+    replace: "if (subject === '')",
+    test: vitest(`${keeper}/auth`),
+  },
+  {
+    guarantee: 'a lower epoch is refused',
+    file: `${keeper}/auth/epoch.ts`,
+    find: 'if (epoch >= this.#current) return;',
+    replace: 'if (epoch >= 0) return;',
+    test: vitest(`${keeper}/auth`),
+  },
+  {
+    guarantee: 'the epoch outlives a restart of the keeper',
+    file: `${keeper}/auth/epoch.ts`,
+    find: '    await writeEpoch(this.#file, epoch);\n',
+    replace: '',
+    test: vitest(`${keeper}/auth`),
+  },
+  {
+    guarantee: 'the log shows an altered record',
+    file: `${keeper}/log/chain.ts`,
+    find: "if (record.hash !== hashOf(record.prev, record)) return { why: 'its hash does not fit its content' };",
+    replace: '',
+    test: vitest(`${keeper}/log`),
+  },
+  {
+    guarantee: 'the log shows a dropped or reordered record',
+    file: `${keeper}/log/chain.ts`,
+    find: 'if (record.prev !== head.hash)',
+    replace: 'if (record.prev.length !== head.hash.length)',
+    test: vitest(`${keeper}/log`),
+  },
+  {
+    guarantee: 'only who knows the key speaks for the runner',
+    file: `${keeper}/link/handshake.ts`,
+    find: "if (!timingSafeEqual(Buffer.from(mac, 'hex'), Buffer.from(expected, 'hex')))",
+    replace: 'if (timingSafeEqual(Buffer.alloc(1), Buffer.alloc(1)) && expected === mac.slice(1))',
+    test: vitest(`${keeper}/link`),
+  },
+  {
+    guarantee: 'a repeated execId with another request is refused',
+    file: `${keeper}/exec/executor.ts`,
+    find: 'if (known !== asked)',
+    replace: "if (known === '')",
+    test: vitest(`${keeper}/exec`),
+  },
+  {
+    guarantee: 'one thing at a time changes the tree',
+    file: `${keeper}/gate.ts`,
+    find: 'if (this.#exclusive === null) return;',
+    replace: 'return;',
+    test: vitest(`${keeper}/exec`),
+  },
+  {
+    guarantee: 'a link never leads file access out of the roots',
+    file: `${keeper}/files/resolve.ts`,
+    find: 'if (!isInside(target, realRoots))',
+    replace: "if (target === '')",
+    test: vitest(`${keeper}/files`),
+  },
+  {
+    guarantee: 'an open network is not called enforced',
+    file: `${keeper}/network/probe.ts`,
+    find: "if (!open) this.#publish('Enforced', targets);",
+    replace: "if (targets.length > 0) this.#publish('Enforced', targets);",
+    test: vitest(`${keeper}/network`),
+  },
+  {
+    guarantee: 'a restore brings back modes',
+    file: `${keeper}/snapshot/restore/apply.ts`,
+    find: 'for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);',
+    replace: '',
+    test: vitest(`${keeper}/snapshot/casEngine`),
+  },
+  {
+    guarantee: 'a change in the tick of the last look is not missed',
+    file: `${keeper}/snapshot/scan/scanner.ts`,
+    find: 'const RACY_MS = 20;',
+    replace: 'const RACY_MS = -1e12;',
+    test: vitest(`${keeper}/snapshot/casEngine`),
+  },
+  {
+    guarantee: 'user code never mounts the store',
+    file: 'operator/src/controllers/agenttask/sandboxPod.ts',
+    find: "      { name: 'tmp', mountPath: '/tmp' },",
+    replace: "      { name: 'tmp', mountPath: '/tmp' },\n      { name: 'store', mountPath: storeDir },",
+    test: vitest('operator'),
+  },
+  {
+    guarantee: 'nothing leaves a sandbox',
+    file: 'operator/src/controllers/agenttask/sandboxNetworkPolicy.ts',
+    find: "policyTypes: ['Ingress', 'Egress'],",
+    replace: "policyTypes: ['Ingress'],",
+    test: vitest('operator'),
+  },
+  {
+    guarantee: 'the runner obeys only who knows the key',
+    file: `${runner}/internal/link/handshake.go`,
+    find: 'if !hmac.Equal([]byte(w.Mac), []byte(Mac(key, KeeperText(nonce, ch.Nonce)))) {',
+    replace: 'if w.Mac == "" {',
+    test: go('./internal/link', 'TestKeeperMustKnowTheKey'),
+  },
+  {
+    guarantee: 'the whole tree of a command dies, also who calls setsid',
+    file: `${runner}/internal/proc/self.go`,
+    find: 'unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)',
+    replace: 'unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)',
+    test: go('./test', 'TestTimeoutKillsWhoHides|TestSurvivorsAreSwept'),
+  },
+  {
+    guarantee: 'memory and environment of the runner are closed to commands',
+    file: `${runner}/internal/proc/self.go`,
+    find: 'return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)',
+    replace: 'return nil',
+    test: go('./test', 'TestInfoTellsWhatWasTried|TestSupervisorCannotBeHarmed'),
+  },
+  {
+    guarantee: 'commands cannot read the folder of the runner',
+    file: `${runner}/internal/sandbox/landlock.go`,
+    find: '\t\tif p == Private {\n\t\t\tcontinue\n\t\t}\n',
+    replace: '',
+    test: go('./test', 'TestLandlockDeniesByTrying'),
+  },
+  {
+    guarantee: 'commands cannot signal their supervisor',
+    file: `${runner}/internal/sandbox/landlock.go`,
+    find: 'unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL',
+    replace: 'unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET',
+    test: go('./test', 'TestSupervisorCannotBeHarmed'),
+  },
+  {
+    guarantee: 'system calls that lead out are refused',
+    file: `${runner}/internal/sandbox/seccomp.go`,
+    find: '\tfor _, nr := range refused {\n',
+    replace: '\tfor _, nr := range refused[:1] {\n',
+    test: go('./internal/sandbox', 'TestFilterDecides'),
+  },
+];
