@@ -123,7 +123,7 @@ describe('a full store', () => {
       expect((await engine.take()).id).toBe('s0002');
       await engine.close();
     } finally {
-      spawnSync('umount', [harness.storeDir]);
+      spawnSync('umount', ['-l', harness.storeDir]);
     }
   });
 
@@ -141,7 +141,7 @@ describe('a full store', () => {
       expect(() => fs.writeFileSync(join(harness.workspace, 'full'), Buffer.alloc(4 * 1024 * 1024, 'x'))).toThrow('ENOSPC');
       expect((await engine.restore('s0001')).verified).toBe(true);
     } finally {
-      spawnSync('umount', [harness.workspace]);
+      spawnSync('umount', ['-l', harness.workspace]);
     }
   });
 });
