@@ -21,6 +21,7 @@ export interface Cluster {
   bin(name: string): string;
   /**
    * Makes the images of a docker-archive tar known to the node under the names in the archive.
+   * A name that the node has already is left as it is: names must change with their content.
    * Throws AF_IMPORT_UNSUPPORTED where there is no node that we may load images into.
    */
   importImage(tarPath: string): Promise<void>;

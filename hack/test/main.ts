@@ -1,5 +1,5 @@
 // `npm test`: check, build, unit and sandbox stages, each with its budget; then takes down what it started.
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { down, status } from '../cluster/index.ts';
@@ -17,7 +17,7 @@ interface Budget {
 
 function stages(budget: Budget): readonly Stage[] {
   const minutes = (name: string): number => (budget.stages[name]?.minutes ?? 5) * (full ? 10 : 1);
-  const env = full ? { AGENTFLEET_FULL: '1' } : {};
+  const env = full ? { AGENTFLEET_FULL: '1', SNAPSHOT_RUNS: '2000' } : {};
   const vitest = (project: string): Stage['argv'] => [
     'vitest',
     'run',
@@ -34,6 +34,15 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'unit', argv: vitest('unit'), budgetMinutes: minutes('unit'), env },
     { name: 'unit (go)', argv: [node, 'hack/test/goTest.ts', join(output, 'go.jsonl')], budgetMinutes: minutes('unit'), env },
     { name: 'sandbox', argv: vitest('sandbox'), budgetMinutes: minutes('sandbox'), env },
+    ...(full ? longStages(node) : []),
+  ];
+}
+
+/** What only `npm run test:full` runs: planted bugs, and all figures. */
+function longStages(node: string): readonly Stage[] {
+  return [
+    { name: 'mutants', argv: [node, 'hack/mutants/main.ts', '--write'], budgetMinutes: 30 },
+    { name: 'bench', argv: [node, 'hack/bench/main.ts', '--write', join(output, 'bench.md')], budgetMinutes: 15 },
   ];
 }
 
@@ -48,14 +57,22 @@ async function counts(outcomes: readonly StageOutcome[]): Promise<Counts> {
   return add(total, { ...noTests, failed: silent });
 }
 
-function report(outcomes: readonly StageOutcome[]): void {
-  console.log('\nstage            seconds   budget (min)');
-  for (const { name, passed, seconds, budgetMinutes, hung } of outcomes) {
-    const over = seconds > budgetMinutes * 60 ? '  OVER BUDGET' : '';
-    console.log(
-      `${passed ? 'ok  ' : 'FAIL'} ${name.padEnd(12)}${seconds.toFixed(1).padStart(7)}   ${budgetMinutes}${over}${hung ? '  HUNG' : ''}`,
-    );
-  }
+function stageTable(outcomes: readonly StageOutcome[]): string {
+  const rows = outcomes.map(({ name, passed, seconds, budgetMinutes, hung }) => {
+    const over = seconds > budgetMinutes * 60 ? ' over budget' : '';
+    return `| ${name} | ${passed ? 'passed' : 'FAILED'}${over}${hung ? ' hung' : ''} | ${seconds.toFixed(1)} | ${budgetMinutes} |`;
+  });
+  return ['| Stage | Result | Seconds | Budget (min) |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+/** The dated result of the long sizes, to be committed. */
+async function writeFullResult(summary: string): Promise<void> {
+  const bench = await readFile(join(output, 'bench.md'), 'utf8').catch(() => 'No figures: the bench stage did not end.\n');
+  const day = new Date().toISOString().slice(0, 10);
+  const path = join(root, 'test', 'full', `${day}.md`);
+  await mkdir(join(root, 'test', 'full'), { recursive: true });
+  await writeFile(path, `# npm run test:full, ${day}\n\n${summary}\n\n${bench.replace(/^# /, '## ')}`);
+  console.log(`wrote ${path}`);
 }
 
 await rm(output, { recursive: true, force: true });
@@ -80,7 +97,9 @@ if (!ranBefore) {
   if (left !== undefined) console.error(left.message);
   outcomes.push({ name: 'down', passed: left === undefined, seconds: (performance.now() - started) / 1000, budgetMinutes: 1, hung: false });
 }
-report(outcomes);
 const total = await counts(outcomes);
+const table = stageTable(outcomes);
+if (full) await writeFullResult(`${table}\n\n${total.passed} tests passed, ${total.failed} failed, ${total.skipped} skipped.`);
+console.log(`\n${table}\n`);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = outcomes.every((outcome) => outcome.passed) && total.failed === 0 && total.passed > 0 ? 0 : 1;

@@ -13,6 +13,20 @@ import { waitFor } from '../wait.ts';
 import { addonManifests } from './addons.ts';
 import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
 
+/**
+ * Imports a docker-archive unless the node has images of all its names already. Names must change
+ * with their content, as ours do.
+ */
+export async function importMissing(ctr: string, socket: string, tarPath: string): Promise<void> {
+  const [manifest, present] = await Promise.all([
+    execa('tar', ['-xOf', tarPath, 'manifest.json']),
+    execa(ctr, ['--address', socket, '--namespace', 'k8s.io', 'images', 'ls', '--quiet']),
+  ]);
+  const wanted = (JSON.parse(manifest.stdout) as { RepoTags: string[] | null }[]).flatMap((image) => image.RepoTags ?? []);
+  const known = new Set(present.stdout.split('\n'));
+  if (wanted.length === 0 || !wanted.every((name) => known.has(name))) await importInto(ctr, socket, tarPath);
+}
+
 /** Imports a docker-archive into the node's image store, under the names in the archive. */
 export async function importInto(ctr: string, socket: string, tarPath: string): Promise<void> {
   await execa(ctr, ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', 'overlayfs', tarPath]);

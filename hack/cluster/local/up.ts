@@ -14,7 +14,7 @@ import { choosePorts, type Ports } from '../ports.ts';
 import { preflight } from '../preflight.ts';
 import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
 import { startKwok } from './kwok.ts';
-import { importInto, nodeImages, startNode } from './node.ts';
+import { importMissing, nodeImages, startNode } from './node.ts';
 import { readClusterRecord, readPorts, writeClusterRecord, writePorts } from './record.ts';
 
 async function runningPids(layout: Layout): Promise<number[]> {
@@ -55,7 +55,7 @@ function handle(layout: Layout, tier: Tier, binaries: Binaries, startedByThisCal
     nodeName,
     startedByThisCall,
     bin: (name) => binaries.path(name),
-    importImage: (tarPath) => importInto(binaries.path('ctr'), layout.containerdSocket, tarPath),
+    importImage: (tarPath) => importMissing(binaries.path('ctr'), layout.containerdSocket, tarPath),
   };
 }
 
