@@ -18,6 +18,7 @@ export type { Cluster, Provider, Tier, UpOptions } from './cluster.ts';
 export { ClusterError, type ClusterErrorCode } from './errors.ts';
 export { leftovers } from './host/leftovers.ts';
 export { renderStatus, type ClusterStatus, type DaemonStatus } from './local/status.ts';
+export { findMissingPackages, installPackages } from './packages.ts';
 export { verifyCluster } from './verify.ts';
 
 /** A cold build on two cores takes a quarter of an hour; another start waits that long for it. */

@@ -1,4 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { decodeJwt, decodeProtectedHeader, importPKCS8, SignJWT } from 'jose';
+import { createPrivateKey } from 'node:crypto';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { KeeperRefusal, newExecId } from '@agentfleet/keeper/client';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { useNamespace } from './harness.ts';
@@ -28,6 +30,27 @@ describe('who may drive a sandbox', () => {
     const no = await refusal(sandbox.clientWith({ token }).info());
     expect(no).toMatchObject({ status: 401, code: 'AF_UNAUTHENTICATED' });
     expect(no.message).toContain('another-pod');
+  });
+
+  test('an expired token, signed by the cluster itself, is refused and the reason says since when', async (context) => {
+    const { signingKey } = inject('ground');
+    if (signingKey === null) {
+      context.skip('the signing key of this cluster is not ours');
+      return;
+    }
+    const good = await sandbox.token();
+    const pem = createPrivateKey(signingKey).export({ type: 'pkcs8', format: 'pem' }).toString();
+    const sign = async (exp: number): Promise<string> => {
+      const { kid, alg = 'RS256' } = decodeProtectedHeader(good);
+      return new SignJWT({ ...decodeJwt(good), exp })
+        .setProtectedHeader({ alg, ...(kid === undefined ? {} : { kid }) })
+        .sign(await importPKCS8(pem, alg));
+    };
+    const now = Math.floor(Date.now() / 1000);
+    expect((await sandbox.clientWith({ token: await sign(now + 600) }).info()).pod.uid).toBe(sandbox.uid);
+    const no = await refusal(sandbox.clientWith({ token: await sign(now - 60) }).info());
+    expect(no).toMatchObject({ status: 401, code: 'AF_UNAUTHENTICATED' });
+    expect(no.message).toContain(`expired at ${new Date((now - 60) * 1000).toISOString()}`);
   });
 
   test('a default API server token is refused', async () => {

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { raiseGround } from '../../hack/ground/index.ts';
 
@@ -8,6 +10,8 @@ declare module 'vitest' {
       readonly context: string;
       readonly bins: Readonly<Record<string, string>>;
       readonly images: Readonly<Record<string, string>>;
+      /** PEM of the key that signs the cluster's tokens; null where the cluster is not ours. */
+      readonly signingKey: string | null;
     };
   }
 }
@@ -21,5 +25,6 @@ export default async function setup(project: TestProject): Promise<void> {
     context: cluster.context,
     bins,
     images: Object.fromEntries(images.map((image) => [image.name, image.ref])),
+    signingKey: cluster.provider === 'local' ? await readFile(join(dirname(cluster.kubeconfig), 'pki', 'service-accounts.key'), 'utf8') : null,
   });
 }

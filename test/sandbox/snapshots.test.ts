@@ -110,4 +110,15 @@ describe('a full disk', () => {
     expect(await small.client.restore(first.id)).toMatchObject({ verified: true });
     await small.close();
   });
+
+  test('a workspace over its limit ends the command; deleting or restoring lets the next one in', async () => {
+    const small = await bench.open({ workspaceBytes: 16 << 20 });
+    const first = await small.client.takeSnapshot();
+    const { end } = await shell(small, 'head -c 40000000 /dev/zero > /workspace/big; sleep 30', { timeoutSeconds: 60 });
+    expect(end.killed).toBe('QuotaExceeded');
+    await expect(shell(small, 'true')).rejects.toMatchObject({ status: 507, code: 'AF_QUOTA_EXCEEDED' });
+    expect(await small.client.restore(first.id)).toMatchObject({ verified: true });
+    expect((await shell(small, 'echo again')).stdout).toBe('again\n');
+    await small.close();
+  });
 });
