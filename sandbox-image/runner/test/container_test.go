@@ -214,15 +214,32 @@ func bind(from, to string, flags uintptr) error {
 	return unix.Mount(from, to, "", unix.MS_BIND|flags, "")
 }
 
+// leftover is what an earlier container of the pod left in its scratch folders.
+const leftover = "/left/over"
+
 func bindOwn(root string) error {
 	for _, d := range []string{"/proc", "/tmp", "/workspace", "/.agentfleet", "/.agentfleet/bin", "/opt-test", "/writable-by-mode"} {
 		if err := os.MkdirAll(root+d, 0o755); err != nil {
 			return err
 		}
 	}
-	for _, d := range []string{"/tmp", "/workspace", "/writable-by-mode"} {
+	// The runner empties /tmp and /dev/shm: this machine's must not be in reach.
+	for _, d := range []string{"/tmp", "/dev/shm", "/workspace", "/writable-by-mode"} {
 		if err := unix.Mount("tmpfs", root+d, "tmpfs", 0, "mode=1777"); err != nil {
 			return err
+		}
+	}
+	for _, d := range []string{"/tmp", "/dev/shm"} {
+		if err := os.MkdirAll(root+d+leftover, 0o755); err != nil {
+			return err
+		}
+		if !mapsAllIDs() {
+			continue // everything is this uid's
+		}
+		for _, p := range []string{leftover, filepath.Dir(leftover)} {
+			if err := os.Chown(root+d+p, 10001, 10001); err != nil {
+				return err
+			}
 		}
 	}
 	if err := unix.Mount("proc", root+"/proc", "proc", 0, ""); err != nil {

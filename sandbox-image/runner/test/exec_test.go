@@ -25,6 +25,13 @@ func TestInfoTellsWhatWasTried(t *testing.T) {
 	}
 }
 
+func TestAFreshContainerHasEmptyScratch(t *testing.T) {
+	s, _ := serve(t, options{})
+	if o := s.run(command("sh", "-c", "ls -A /tmp /dev/shm")); string(o.stdout) != "/dev/shm:\n\n/tmp:\n" {
+		t.Error(o)
+	}
+}
+
 func TestEnvironmentIsExactlyTheFrames(t *testing.T) {
 	s, _ := serve(t, options{})
 	job := command("env", "-0")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"agentfleet.dev/runner/internal/files"
 	"agentfleet.dev/runner/internal/link"
 	"agentfleet.dev/runner/internal/proc"
 	"golang.org/x/sys/unix"
@@ -54,6 +55,7 @@ func Main(version string) int {
 		path = "/.agentfleet/link/keeper.sock"
 	}
 	tune()
+	freshen()
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
 		reaper: newReaper(), commands: map[string]*command{},
@@ -63,6 +65,9 @@ func Main(version string) int {
 	s.dialForever()
 	return 1
 }
+
+// injected is where the pod's init container puts the runner.
+const injected = "/.agentfleet/bin/runner"
 
 // tune keeps the process small and makes the threads it will ever need, before any command can
 // use up the control group's processes.
@@ -75,6 +80,22 @@ func tune() {
 	debug.SetMemoryLimit(16 << 20)
 	devNull()
 	proc.ParkThreads(spareThreads)
+}
+
+// freshen empties what outlives the container but belongs to no snapshot, so that a restarted
+// container is a fresh one: the volume at /tmp, and the shared memory of the pod. Only as PID 1
+// that was injected into a pod: nothing else runs there yet. Started in any other way, perhaps
+// in a PID namespace over a developer's own files, these folders are not ours to touch.
+func freshen() {
+	self, err := os.Executable()
+	if err != nil || os.Getpid() != 1 || self != injected {
+		return
+	}
+	for _, dir := range []string{"/tmp", "/dev/shm"} {
+		if err := files.Empty(dir); err != nil {
+			fmt.Fprintf(os.Stderr, "runner: %s is not empty: %v\n", dir, err)
+		}
+	}
 }
 
 // devNull is opened once and lives as long as the process.
