@@ -20,7 +20,7 @@ export default defineConfig({
           globalSetup: ['test/sandbox/globalSetup.ts'],
           testTimeout: full ? 300_000 : 60_000,
           hookTimeout: 180_000,
-          maxWorkers: 2,
+          maxWorkers: 4,
         },
       },
     ],
