@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{protocol,operator,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
+          include: ['{protocol,operator,agent-image,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/sandbox/**'],
           testTimeout: full ? 600_000 : 60_000,
         },
