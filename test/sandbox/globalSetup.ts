@@ -25,6 +25,7 @@ export default async function setup(project: TestProject): Promise<void> {
     context: cluster.context,
     bins,
     images: Object.fromEntries(images.map((image) => [image.name, image.ref])),
-    signingKey: cluster.provider === 'local' ? await readFile(join(dirname(cluster.kubeconfig), 'pki', 'service-accounts.key'), 'utf8') : null,
+    signingKey:
+      cluster.provider === 'local' ? await readFile(join(dirname(cluster.kubeconfig), 'pki', 'service-accounts.key'), 'utf8') : null,
   });
 }
