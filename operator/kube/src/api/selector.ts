@@ -1,0 +1,51 @@
+import type { KubeObject } from './object.ts';
+
+/** `metav1.LabelSelectorRequirement`. */
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+}
+
+/** `metav1.LabelSelector`. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelRequirement[];
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** All requirements of a selector as one list; an empty selector matches everything. */
+export function requirementsOf(selector: LabelSelector): readonly LabelRequirement[] {
+  const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]): LabelRequirement => ({ key, operator: 'In', values: [value] }));
+  return [...equal, ...(selector.matchExpressions ?? [])];
+}
+
+/** Whether labels satisfy every requirement. A missing key satisfies NotIn, as in apimachinery. */
+export function matchesLabels(labels: Labels | undefined, requirements: readonly LabelRequirement[]): boolean {
+  return requirements.every((requirement) => satisfies(labels?.[requirement.key], requirement));
+}
+
+function satisfies(value: string | undefined, { operator, values = [] }: LabelRequirement): boolean {
+  if (operator === 'In') return value !== undefined && values.includes(value);
+  if (operator === 'NotIn') return value === undefined || !values.includes(value);
+  return (value !== undefined) === (operator === 'Exists');
+}
+
+/** A predicate over objects. */
+export function labelMatcher(selector: LabelSelector): (object: KubeObject) => boolean {
+  const requirements = requirementsOf(selector);
+  return (object) => matchesLabels(object.metadata.labels, requirements);
+}
+
+/** The query form: `a=b,c in (d,e),f,!g`. */
+export function formatSelector(selector: LabelSelector): string {
+  return requirementsOf(selector).map(formatOne).join(',');
+}
+
+function formatOne({ key, operator, values = [] }: LabelRequirement): string {
+  if (operator === 'Exists') return key;
+  if (operator === 'DoesNotExist') return `!${key}`;
+  if (operator === 'NotIn') return `${key} notin (${values.join(',')})`;
+  return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(',')})`;
+}

@@ -1,0 +1,108 @@
+import { keyOf, type KubeObject, type ObjectKey } from '../api/object.ts';
+import { labelMatcher, type LabelSelector } from '../api/selector.ts';
+
+/** The values under which an object is found in an index. */
+export type Indexer<T> = (object: T) => readonly string[];
+
+/** Read access to a cache. Its objects are shared by all readers: never change them. */
+export interface Lister<T extends KubeObject> {
+  readonly size: number;
+  get(key: ObjectKey): T | undefined;
+  /** All objects, or those of one namespace, that match the selector. No order. */
+  list(options?: { readonly namespace?: string; readonly selector?: LabelSelector }): T[];
+  /** Objects under a value of an index. Throws a RangeError when there is no such index. */
+  byIndex(index: string, value: string): T[];
+  values(): IterableIterator<T>;
+}
+
+const namespaceIndex = 'namespace';
+
+class Index<T> {
+  readonly of: Indexer<T>;
+  readonly #keys = new Map<string, Set<ObjectKey>>();
+
+  constructor(of: Indexer<T>) {
+    this.of = of;
+  }
+
+  add(key: ObjectKey, object: T): void {
+    for (const value of this.of(object)) {
+      const keys = this.#keys.get(value);
+      if (keys) keys.add(key);
+      else this.#keys.set(value, new Set([key]));
+    }
+  }
+
+  remove(key: ObjectKey, object: T): void {
+    for (const value of this.of(object)) {
+      const keys = this.#keys.get(value);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#keys.delete(value);
+    }
+  }
+
+  keys(value: string): ReadonlySet<ObjectKey> | undefined {
+    return this.#keys.get(value);
+  }
+}
+
+/** Objects by key, with indexes that are kept at every change. */
+export class Store<T extends KubeObject> implements Lister<T> {
+  readonly #objects = new Map<ObjectKey, T>();
+  readonly #indexes = new Map<string, Index<T>>();
+
+  constructor(indexers: Readonly<Record<string, Indexer<T>>> = {}) {
+    this.#indexes.set(namespaceIndex, new Index((object) => [object.metadata.namespace ?? '']));
+    for (const [name, of] of Object.entries(indexers)) this.#indexes.set(name, new Index(of));
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Puts it in place of what has its key. */
+  set(object: T): void {
+    const key = keyOf(object);
+    const old = this.#objects.get(key);
+    for (const index of this.#indexes.values()) {
+      if (old) index.remove(key, old);
+      index.add(key, object);
+    }
+    this.#objects.set(key, object);
+  }
+
+  delete(key: ObjectKey): void {
+    const old = this.#objects.get(key);
+    if (old === undefined) return;
+    for (const index of this.#indexes.values()) index.remove(key, old);
+    this.#objects.delete(key);
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  keys(): IterableIterator<ObjectKey> {
+    return this.#objects.keys();
+  }
+
+  values(): IterableIterator<T> {
+    return this.#objects.values();
+  }
+
+  list(options: { readonly namespace?: string; readonly selector?: LabelSelector } = {}): T[] {
+    const all = options.namespace === undefined ? [...this.#objects.values()] : this.byIndex(namespaceIndex, options.namespace);
+    return options.selector === undefined ? all : all.filter(labelMatcher(options.selector));
+  }
+
+  byIndex(index: string, value: string): T[] {
+    const found = this.#indexes.get(index);
+    if (found === undefined) throw new RangeError(`no index ${JSON.stringify(index)}; there are ${[...this.#indexes.keys()].join(', ')}`);
+    const objects: T[] = [];
+    for (const key of found.keys(value) ?? []) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) objects.push(object);
+    }
+    return objects;
+  }
+}

@@ -1,0 +1,177 @@
+import type { Declaration, KubeObject, ObjectName } from '../api/object.ts';
+import { collectionPath, objectPath, type Resource } from '../api/resource.ts';
+import { isNotFound } from '../transport/apiError.ts';
+import type { ApiRequest, Lane, Query, Transport } from '../transport/types.ts';
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** Owner of the fields in managedFields. */
+  readonly fieldManager?: string;
+  /** Validate and admit, store nothing. */
+  readonly dryRun?: boolean;
+}
+
+export interface ListOptions extends CallOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Objects in one page; default 500. */
+  readonly limit?: number;
+  /** Empty (default): the newest state. */
+  readonly resourceVersion?: string;
+}
+
+export interface ListPage<T> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+  /** A token when there are more pages. */
+  readonly continue?: string;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Delete only this incarnation; a conflict otherwise. */
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly gracePeriodSeconds?: number;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  readonly fieldManager: string;
+  /** Take fields over from other managers; default true, as a controller owns what it declares. */
+  readonly force?: boolean;
+  readonly subresource?: string;
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly subresource?: string;
+}
+
+interface ListBody<T> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[] | null;
+}
+
+/** Fails on unknown or doubled fields instead of dropping them (KEP-2885). */
+const strict: Query = { fieldValidation: 'Strict' };
+
+function writeQuery(options: WriteOptions): Query {
+  return { ...strict, fieldManager: options.fieldManager, dryRun: options.dryRun === true ? 'All' : undefined };
+}
+
+/** All verbs on one resource. Objects are plain JSON as the server sent it: nothing is dropped and times stay strings. */
+export class ResourceClient<T extends KubeObject = KubeObject> {
+  readonly resource: Resource<T>;
+  readonly transport: Transport;
+  readonly #lane: Lane;
+
+  constructor(transport: Transport, resource: Resource<T>, lane: Lane = 'request') {
+    this.transport = transport;
+    this.resource = resource;
+    this.#lane = lane;
+  }
+
+  /** Rejects with a 404 when it does not exist. */
+  get(name: ObjectName, options: CallOptions = {}): Promise<T> {
+    return this.#send({ method: 'GET', path: objectPath(this.resource, name) }, options);
+  }
+
+  /** Undefined when it does not exist. */
+  async find(name: ObjectName, options: CallOptions = {}): Promise<T | undefined> {
+    try {
+      return await this.get(name, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Page by page, all of one moment; a 410 when the moment was compacted between two pages. */
+  async *pages(options: ListOptions = {}): AsyncGenerator<ListPage<T>> {
+    const { namespace, labelSelector, fieldSelector, limit = 500, resourceVersion } = options;
+    const { apiVersion, kind } = this.resource;
+    let next: string | undefined;
+    do {
+      const query = { labelSelector, fieldSelector, limit, continue: next, resourceVersion: next === undefined ? resourceVersion : undefined };
+      const body = await this.#send<ListBody<T>>({ method: 'GET', path: collectionPath(this.resource, namespace), query }, options);
+      // Items of a list of a builtin kind do not say what they are.
+      const items = (body.items ?? []).map((item) => (item.kind === undefined ? { apiVersion, kind, ...item } : item));
+      next = body.metadata?.continue || undefined;
+      yield { items, resourceVersion: body.metadata?.resourceVersion ?? '', ...(next === undefined ? {} : { continue: next }) };
+    } while (next !== undefined);
+  }
+
+  /** All pages in memory. */
+  async list(options: ListOptions = {}): Promise<T[]> {
+    const all: T[] = [];
+    for await (const page of this.pages(options)) for (const item of page.items) all.push(item);
+    return all;
+  }
+
+  create(object: Omit<T, 'metadata'> & { readonly metadata: Partial<T['metadata']> }, options: WriteOptions = {}): Promise<T> {
+    const path = collectionPath(this.resource, object.metadata.namespace);
+    return this.#send({ method: 'POST', path, query: writeQuery(options), body: this.#typed(object) }, options);
+  }
+
+  /** Creates at a subresource: a token, an eviction, a binding. The answer is what that subresource answers. */
+  createSubresource<R>(name: ObjectName, subresource: string, body: object, options: WriteOptions = {}): Promise<R> {
+    return this.#send({ method: 'POST', path: objectPath(this.resource, name, subresource), query: writeQuery(options), body }, options);
+  }
+
+  /** Replaces the whole object; with a resourceVersion only when it is still that one. Prefer apply or patch. */
+  update(object: T, options: PatchOptions = {}): Promise<T> {
+    const path = objectPath(this.resource, object.metadata, options.subresource);
+    return this.#send({ method: 'PUT', path, query: writeQuery(options), body: this.#typed(object) }, options);
+  }
+
+  /** The answer is the object when finalizers or grace keep it, else a Status. */
+  delete(name: ObjectName, options: DeleteOptions = {}): Promise<KubeObject> {
+    return this.#send({ method: 'DELETE', path: objectPath(this.resource, name), body: deleteBody(options) }, options);
+  }
+
+  /** Deletes what the selectors match, in one call. */
+  async deleteCollection(list: ListOptions, options: DeleteOptions = {}): Promise<void> {
+    const { namespace, labelSelector, fieldSelector } = list;
+    const path = collectionPath(this.resource, namespace);
+    await this.#send({ method: 'DELETE', path, query: { labelSelector, fieldSelector }, body: deleteBody(options) }, options);
+  }
+
+  /** JSON merge patch (RFC 7386); `metadata.resourceVersion` in it makes it conditional. */
+  patch(name: ObjectName, patch: object, options: PatchOptions = {}): Promise<T> {
+    const path = objectPath(this.resource, name, options.subresource);
+    return this.#send({ method: 'PATCH', path, query: writeQuery(options), body: patch, contentType: 'application/merge-patch+json' }, options);
+  }
+
+  /** Server-side apply (KEP-555): the body names every field that this manager owns; what it stops naming is removed. */
+  apply(body: Declaration, options: ApplyOptions): Promise<T> {
+    const path = objectPath(this.resource, body.metadata, options.subresource);
+    const query = { ...writeQuery(options), force: options.force ?? true };
+    return this.#send({ method: 'PATCH', path, query, body: this.#typed(body), contentType: 'application/apply-patch+yaml' }, options);
+  }
+
+  applyStatus(body: Declaration, options: ApplyOptions): Promise<T> {
+    return this.apply(body, { ...options, subresource: 'status' });
+  }
+
+  #typed(body: object): object {
+    return { apiVersion: this.resource.apiVersion, kind: this.resource.kind, ...body };
+  }
+
+  #send<R>(request: ApiRequest, options: CallOptions): Promise<R> {
+    return this.transport.request<R>({
+      ...request,
+      lane: this.#lane,
+      signal: options.signal,
+      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    });
+  }
+}
+
+function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSeconds }: DeleteOptions): object {
+  const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+  return { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
+}

@@ -1,0 +1,2 @@
+/** The verbs of the API on one resource. Imports api and transport. */
+export * from './client.ts';

@@ -1,0 +1,2 @@
+/** Reconciles that read their own writes. Imports api, runtime. */
+export * from './consistency.ts';

@@ -1,0 +1,185 @@
+import type { KubeObject } from '../api/object.ts';
+import type { ResourceClient } from '../client/client.ts';
+import type { Random } from '../runtime/backoff.ts';
+import { microTimestamp, sleep, type Clock } from '../runtime/clock.ts';
+import { asError } from '../runtime/errors.ts';
+import type { Log } from '../runtime/log.ts';
+import { isApiError, isNotFound } from '../transport/apiError.ts';
+import { cutBytes, referenceTo, type KubeEvent, type NewEvent } from './event.ts';
+import { SpamGuard } from './spamGuard.ts';
+
+export interface RecorderOptions {
+  readonly client: ResourceClient<KubeEvent>;
+  /** `example.com/controller`. */
+  readonly reportingController: string;
+  /** The pod's name. */
+  readonly reportingInstance: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Of client-go tools/events/event_broadcaster.go. */
+const refreshMs = 30 * 60_000;
+const finishMs = 6 * 60_000;
+const mostQueued = 1000;
+const mostTries = 12;
+const retryMs = 10_000;
+
+interface Series {
+  event: KubeEvent;
+  /** Monotonic ms of the last occurrence and of the last write. */
+  seenAt: number;
+  writtenAt: number;
+}
+
+/**
+ * Events about objects. Equal ones become a series: the first is created, the second makes it a series, more are
+ * counted here and written every 30 minutes and at the end of the series. Recording never blocks and never throws.
+ */
+export class EventRecorder {
+  readonly #options: RecorderOptions;
+  readonly #guard: SpamGuard;
+  readonly #series = new Map<string, Series>();
+  readonly #queue: { readonly key: string; readonly event: KubeEvent }[] = [];
+  #wake: (() => void) | undefined;
+  #names = 0;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#guard = new SpamGuard(options.clock);
+  }
+
+  /** Events that wait to be written. */
+  get pending(): number {
+    return this.#queue.length;
+  }
+
+  record(regarding: KubeObject, what: NewEvent): void {
+    const { clock } = this.#options;
+    const event = this.#make(regarding, what);
+    const key = seriesKey(event);
+    const known = this.#series.get(key);
+    if (known !== undefined) {
+      this.#again(key, known);
+      return;
+    }
+    if (!this.#guard.allow(regarding.metadata.uid ?? regarding.metadata.name)) return;
+    this.#series.set(key, { event, seenAt: clock.monotonic(), writtenAt: clock.monotonic() });
+    this.#enqueue(key, event);
+  }
+
+  /** Writes until the signal is aborted, then what is queued, each once. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#wake?.();
+    signal.addEventListener('abort', stop, { once: true });
+    while (!signal.aborted) {
+      const next = this.#queue.shift();
+      if (next !== undefined) await this.#write(next.key, next.event, signal);
+      else if (await this.#idle(signal)) this.tick();
+    }
+    for (const { key, event } of this.#queue.splice(0)) await this.#write(key, event, signal);
+  }
+
+  /** Ends and refreshes series; `run` calls it every six minutes. */
+  tick(): void {
+    const now = this.#options.clock.monotonic();
+    for (const [key, series] of this.#series) {
+      const ended = now - series.seenAt >= finishMs;
+      const unwritten = series.seenAt > series.writtenAt && series.event.series !== undefined;
+      if (unwritten && (ended || now - series.writtenAt >= refreshMs)) {
+        series.writtenAt = now;
+        this.#enqueue(key, series.event);
+      }
+      if (ended) this.#series.delete(key);
+    }
+  }
+
+  #again(key: string, series: Series): void {
+    const { clock } = this.#options;
+    const count = (series.event.series?.count ?? 1) + 1;
+    series.event = { ...series.event, series: { count, lastObservedTime: microTimestamp(clock.now()) } };
+    series.seenAt = clock.monotonic();
+    if (count > 2) return;
+    series.writtenAt = series.seenAt;
+    this.#enqueue(key, series.event);
+  }
+
+  #enqueue(key: string, event: KubeEvent): void {
+    if (this.#queue.length >= mostQueued) {
+      this.#options.log.warn('event dropped: the queue is full', { reason: event.reason });
+      return;
+    }
+    this.#queue.push({ key, event });
+    this.#wake?.();
+  }
+
+  /** True when time passed without an event. */
+  async #idle(signal: AbortSignal): Promise<boolean> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    if (signal.aborted) return false;
+    const waited = await sleep(this.#options.clock, finishMs, woken.signal);
+    this.#wake = undefined;
+    return waited;
+  }
+
+  async #write(key: string, event: KubeEvent, signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#send(event);
+        return;
+      } catch (error) {
+        // The server will not take it later either; a 5xx, 429 or a lost connection may pass.
+        const final = isApiError(error) && !error.retryable;
+        if (final || attempt >= mostTries || signal.aborted) {
+          log.warn('event not written', { reason: event.reason, key, error: asError(error).message });
+          return;
+        }
+        await sleep(clock, retryMs * (0.75 + random() * 0.5), signal);
+      }
+    }
+  }
+
+  async #send(event: KubeEvent): Promise<void> {
+    const { client } = this.#options;
+    if (event.series === undefined) {
+      await client.create(event, { timeoutMs: 10_000 });
+      return;
+    }
+    try {
+      await client.patch(event.metadata, { series: event.series }, { timeoutMs: 10_000 });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await client.create(event, { timeoutMs: 10_000 });
+    }
+  }
+
+  #make(regarding: KubeObject, what: NewEvent): KubeEvent {
+    const { clock, reportingController, reportingInstance } = this.#options;
+    const { name, namespace = 'default' } = regarding.metadata;
+    this.#names += 1;
+    const unique = `${Math.floor(clock.now()).toString(16)}${this.#names.toString(16).padStart(4, '0')}`;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: `${name.slice(0, 200)}.${unique}`, namespace },
+      eventTime: microTimestamp(clock.now()),
+      type: what.type,
+      reason: cutBytes(what.reason, 128),
+      action: cutBytes(what.action, 128),
+      note: cutBytes(what.note, 1024),
+      regarding: referenceTo(regarding),
+      ...(what.related === undefined ? {} : { related: referenceTo(what.related) }),
+      reportingController,
+      reportingInstance,
+    };
+  }
+}
+
+function seriesKey(event: KubeEvent): string {
+  const { type, action, reason, reportingController, reportingInstance, regarding, related } = event;
+  const of = (reference: KubeEvent['related']): unknown => [reference?.kind, reference?.namespace, reference?.name, reference?.uid];
+  return JSON.stringify([type, action, reason, reportingController, reportingInstance, of(regarding), of(related)]);
+}

@@ -1,0 +1,207 @@
+import type { Registry } from 'prom-client';
+import type { Random } from '../runtime/backoff.ts';
+import { microTimestamp, sleep, type Clock } from '../runtime/clock.ts';
+import { asError, KubeError } from '../runtime/errors.ts';
+import type { Log } from '../runtime/log.ts';
+import { gauge } from '../runtime/metrics.ts';
+import { isConflict } from '../transport/apiError.ts';
+import { LeaseFence } from './fence.ts';
+import type { Lease, LeaseClient } from './lease.ts';
+
+export interface ElectorOptions {
+  readonly client: LeaseClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** `<hostname>_<uuid>`: new at every start, so that a restarted process is another candidate. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Defaults 15, 10 and 2 s (client-go tools/leaderelection). */
+  readonly leaseDurationMs?: number;
+  readonly renewDeadlineMs?: number;
+  readonly retryPeriodMs?: number;
+  readonly registry?: Registry | undefined;
+}
+
+/** client-go's jitter of the wait between two tries to take the lease. */
+const jitterFactor = 1.2;
+
+interface Seen {
+  readonly lease: Lease;
+  /** When this process saw the record change, monotonic ms: expiry is judged by that, never by the time in the record. */
+  readonly at: number;
+}
+
+/** Takes and holds a Lease: client-go's algorithm (tools/leaderelection/leaderelection.go), and a fence for writes. */
+export class LeaderElector {
+  readonly fence: LeaseFence;
+  readonly #options: ElectorOptions;
+  readonly #leaseMs: number;
+  readonly #renewMs: number;
+  readonly #retryMs: number;
+  readonly #status: (leader: boolean) => void;
+  #seen: Seen | undefined;
+  #lastRenew = -Infinity;
+  #leading = false;
+
+  constructor(options: ElectorOptions) {
+    this.#options = options;
+    this.#leaseMs = options.leaseDurationMs ?? 15_000;
+    this.#renewMs = options.renewDeadlineMs ?? 10_000;
+    this.#retryMs = options.retryPeriodMs ?? 2_000;
+    if (!(this.#leaseMs > this.#renewMs && this.#renewMs > jitterFactor * this.#retryMs && this.#retryMs > 0)) {
+      throw new RangeError('leader election needs leaseDuration > renewDeadline > 1.2 × retryPeriod > 0');
+    }
+    this.fence = new LeaseFence(options.clock, this.#renewMs);
+    this.#status = this.#gauge(options.registry);
+  }
+
+  get isLeader(): boolean {
+    return this.#leading;
+  }
+
+  /** Who holds the lease as far as this process knows; empty when nobody. */
+  get holder(): string {
+    return this.#seen?.lease.spec?.holderIdentity ?? '';
+  }
+
+  /** False when this process leads and has not renewed for the lease and 20 s more: its event loop or network hangs. */
+  get healthy(): boolean {
+    return !this.#leading || this.#options.clock.monotonic() - this.#lastRenew <= this.#leaseMs + 20_000;
+  }
+
+  /** Waits for the lease; false when the signal was aborted first. */
+  async acquire(signal: AbortSignal): Promise<boolean> {
+    const { clock, random } = this.#options;
+    while (!signal.aborted) {
+      if (await this.#try(signal)) {
+        this.#leading = true;
+        this.#status(true);
+        return true;
+      }
+      // Nobody waits in step with the others: retry·[1, 2.2).
+      await sleep(clock, this.#retryMs * (1 + random() * jitterFactor), signal);
+    }
+    return false;
+  }
+
+  /** Keeps the lease. Resolves when the signal is aborted, still leading; rejects with AF_LEADERSHIP_LOST. */
+  async hold(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (await sleep(clock, this.#retryMs, signal)) {
+      while (!(await this.#try(signal)) && !signal.aborted) {
+        const taken = this.holder !== '' && this.holder !== this.#options.identity;
+        if (taken || !this.fence.up) throw this.#lost();
+        await sleep(clock, Math.min(this.#retryMs, Math.max(1, this.fence.remainingMs())), signal);
+      }
+    }
+  }
+
+  /** Gives the lease up, so that another one takes it at once. To be called after the last write; lowers the fence first. */
+  async release(): Promise<void> {
+    const lease = this.#seen?.lease;
+    const mine = this.#leading && lease?.spec?.holderIdentity === this.#options.identity;
+    this.#resign();
+    if (!mine || lease === undefined) return;
+    const now = microTimestamp(this.#options.clock.now());
+    const spec = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now, leaseTransitions: lease.spec?.leaseTransitions ?? 0 };
+    try {
+      await this.#options.client.update({ ...lease, spec }, { timeoutMs: this.#callMs() });
+    } catch (error) {
+      this.#options.log.warn('the lease was not released', { error: asError(error).message });
+    }
+  }
+
+  #resign(): void {
+    this.fence.lower();
+    this.#leading = false;
+    this.#status(false);
+  }
+
+  #lost(): KubeError {
+    const { namespace, name } = this.#options;
+    this.#resign();
+    const what = this.holder === this.#options.identity ? 'not renewed in time' : `taken by ${JSON.stringify(this.holder)}`;
+    return new KubeError('AF_LEADERSHIP_LOST', { what, where: `lease ${namespace}/${name}`, cure: 'Exit; the next start is a new candidate' });
+  }
+
+  #callMs(): number {
+    return Math.max(1000, this.#renewMs / 2);
+  }
+
+  /** One try to take or renew; true when we hold the lease now. Never rejects. */
+  async #try(signal: AbortSignal): Promise<boolean> {
+    const sentAt = this.#options.clock.monotonic();
+    try {
+      const lease = await this.#write(sentAt, signal);
+      if (lease === undefined) return false;
+      this.#observe(lease);
+      // An answer that took longer than the deadline must not raise a fence that has to be down.
+      if (this.#options.clock.monotonic() - sentAt >= this.#renewMs) return false;
+      this.#lastRenew = sentAt;
+      this.fence.renewed(sentAt);
+      return true;
+    } catch (error) {
+      if (!signal.aborted && !isConflict(error)) this.#options.log.warn('lease call failed', { error: asError(error).message });
+      return false;
+    }
+  }
+
+  async #write(now: number, signal: AbortSignal): Promise<Lease | undefined> {
+    const { client, namespace, name, identity } = this.#options;
+    const call = { signal, timeoutMs: this.#callMs() };
+    // Fast path: what we hold is renewed without reading; a conflict tells when it is not ours any more.
+    if (this.#leading && this.holder === identity && this.#seen !== undefined) {
+      try {
+        return await client.update(this.#record(this.#seen.lease), call);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+      }
+    }
+    const present = await client.find({ namespace, name }, call);
+    if (present === undefined) return client.create(this.#record(undefined), call);
+    this.#observe(present);
+    if (!this.#free(now)) return undefined;
+    return client.update(this.#record(present), call);
+  }
+
+  #observe(lease: Lease): void {
+    const changed = JSON.stringify(lease.spec) !== JSON.stringify(this.#seen?.lease.spec);
+    const at = changed ? this.#options.clock.monotonic() : (this.#seen?.at ?? this.#options.clock.monotonic());
+    this.#seen = { lease, at };
+  }
+
+  /** Ours, released, or unchanged for its own duration since we saw it change. */
+  #free(now: number): boolean {
+    const spec = this.#seen?.lease.spec;
+    if (!spec?.holderIdentity || spec.holderIdentity === this.#options.identity) return true;
+    const duration = Math.max(this.#leaseMs, (spec.leaseDurationSeconds ?? 0) * 1000);
+    return (this.#seen?.at ?? now) + duration < now;
+  }
+
+  #record(present: Lease | undefined): Lease {
+    const { namespace, name, identity, clock } = this.#options;
+    const now = microTimestamp(clock.now());
+    const old = present?.spec;
+    const kept = old?.holderIdentity === identity;
+    const transitions = old?.leaseTransitions ?? 0;
+    const spec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#leaseMs / 1000),
+      acquireTime: kept ? (old.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: present === undefined || kept ? transitions : transitions + 1,
+    };
+    return { ...present, metadata: present?.metadata ?? { namespace, name }, spec };
+  }
+
+  #gauge(registry: Registry | undefined): (leader: boolean) => void {
+    if (registry === undefined) return () => {};
+    const { name } = this.#options;
+    const help = 'Whether the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master.';
+    const made = gauge(registry, { name: 'leader_election_master_status', help, labelNames: ['name'] });
+    made.set({ name }, 0);
+    return (leader) => made.set({ name }, leader ? 1 : 0);
+  }
+}

@@ -1,0 +1,253 @@
+import type { Registry } from 'prom-client';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import { Heap } from './heap.ts';
+import { exponentialLimiter, type RateLimiter } from './limiter.ts';
+import { noQueueMetrics, queueMetrics, type QueueMetrics } from './queueMetrics.ts';
+
+/** For objects of the first list and for resyncs: what users change overtakes the backlog of a restart. */
+export const lowPriority = -100;
+
+export interface AddOptions {
+  /** Higher comes first; default 0. */
+  readonly priority?: number;
+}
+
+export interface QueueItem {
+  readonly key: string;
+  readonly priority: number;
+}
+
+export interface QueueOptions {
+  /** The controller's name, a metric label. */
+  readonly name: string;
+  readonly clock: Clock;
+  /** Default: 5 ms·2ⁿ up to 1000 s for each key, as controller-runtime with its priority queue. */
+  readonly limiter?: RateLimiter;
+  readonly registry?: Registry | undefined;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly priority: number;
+  /** Order of arrival among equals. */
+  readonly order: number;
+  /** Monotonic ms: when it may come out (waiting), or since when it could (ready). */
+  readonly at: number;
+  /** False when a newer entry took its place; heaps drop it when it comes up. */
+  live: boolean;
+}
+
+/**
+ * Keys to work on: client-go's work queue (util/workqueue/queue.go) with the priorities of controller-runtime's
+ * (pkg/controller/priorityqueue). A key is in it at most once; a key that is being worked on comes out again only
+ * after `done`; no `add` is lost; adding again keeps the higher priority and the earlier time.
+ */
+export class WorkQueue {
+  readonly #clock: Clock;
+  readonly #limiter: RateLimiter;
+  readonly #metrics: QueueMetrics;
+  readonly #ready = new Heap<Entry>((a, b) => (a.priority === b.priority ? a.order < b.order : a.priority > b.priority));
+  readonly #waiting = new Heap<Entry>((a, b) => (a.at === b.at ? a.order < b.order : a.at < b.at));
+  /** What is ready, or dirty while it is being worked on. */
+  readonly #dirty = new Map<string, Entry>();
+  readonly #delayed = new Map<string, Entry>();
+  /** Since when, monotonic ms. */
+  readonly #processing = new Map<string, number>();
+  #takers: ((item: QueueItem | undefined) => void)[] = [];
+  #drained: (() => void)[] = [];
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+  #order = 0;
+  #readyCount = 0;
+  #shutDown = false;
+
+  constructor(options: QueueOptions) {
+    this.#clock = options.clock;
+    this.#limiter = options.limiter ?? exponentialLimiter();
+    const { registry, name, clock } = options;
+    this.#metrics = registry === undefined ? noQueueMetrics : queueMetrics(registry, name, clock, () => this.#processing.values());
+  }
+
+  /** Keys that could be taken now. */
+  get depth(): number {
+    return this.#readyCount;
+  }
+
+  get processing(): number {
+    return this.#processing.size;
+  }
+
+  get shuttingDown(): boolean {
+    return this.#shutDown;
+  }
+
+  /** Puts the key in now, also when it was waiting. */
+  add(key: string, options: AddOptions = {}): void {
+    if (this.#shutDown) return;
+    const waiting = this.#delayed.get(key);
+    const priority = Math.max(options.priority ?? 0, waiting?.priority ?? -Infinity);
+    if (waiting) this.#drop(this.#delayed, waiting);
+    this.#markDirty(key, priority, true);
+  }
+
+  /** Puts the key in after `ms`; a shorter wait or an entry that is ready stays as it is. */
+  addAfter(key: string, ms: number, options: AddOptions = {}): void {
+    if (this.#shutDown) return;
+    this.#metrics.retried();
+    if (ms <= 0) {
+      this.add(key, options);
+      return;
+    }
+    const priority = options.priority ?? 0;
+    if (this.#dirty.has(key)) {
+      this.#markDirty(key, priority, false);
+      return;
+    }
+    const waiting = this.#delayed.get(key);
+    const at = Math.min(this.#clock.monotonic() + ms, waiting?.at ?? Infinity);
+    if (waiting && waiting.at === at && waiting.priority >= priority) return;
+    if (waiting) waiting.live = false;
+    const entry = { key, priority: Math.max(priority, waiting?.priority ?? -Infinity), order: this.#next(), at, live: true };
+    this.#delayed.set(key, entry);
+    this.#waiting.push(entry);
+    this.#arm();
+  }
+
+  /** Puts the key in after the wait that its failures have earned. */
+  addRateLimited(key: string, options: AddOptions = {}): void {
+    if (!this.#shutDown) this.addAfter(key, this.#limiter.when(key), options);
+  }
+
+  /** The key is well: its next failure starts with the shortest wait. */
+  forget(key: string): void {
+    this.#limiter.forget(key);
+  }
+
+  retries(key: string): number {
+    return this.#limiter.retries(key);
+  }
+
+  /** The next key; waits for one. Undefined when the queue shut down and is empty, or the signal was aborted. `done` must follow. */
+  get(signal?: AbortSignal): Promise<QueueItem | undefined> {
+    if (signal?.aborted) return Promise.resolve(undefined);
+    const item = this.#take();
+    if (item !== undefined || this.#shutDown) return Promise.resolve(item);
+    return new Promise((resolve) => {
+      const taker = (item: QueueItem | undefined): void => {
+        signal?.removeEventListener('abort', abort);
+        resolve(item);
+      };
+      const abort = (): void => {
+        this.#takers = this.#takers.filter((other) => other !== taker);
+        resolve(undefined);
+      };
+      this.#takers.push(taker);
+      signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** The work on the key ended; when it was added meanwhile it comes out again. */
+  done(key: string): void {
+    const begin = this.#processing.get(key);
+    if (begin === undefined) return;
+    this.#processing.delete(key);
+    this.#metrics.worked(this.#clock.monotonic() - begin);
+    const again = this.#dirty.get(key);
+    if (again) this.#pushReady(again);
+    if (this.#processing.size === 0 && this.#readyCount === 0) this.#endDrain();
+  }
+
+  /** Takes no more keys; what is ready still comes out, what waits is dropped. */
+  shutDown(): void {
+    this.#shutDown = true;
+    this.#timer?.cancel();
+    this.#delayed.clear();
+    if (this.#readyCount > 0) return;
+    const takers = this.#takers;
+    this.#takers = [];
+    for (const taker of takers) taker(undefined);
+  }
+
+  /** Shuts down and resolves when all that was ready or in work is done. */
+  shutDownWithDrain(): Promise<void> {
+    this.shutDown();
+    if (this.#processing.size === 0 && this.#readyCount === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#drained.push(resolve));
+  }
+
+  #next(): number {
+    return (this.#order += 1);
+  }
+
+  #markDirty(key: string, priority: number, counts: boolean): void {
+    const known = this.#dirty.get(key);
+    if (known && known.priority >= priority) return;
+    const entry: Entry = { key, priority, order: this.#next(), at: this.#clock.monotonic(), live: true };
+    const busy = this.#processing.has(key);
+    if (known) {
+      known.live = false;
+      if (!busy) this.#count(known, -1);
+    } else if (counts) this.#metrics.added();
+    this.#dirty.set(key, entry);
+    if (!busy) this.#pushReady(entry);
+  }
+
+  #count(entry: Entry, change: 1 | -1): void {
+    this.#readyCount += change;
+    this.#metrics.depth(entry.priority, change);
+  }
+
+  #pushReady(entry: Entry): void {
+    this.#ready.push(entry);
+    this.#count(entry, 1);
+    const taker = this.#takers.shift();
+    if (taker) taker(this.#take());
+  }
+
+  #take(): QueueItem | undefined {
+    for (let entry = this.#ready.pop(); entry !== undefined; entry = this.#ready.pop()) {
+      if (!entry.live) continue;
+      const now = this.#clock.monotonic();
+      this.#count(entry, -1);
+      this.#dirty.delete(entry.key);
+      this.#processing.set(entry.key, now);
+      this.#metrics.waited(now - entry.at);
+      return { key: entry.key, priority: entry.priority };
+    }
+    return undefined;
+  }
+
+  #drop(from: Map<string, Entry>, entry: Entry): void {
+    entry.live = false;
+    from.delete(entry.key);
+  }
+
+  #arm(): void {
+    while (this.#waiting.peek()?.live === false) this.#waiting.pop();
+    const at = this.#waiting.peek()?.at ?? Infinity;
+    if (at === this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = at === Infinity ? undefined : this.#clock.after(at - this.#clock.monotonic(), () => this.#release());
+  }
+
+  /** Moves what is due to the ready ones, in the order of their times. */
+  #release(): void {
+    this.#timerAt = Infinity;
+    const now = this.#clock.monotonic();
+    for (let entry = this.#waiting.peek(); entry !== undefined && (!entry.live || entry.at <= now); entry = this.#waiting.peek()) {
+      this.#waiting.pop();
+      if (!entry.live) continue;
+      this.#drop(this.#delayed, entry);
+      this.#markDirty(entry.key, entry.priority, true);
+    }
+    if (!this.#shutDown) this.#arm();
+  }
+
+  #endDrain(): void {
+    const drained = this.#drained;
+    this.#drained = [];
+    for (const resolve of drained) resolve();
+    if (this.#shutDown) this.shutDown();
+  }
+}

@@ -1,0 +1,79 @@
+/** `metav1.Status` of a failure, the parts that we read. */
+export interface StatusBody {
+  readonly kind?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly code?: number;
+  readonly details?: {
+    readonly name?: string;
+    readonly kind?: string;
+    readonly retryAfterSeconds?: number;
+    readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[];
+  };
+}
+
+const retryableCodes = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** An error that the API server answered. `code` is the HTTP status, `reason` one word such as `Conflict`. */
+export class ApiError extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly details: StatusBody['details'];
+  /** How long the server asked us to stay away, ms. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: number, status: StatusBody, request: string, retryAfterMs?: number) {
+    super(`${request}: ${code} ${status.reason ?? 'Unknown'}: ${(status.message ?? '').slice(0, 1024)}`);
+    this.name = 'ApiError';
+    this.code = code;
+    this.reason = status.reason ?? 'Unknown';
+    this.details = status.details;
+    this.retryAfterMs = retryAfterMs ?? (status.details?.retryAfterSeconds === undefined ? undefined : status.details.retryAfterSeconds * 1000);
+  }
+
+  /** True when the same request may succeed later without anybody changing it. A conflict needs a fresh read and is not. */
+  get retryable(): boolean {
+    return retryableCodes.has(this.code);
+  }
+}
+
+export function isApiError(error: unknown): error is ApiError {
+  return error instanceof ApiError;
+}
+
+const has = (error: unknown, code: number, ...reasons: readonly string[]): boolean =>
+  isApiError(error) && (reasons.length === 0 ? error.code === code : reasons.includes(error.reason));
+
+export const isNotFound = (error: unknown): boolean => has(error, 404);
+export const isForbidden = (error: unknown): boolean => has(error, 403);
+export const isInvalid = (error: unknown): boolean => has(error, 422);
+/** A precondition failed, or another manager owns an applied field. */
+export const isConflict = (error: unknown): boolean => has(error, 409, 'Conflict');
+export const isAlreadyExists = (error: unknown): boolean => has(error, 409, 'AlreadyExists');
+/** The resource version is compacted: list again. Reason `Expired` or, in watches of old servers, `Gone`. */
+export const isGone = (error: unknown): boolean => has(error, 410) || has(error, 410, 'Expired', 'Gone');
+export const isTooManyRequests = (error: unknown): boolean => has(error, 429);
+/** A replica that lags behind the version we asked for (`Timeout` with cause ResourceVersionTooLarge). */
+export const isVersionTooLarge = (error: unknown): boolean =>
+  isApiError(error) && (error.details?.causes?.some((cause) => cause.reason === 'ResourceVersionTooLarge') ?? false);
+
+/** Seconds or an HTTP date, as `Retry-After` allows (RFC 9110 §10.2.3), to ms from `now`. */
+export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The error of a body that may be a Status, text of a proxy, or nothing. */
+export function apiErrorOf(code: number, body: string, request: string, retryAfterMs?: number): ApiError {
+  let status: StatusBody;
+  try {
+    const parsed = JSON.parse(body) as StatusBody | null;
+    status = parsed?.kind === 'Status' ? parsed : { message: body };
+  } catch {
+    status = { message: body };
+  }
+  return new ApiError(code, status, request, retryAfterMs);
+}

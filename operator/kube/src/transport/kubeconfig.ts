@@ -1,0 +1,78 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { KubeError } from '../runtime/errors.ts';
+import { inClusterConfig } from './inCluster.ts';
+import type { ClusterConfig, Credentials, TlsIdentity } from './types.ts';
+
+export interface KubeconfigOptions {
+  /** Path; default `$KUBECONFIG`, then `~/.kube/config`. */
+  readonly file?: string;
+  /** Default: the current context. */
+  readonly context?: string;
+}
+
+interface HttpsOptions extends TlsIdentity {
+  headers?: Record<string, string>;
+  auth?: string;
+}
+
+/** Loaded only when a kubeconfig is used: importing the library costs 0.7 s and 60 MB, which a pod does not need. */
+async function load(options: KubeconfigOptions): Promise<KubeConfig> {
+  const library = await import('@kubernetes/client-node');
+  const config = new library.KubeConfig();
+  if (options.file === undefined) config.loadFromDefault();
+  else config.loadFromFile(options.file);
+  if (options.context !== undefined) config.setCurrentContext(options.context);
+  return config;
+}
+
+function credentialsOf(https: HttpsOptions): Credentials {
+  const { ca, cert, key, servername, rejectUnauthorized } = https;
+  const basic = https.auth === undefined ? undefined : `Basic ${Buffer.from(https.auth).toString('base64')}`;
+  const authorization = https.headers?.['Authorization'] ?? basic;
+  return {
+    tls: {
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(servername === undefined ? {} : { servername }),
+      ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+    },
+    ...(authorization === undefined ? {} : { authorization }),
+  };
+}
+
+/** Configuration from a kubeconfig: client certificates, token, token file, exec plugin, OIDC. Throws AF_KUBE_CONFIG. */
+export async function kubeconfigConfig(options: KubeconfigOptions = {}): Promise<ClusterConfig> {
+  let config = await load(options);
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) {
+    throw new KubeError('AF_KUBE_CONFIG', {
+      what: `no cluster for context ${JSON.stringify(config.getCurrentContext())}`,
+      where: options.file ?? 'the default kubeconfig',
+      cure: 'Choose a context that the file has',
+    });
+  }
+  const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
+  return {
+    server: cluster.server,
+    ...(namespace === undefined ? {} : { namespace }),
+    credentials: async (force) => {
+      // A plugin's token is remembered inside KubeConfig; a fresh one is the only way to ask it again.
+      if (force) config = await load(options);
+      const https: HttpsOptions = {};
+      await config.applyToHTTPSOptions(https as Parameters<typeof config.applyToHTTPSOptions>[0]);
+      return credentialsOf(https);
+    },
+  };
+}
+
+/** A server without TLS and login, for tests and `kubectl proxy`. */
+export function plainConfig(server: string): ClusterConfig {
+  return { server, credentials: () => Promise.resolve({ tls: {} }) };
+}
+
+/** In a pod its ServiceAccount, elsewhere the kubeconfig; `$KUBECONFIG` wins. */
+export async function defaultConfig(env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
+  if (env['KUBERNETES_SERVICE_HOST'] && !env['KUBECONFIG']) return inClusterConfig(env);
+  return kubeconfigConfig();
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { Pool } from 'undici';
+import type { Clock } from '../runtime/clock.ts';
+import type { ClusterConfig, Credentials, Lane, TlsIdentity } from './types.ts';
+
+/** Files are read again this often; the kubelet replaces a token well before it ends. */
+const rereadMs = 60_000;
+/** Connections are renewed so that load spreads over API servers after one of them came back. */
+const connectionTtlMs = 300_000;
+
+type Pools = Readonly<Record<Lane, Pool>>;
+
+function identityHash(tls: TlsIdentity): string {
+  const hash = createHash('sha256');
+  for (const part of [tls.ca, tls.cert, tls.key, tls.servername, String(tls.rejectUnauthorized)]) hash.update(part ?? '').update('\0');
+  return hash.digest('base64');
+}
+
+function openPools(origin: string, tls: TlsIdentity, connections: number): Pools {
+  const shared = { connect: { ...tls, timeout: 10_000, keepAlive: true }, allowH2: false, keepAliveTimeout: 30_000 };
+  const limited = (count: number): Pool =>
+    new Pool(origin, { ...shared, connections: count, clientTtl: connectionTtlMs, headersTimeout: 0, bodyTimeout: 0 });
+  return {
+    request: limited(connections),
+    lease: limited(1),
+    // One socket for each watch, without limit; a quiet watch must not be cut by a body timeout.
+    watch: new Pool(origin, { ...shared, headersTimeout: 0, bodyTimeout: 0 }),
+  };
+}
+
+/** The connections to one cluster; opened anew when certificates on disk have changed. */
+export class PoolSet {
+  readonly #config: ClusterConfig;
+  readonly #clock: Clock;
+  readonly #connections: number;
+  #origin: string;
+  #pools: Pools | undefined;
+  #identity = '';
+  #credentials: Credentials | undefined;
+  #readAt = -Infinity;
+  #reading: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(config: ClusterConfig, clock: Clock, connections: number) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#connections = connections;
+    this.#origin = new URL(config.server).origin;
+  }
+
+  /** The pool of a lane and the Authorization to send. `force` reads credentials now: the server refused the old ones. */
+  async take(lane: Lane, force = false): Promise<{ readonly pool: Pool; readonly authorization: string | undefined }> {
+    if (force || this.#clock.monotonic() - this.#readAt >= rereadMs) {
+      this.#reading ??= this.#read(force).finally(() => (this.#reading = undefined));
+      await this.#reading;
+    }
+    if (this.#pools === undefined || this.#closed) throw new Error('transport is closed');
+    return { pool: this.#pools[lane], authorization: this.#credentials?.authorization };
+  }
+
+  async #read(force: boolean): Promise<void> {
+    this.#credentials = await this.#config.credentials(force);
+    this.#readAt = this.#clock.monotonic();
+    const identity = identityHash(this.#credentials.tls);
+    if (this.#closed || (this.#pools !== undefined && identity === this.#identity)) return;
+    const old = this.#pools;
+    this.#pools = openPools(this.#origin, this.#credentials.tls, this.#connections);
+    this.#identity = identity;
+    // Requests in flight end on the old connections; its watches end by their own time limit.
+    if (old) for (const pool of Object.values(old)) void pool.close().catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const pools = this.#pools;
+    if (pools === undefined) return;
+    await Promise.all([pools.request.close(), pools.lease.close(), pools.watch.destroy()]);
+  }
+}

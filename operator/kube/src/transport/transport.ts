@@ -1,0 +1,198 @@
+import type { Registry } from 'prom-client';
+import type { Dispatcher } from 'undici';
+import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
+import { deadline, type Deadline } from '../runtime/deadline.ts';
+import { asError, KubeError } from '../runtime/errors.ts';
+import { silentLog, type Log } from '../runtime/log.ts';
+import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
+import { PoolSet } from './pools.ts';
+import { requestMetrics, type RequestMetrics } from './requestMetrics.ts';
+import { RetryBudget, retryDelay } from './retry.ts';
+import type { ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
+import { WarningLog } from './warnings.ts';
+
+export interface TransportOptions {
+  /** `<binary>/<version> (<os>/<arch>) <component>/<commit>`. */
+  readonly userAgent: string;
+  /** Most connections for requests, apart from watches. Default 16. */
+  readonly connections?: number;
+  readonly registry?: Registry | undefined;
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
+const defaultTimeoutMs = 30_000;
+
+function searchOf(query: Query | undefined): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) search.set(name, String(value));
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+class HttpTransport implements Transport {
+  readonly host: string;
+  readonly #prefix: string;
+  readonly #pools: PoolSet;
+  readonly #clock: Clock;
+  readonly #userAgent: string;
+  readonly #metrics: RequestMetrics;
+  readonly #warnings: WarningLog;
+  readonly #budget = new RetryBudget();
+
+  constructor(config: ClusterConfig, options: TransportOptions) {
+    const url = new URL(config.server);
+    this.host = url.host;
+    this.#prefix = url.pathname.replace(/\/$/, '');
+    this.#clock = options.clock ?? systemClock;
+    this.#pools = new PoolSet(config, this.#clock, options.connections ?? 16);
+    this.#userAgent = options.userAgent;
+    this.#metrics = requestMetrics(options.registry, this.host);
+    this.#warnings = new WarningLog(options.log ?? silentLog);
+  }
+
+  request<T>(request: ApiRequest): Promise<T> {
+    return this.#repeat(request, async (response) => {
+      const text = await response.body.text();
+      if (text === '') return undefined as T;
+      try {
+        return JSON.parse(text) as T;
+      } catch (error) {
+        const where = `${request.method} ${request.path}`;
+        throw new KubeError('AF_API_MALFORMED', { what: 'the answer is not JSON', where, cure: 'Check what stands between us and the server' }, { cause: error });
+      }
+    });
+  }
+
+  stream(request: ApiRequest): Promise<ApiStream> {
+    return this.#repeat(request, (response) => {
+      const { body } = response;
+      body.on('error', () => {}); // closing an unread stream reports an abort to nobody
+      return Promise.resolve({ body, close: () => body.destroy() });
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pools.close();
+  }
+
+  async #repeat<T>(request: ApiRequest, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+    let refreshed = false;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const result = await this.#attempt(request, read, refreshed);
+        this.#budget.success();
+        return result;
+      } catch (error) {
+        if (isApiError(error) && error.code === 401 && !refreshed) {
+          refreshed = true;
+          continue;
+        }
+        const delay = retryDelay(error, request.method, attempt);
+        if (delay === undefined || !this.#budget.take()) throw error;
+        if (!(await sleep(this.#clock, delay, request.signal))) throw error;
+      }
+    }
+  }
+
+  async #attempt<T>(request: ApiRequest, read: (response: Dispatcher.ResponseData) => Promise<T>, force: boolean): Promise<T> {
+    const { pool, authorization } = await this.#take(request, force);
+    const limit = deadline(this.#clock, this.#allowedMs(request), request.signal);
+    const begin = this.#clock.monotonic();
+    let code = '<error>';
+    try {
+      const response = await pool.request({
+        method: request.method,
+        path: `${this.#prefix}${request.path}${searchOf(request.query)}`,
+        headers: this.#headers(request, authorization),
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        signal: limit.signal,
+      });
+      code = String(response.statusCode);
+      this.#warnings.read(response.headers['warning']);
+      if (response.statusCode >= 400) throw await this.#failure(request, response);
+      return await read(response);
+    } catch (error) {
+      throw explain(error, request, limit, this.host);
+    } finally {
+      // From here on a stream lives as long as its reader wants.
+      limit.dispose();
+      this.#metrics.observe(request.method, code, (this.#clock.monotonic() - begin) / 1000);
+    }
+  }
+
+  async #take(request: ApiRequest, force: boolean): ReturnType<PoolSet['take']> {
+    if (request.signal?.aborted) throw stopped(request);
+    try {
+      return await this.#pools.take(request.lane ?? 'request', force);
+    } catch (error) {
+      const where = `credentials for ${this.host}`;
+      const cure = 'Check kubeconfig, token file and plugin';
+      throw new KubeError('AF_KUBE_CONFIG', { what: asError(error).message, where, cure }, { cause: error });
+    }
+  }
+
+  /** Checked before each attempt: a retry after a long wait must not slip past the fence. */
+  #allowedMs(request: ApiRequest): number {
+    const timeout = request.timeoutMs ?? defaultTimeoutMs;
+    if (request.fence === undefined) return timeout;
+    const remaining = request.fence.remainingMs();
+    if (remaining > 0) return Math.min(timeout, remaining);
+    const where = `${request.method} ${request.path}`;
+    throw new KubeError('AF_FENCED', { what: 'the lease is not fresh', where, cure: 'Nothing to do: the leader does this write' });
+  }
+
+  #headers(request: ApiRequest, authorization: string | undefined): Record<string, string> {
+    return {
+      accept: request.accept ?? 'application/json',
+      'user-agent': this.#userAgent,
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+    };
+  }
+
+  async #failure(request: ApiRequest, response: Dispatcher.ResponseData): Promise<Error> {
+    const text = await response.body.text();
+    const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
+    return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
+  }
+}
+
+function stopped(request: ApiRequest): KubeError {
+  return new KubeError('AF_STOPPED', { what: 'the caller stopped it', where: `${request.method} ${request.path}`, cure: 'Nothing to do' });
+}
+
+function explain(error: unknown, request: ApiRequest, limit: Deadline, host: string): Error {
+  if (isApiError(error) || error instanceof KubeError) return error;
+  const where = `${request.method} ${host}${request.path}`;
+  if (limit.expired()) {
+    return new KubeError('AF_API_TIMEOUT', { what: 'no answer in time', where, cure: 'Read the object before repeating a write' }, { cause: error });
+  }
+  if (request.signal?.aborted) return stopped(request);
+  const cause = asError(error);
+  return new KubeError('AF_API_UNREACHABLE', { what: cause.message, where, cure: 'Check that the API server is up' }, { cause });
+}
+
+/** Opens nothing yet; connections are made by the first request. */
+export function createTransport(config: ClusterConfig, options: TransportOptions): Transport {
+  return new HttpTransport(config, options);
+}
+
+/**
+ * The same transport, which refuses every write with AF_FENCED while the fence is down, and gives each write no more
+ * time than the lease has left. It narrows the window of two writers, it does not close it: a write that was aborted
+ * may still commit, so decisions that cannot be repeated carry a precondition or a deterministic name as well.
+ */
+export function fencedTransport(transport: Transport, fence: Fence): Transport {
+  const guard = (request: ApiRequest): ApiRequest => (request.method === 'GET' ? request : { ...request, fence });
+  return {
+    host: transport.host,
+    request: (request) => transport.request(guard(request)),
+    stream: (request) => transport.stream(guard(request)),
+    close: () => transport.close(),
+  };
+}

@@ -1,0 +1,165 @@
+import type { KubeObject } from '../api/object.ts';
+import { collectionPath, type Resource } from '../api/resource.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import { asError, KubeError } from '../runtime/errors.ts';
+import { ApiError, type StatusBody } from '../transport/apiError.ts';
+import type { ApiStream, Transport } from '../transport/types.ts';
+import { LineSplitter } from './lines.ts';
+
+export interface WatchEvent<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: T;
+}
+
+export interface WatchOptions<T extends KubeObject> {
+  readonly transport: Transport;
+  readonly resource: Resource<T>;
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Events after this version; undefined with `sendInitialEvents` for the newest state. */
+  readonly resourceVersion?: string;
+  /** Begin with the present objects as ADDED, then a bookmark that says so (KEP-3157). */
+  readonly sendInitialEvents?: boolean;
+  /** The server ends the watch after this. */
+  readonly timeoutSeconds: number;
+  /** Without event or bookmark for this long the connection counts as dead. Bookmarks come each minute. */
+  readonly stallMs: number;
+  readonly accept?: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** How a watch ended when nothing was wrong. */
+export type WatchEnd = 'closed' | 'stalled' | 'stopped';
+
+/** Work between two yields to the event loop, ms: a flood of events must not delay timers and renewals. */
+const sliceMs = 8;
+
+interface RawEvent<T> {
+  readonly type: WatchEvent<T>['type'] | 'ERROR';
+  readonly object: T;
+}
+
+const eventTypes = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']);
+
+function parseEvent<T>(line: string, where: string): WatchEvent<T> {
+  let event: RawEvent<T>;
+  try {
+    event = JSON.parse(line) as RawEvent<T>;
+  } catch (error) {
+    // Skipping it would lose an object for good, because the next event moves the version past it.
+    throw new KubeError('AF_API_MALFORMED', { what: 'a line is not JSON', where, cure: 'Nothing to do: the state is listed again' }, { cause: error });
+  }
+  if (event === null || typeof event !== 'object' || !eventTypes.has(event.type) || typeof event.object !== 'object') {
+    throw new KubeError('AF_API_MALFORMED', { what: 'a line is no event', where, cure: 'Nothing to do: the state is listed again' });
+  }
+  if (event.type === 'ERROR') {
+    const status = event.object as StatusBody;
+    throw new ApiError(status.code ?? 500, status, where);
+  }
+  return event as WatchEvent<T>;
+}
+
+async function open<T extends KubeObject>(options: WatchOptions<T>, path: string): Promise<ApiStream> {
+  const { labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds } = options;
+  return options.transport.stream({
+    method: 'GET',
+    path,
+    query: {
+      watch: true,
+      allowWatchBookmarks: true,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds,
+      sendInitialEvents,
+      resourceVersionMatch: sendInitialEvents === true ? 'NotOlderThan' : undefined,
+    },
+    lane: 'watch',
+    signal: options.signal,
+    ...(options.accept === undefined ? {} : { accept: options.accept }),
+  });
+}
+
+/**
+ * Runs one watch to its end and hands over each event in order. Resolves when the server closed it, when nothing came
+ * for `stallMs`, or when the signal was aborted; rejects with the ERROR event of the server (410 = list again), with
+ * AF_API_MALFORMED when the stream is damaged, or with what failed.
+ */
+export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEvent: (event: WatchEvent<T>) => void): Promise<WatchEnd> {
+  const { signal, clock } = options;
+  const path = collectionPath(options.resource, options.namespace);
+  const where = `WATCH ${path}`;
+  const stream = await open(options, path);
+  const guard = new StallGuard(clock, options.stallMs, () => stream.close());
+  const stop = (): void => stream.close();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const ended = (): WatchEnd | undefined => (signal.aborted ? 'stopped' : guard.stalled ? 'stalled' : undefined);
+  try {
+    await readEvents(stream, clock, guard, (line) => {
+      if (!signal.aborted) onEvent(parseEvent<T>(line, where));
+    });
+    return ended() ?? 'closed';
+  } catch (error) {
+    const end = ended();
+    if (end !== undefined) return end;
+    if (error instanceof ApiError || error instanceof KubeError) throw error;
+    const cause = asError(error);
+    throw new KubeError('AF_API_UNREACHABLE', { what: cause.message, where, cure: 'Nothing to do: the watch starts again' }, { cause });
+  } finally {
+    guard.stop();
+    signal.removeEventListener('abort', stop);
+    stream.close();
+  }
+}
+
+async function readEvents(stream: ApiStream, clock: Clock, guard: StallGuard, onLine: (line: string) => void): Promise<void> {
+  const splitter = new LineSplitter();
+  let sliceBegin = clock.monotonic();
+  for await (const chunk of stream.body) {
+    guard.touch();
+    splitter.push(chunk, onLine);
+    if (clock.monotonic() - sliceBegin < sliceMs) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    sliceBegin = clock.monotonic();
+  }
+  // A torn last line needs no care: its version was not taken, so the next watch sends that event again.
+}
+
+/** One timer that looks at the time of the last sign of life, instead of one that is set again at every event. */
+class StallGuard {
+  readonly #clock: Clock;
+  readonly #stallMs: number;
+  readonly #onStall: () => void;
+  #last: number;
+  #timer: Timer;
+  stalled = false;
+
+  constructor(clock: Clock, stallMs: number, onStall: () => void) {
+    this.#clock = clock;
+    this.#stallMs = stallMs;
+    this.#onStall = onStall;
+    this.#last = clock.monotonic();
+    this.#timer = clock.after(stallMs, () => this.#check());
+  }
+
+  touch(): void {
+    this.#last = this.#clock.monotonic();
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+
+  #check(): void {
+    const rest = this.#last + this.#stallMs - this.#clock.monotonic();
+    if (rest > 0) {
+      this.#timer = this.#clock.after(rest, () => this.#check());
+      return;
+    }
+    this.stalled = true;
+    this.#onStall();
+  }
+}
