@@ -1,2 +1,3 @@
 /** What crosses the parts of AgentFleet, as data: schemas, static types, error codes. Imports nothing of the project. */
+export * as inference from './inference/index.ts';
 export * as keeper from './keeper/index.ts';

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { siteSuspicion, traceLines } from './site.ts';
+import { suspicionOf } from './suspicion.ts';
+
+const lines = suspicionOf({
+  passed: 1,
+  failed: 1,
+  lines: [
+    { path: 'a.py', line: 2, passed: 1, failed: 1 },
+    { path: 'a.py', line: 3, passed: 0, failed: 1 },
+    { path: 'a.py', line: 4, passed: 1, failed: 0 },
+  ],
+});
+const site = (line: number, global = false) => siteSuspicion({ path: 'a.py', from: line, to: line, global }, lines, new Map());
+
+describe('suspicion of a statement', () => {
+  it('orders lines by who ran them', () => {
+    expect(site(3)).toBeGreaterThan(site(2));
+    expect(site(2)).toBeGreaterThan(site(4));
+  });
+
+  it('never rules a line out', () => {
+    expect(site(9)).toBeGreaterThan(0);
+  });
+
+  it('takes statements of the module for executed by every test', () => {
+    expect(site(9, true)).toBeCloseTo(site(2), 1);
+  });
+
+  it('is raised where the trace of a failure ends', () => {
+    const traces = traceLines(['File "/tmp/x/a.py", line 2, in f\nFile "/usr/lib/other.py", line 9'], ['a.py']);
+    expect(siteSuspicion({ path: 'a.py', from: 2, to: 2, global: false }, lines, traces)).toBeGreaterThan(site(2));
+    expect(traces.get('a.py')?.get(2)).toBe(1);
+  });
+});

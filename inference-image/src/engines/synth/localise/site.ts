@@ -1,0 +1,60 @@
+import type { LineSuspicion, Suspicion } from './suspicion.ts';
+
+/** Lines named in the traces of failing tests, by path; the last of a trace weighs most. */
+export type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
+
+/** What an unlocalised request is ranked by: every line alike. */
+const unknown: Suspicion = { ochiai: 0.5, dstar: 1 };
+/** A line that only passing tests ran may still matter, for example where a value is made. */
+const floor = 0.02;
+const traceBoost = 0.6;
+
+export interface SiteLines {
+  readonly path: string;
+  /** First and last line, from 1. */
+  readonly from: number;
+  readonly to: number;
+  /** True when it stands outside of every function: it runs for every test. */
+  readonly global: boolean;
+}
+
+/**
+ * Suspicion of a statement: that of its most suspicious line. DStar breaks the ties of Ochiai with
+ * a share of less than a hundredth.
+ */
+export function siteSuspicion(site: SiteLines, lines: LineSuspicion, traces: TraceLines): number {
+  const base = lines.known ? strongest(site, lines) : unknown;
+  const tie = base.dstar === Infinity ? 1 : base.dstar / (base.dstar + 1);
+  let trace = 0;
+  for (let line = site.from; line <= site.to; line += 1) trace = Math.max(trace, traces.get(site.path)?.get(line) ?? 0);
+  return Math.max(floor, base.ochiai + 0.009 * tie) * (1 + traceBoost * trace);
+}
+
+function strongest(site: SiteLines, lines: LineSuspicion): Suspicion {
+  let best: Suspicion | null = null;
+  for (let line = site.from; line <= site.to; line += 1) {
+    const here = lines.at(site.path, line);
+    if (here !== null && (best === null || here.ochiai > best.ochiai)) best = here;
+  }
+  if (best !== null && !(site.global && best.ochiai === 0)) return best;
+  return site.global ? lines.everywhere : (best ?? { ochiai: 0, dstar: 0 });
+}
+
+/** Finds `File "…/path", line 12` and `path:12` of the focus files in texts of failures. */
+export function traceLines(texts: readonly string[], paths: readonly string[]): TraceLines {
+  const found = new Map<string, Map<number, number>>();
+  for (const text of texts) {
+    const frames = [...text.matchAll(/File "([^"\n]{1,500})", line (\d{1,7})|([^\s"':]{1,500}):(\d{1,7})\b/g)];
+    const ours = frames.flatMap((frame) => {
+      const file = frame[1] ?? frame[3] ?? '';
+      const path = paths.find((known) => file === known || file.endsWith(`/${known}`));
+      return path === undefined ? [] : [{ path, line: Number(frame[2] ?? frame[4]) }];
+    });
+    for (const [at, { path, line }] of ours.entries()) {
+      const lines = found.get(path) ?? new Map<number, number>();
+      found.set(path, lines);
+      lines.set(line, Math.max(lines.get(line) ?? 0, (at + 1) / ours.length));
+    }
+  }
+  return found;
+}

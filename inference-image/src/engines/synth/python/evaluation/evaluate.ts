@@ -1,0 +1,101 @@
+import { generateBounds, type Candidate, type GenerateRequest, type Localisation } from '@agentfleet/protocol/inference';
+import type { Engine, Generated } from '../../../engine.ts';
+import { seededOrder } from '../../pool.ts';
+import type { Case } from './cases.ts';
+import { execute, localise } from './execute.ts';
+
+/** How one case went. Ranks count from 1; null = not among the candidates that were run. */
+export interface Result {
+  readonly name: string;
+  readonly kind: string;
+  readonly rank: number | null;
+  /** The same candidates in a random order. */
+  readonly randomRank: number | null;
+  /** The candidate that passed is the author's repair, letter by letter. */
+  readonly exact: boolean;
+  readonly operator: string | null;
+  /** Candidates of the pool that parse. */
+  readonly pool: number;
+  /** Wall time of the first request, which searches, milliseconds. */
+  readonly millis: number;
+}
+
+export interface EvaluateOptions {
+  readonly engine: Engine;
+  /** Candidates that are run at most. */
+  readonly tries: number;
+  /** Also runs the same candidates in a random order: all of the pool is then asked for. */
+  readonly baseline: boolean;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** Asks the engine for candidates of one case and runs them until its tests pass. */
+export async function evaluate(subject: Case, options: EvaluateOptions): Promise<Result> {
+  const { runs } = await execute(subject, [], true);
+  const localisation = localise(subject, runs);
+  const started = options.now();
+  const first = await generate(options.engine, requestOf(subject, localisation, []));
+  const millis = options.now() - started;
+  const all = await rest(options, subject, localisation, first);
+  const ordered = all.slice(0, options.tries);
+  const rank = await firstPassing(subject, ordered);
+  const order = seededOrder(1);
+  const shuffled = all.toSorted((a, b) => order(a.id) - order(b.id)).slice(0, options.tries);
+  const randomRank = options.baseline ? await firstPassing(subject, shuffled) : null;
+  const winner = rank === null ? undefined : ordered[rank - 1];
+  const exact = winner !== undefined && patched(subject, winner) === subject.repaired;
+  return { name: subject.name, kind: subject.kind, rank, randomRank, exact, operator: winner?.operator ?? null, pool: all.length, millis };
+}
+
+async function rest(options: EvaluateOptions, subject: Case, localisation: Localisation, first: Generated): Promise<readonly Candidate[]> {
+  const all = [...first.candidates];
+  let answer = first;
+  while (!answer.exhausted && answer.candidates.length > 0 && (options.baseline || all.length < options.tries)) {
+    const tried = all.map((candidate) => candidate.id);
+    answer = await generate(options.engine, requestOf(subject, localisation, tried));
+    all.push(...answer.candidates);
+  }
+  return all;
+}
+
+async function firstPassing(subject: Case, candidates: readonly Candidate[]): Promise<number | null> {
+  const texts = candidates.map((candidate) => patched(subject, candidate));
+  const { passed } = await execute(subject, texts, true);
+  const at = passed.indexOf(true);
+  return at === -1 ? null : at + 1;
+}
+
+async function generate(engine: Engine, request: GenerateRequest): Promise<Generated> {
+  const [outcome] = await engine.generate([request], new AbortController().signal);
+  if (outcome !== undefined && 'generated' in outcome) return outcome.generated;
+  throw new Error('the engine refused the request', { cause: outcome?.error });
+}
+
+function requestOf(subject: Case, localisation: Localisation, exclude: string[]): GenerateRequest {
+  return {
+    requestId: subject.name,
+    role: 'Generalist',
+    goal: 'Make the failing tests pass.',
+    step: 0,
+    grammar: 'Edit',
+    files: [{ path: `${subject.name}.py`, content: subject.source }],
+    localisation,
+    k: generateBounds.maxCandidates,
+    maxEdits: 1,
+    exclude,
+    seed: 0,
+    budgetMillis: generateBounds.maxBudgetMillis,
+  };
+}
+
+/** The file after a candidate, by the bytes of the wire, as a worker does it. */
+export function patched(subject: Case, candidate: Candidate): string {
+  let bytes = Buffer.from(subject.source);
+  for (const { range, before, after } of candidate.edits.toReversed()) {
+    const held = bytes.subarray(range.startByte, range.endByte).toString();
+    if (held !== before) throw new Error(`${candidate.id}: the range holds ${JSON.stringify(held)}, not ${JSON.stringify(before)}`);
+    bytes = Buffer.concat([bytes.subarray(0, range.startByte), Buffer.from(after), bytes.subarray(range.endByte)]);
+  }
+  return bytes.toString();
+}

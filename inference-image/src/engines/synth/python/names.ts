@@ -1,0 +1,171 @@
+import { functionOf, type SyntaxNode } from './syntax.ts';
+
+/** What a name most likely holds, by how it is assigned and used. */
+export type Kind = 'number' | 'string' | 'list' | 'dict' | 'set' | 'bool' | 'callable' | 'unknown';
+
+export interface NameInfo {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Bound in the function itself, not outside of it. */
+  readonly local: boolean;
+  /** Text offset of the first binding; parameters count as the function's start. */
+  readonly boundAt: number;
+}
+
+const literalKinds: Readonly<Record<string, Kind>> = {
+  integer: 'number',
+  float: 'number',
+  string: 'string',
+  concatenated_string: 'string',
+  list: 'list',
+  list_comprehension: 'list',
+  dictionary: 'dict',
+  dictionary_comprehension: 'dict',
+  set: 'set',
+  set_comprehension: 'set',
+  true: 'bool',
+  false: 'bool',
+  comparison_operator: 'bool',
+  not_operator: 'bool',
+  lambda: 'callable',
+};
+
+const callKinds: Readonly<Record<string, Kind>> = {
+  ...Object.fromEntries(['len', 'int', 'float', 'sum', 'abs', 'round', 'ord'].map((name) => [name, 'number' as const])),
+  ...Object.fromEntries(['str', 'repr', 'join', 'strip', 'lower', 'upper', 'replace'].map((name) => [name, 'string' as const])),
+  ...Object.fromEntries(['list', 'sorted', 'split', 'splitlines'].map((name) => [name, 'list' as const])),
+  ...Object.fromEntries(['dict', 'defaultdict', 'Counter', 'OrderedDict'].map((name) => [name, 'dict' as const])),
+  ...Object.fromEntries(['set', 'frozenset'].map((name) => [name, 'set' as const])),
+  ...Object.fromEntries(['isinstance', 'any', 'all', 'isdigit', 'startswith', 'endswith'].map((name) => [name, 'bool' as const])),
+};
+
+/** Kind of an expression by its own form. */
+export function kindOf(node: SyntaxNode): Kind {
+  const literal = literalKinds[node.type];
+  if (literal !== undefined) return literal;
+  if (node.type === 'parenthesized_expression') return node.namedChildren[0] === undefined ? 'unknown' : kindOf(node.namedChildren[0]);
+  if (node.type === 'call') return callKinds[node.child('function')?.text.split('.').at(-1) ?? ''] ?? 'unknown';
+  if (node.type === 'unary_operator') return 'number';
+  if (node.type !== 'binary_operator') return 'unknown';
+  const kinds = [node.child('left'), node.child('right')].map((side) => (side === null ? 'unknown' : kindOf(side)));
+  return kinds.find((kind) => kind !== 'unknown') ?? 'unknown';
+}
+
+/** Whether the node is a name that is read: not a binding, attribute, keyword or import. */
+export function isRead(node: SyntaxNode): boolean {
+  if (node.type !== 'identifier') return false;
+  const parent = node.parent;
+  if (parent === null) return false;
+  if (parent.type === 'attribute') return node.field === 'object';
+  if (parent.type === 'keyword_argument') return node.field === 'value';
+  if (['function_definition', 'class_definition'].includes(parent.type)) return false;
+  return (
+    !isBound(node) && node.ancestor('import_statement', 'import_from_statement', 'global_statement', 'nonlocal_statement', 'type') === null
+  );
+}
+
+/** Whether the identifier is given a value here. */
+export function isBound(node: SyntaxNode): boolean {
+  let at = node;
+  while (
+    at.parent !== null &&
+    ['pattern_list', 'tuple_pattern', 'list_pattern', 'as_pattern_target', 'list_splat_pattern', 'dictionary_splat_pattern'].includes(
+      at.parent.type,
+    )
+  )
+    at = at.parent;
+  const parent = at.parent;
+  if (parent === null) return false;
+  if (['parameters', 'lambda_parameters', 'typed_parameter'].includes(parent.type)) return true;
+  if (['default_parameter', 'typed_default_parameter', 'named_expression'].includes(parent.type)) return at.field === 'name';
+  if (['assignment', 'augmented_assignment', 'for_statement', 'for_in_clause'].includes(parent.type)) return at.field === 'left';
+  return at.field === 'alias';
+}
+
+/** Every name that can be read at the node: of the function and of the module, locals first. */
+export function namesAt(node: SyntaxNode): readonly NameInfo[] {
+  const scopes: SyntaxNode[] = [];
+  for (let at = functionOf(node); at !== null; at = functionOf(at)) scopes.push(at);
+  const found = new Map<string, NameInfo>();
+  scopes.forEach((scope, depth) => {
+    for (const info of bindings(scope, depth === 0)) if (!found.has(info.name)) found.set(info.name, info);
+  });
+  let root = node;
+  while (root.parent !== null) root = root.parent;
+  for (const info of bindings(root, false)) if (!found.has(info.name)) found.set(info.name, info);
+  return [...found.values()];
+}
+
+function bindings(scope: SyntaxNode, local: boolean): readonly NameInfo[] {
+  const kinds = new Map<string, { kind: Kind; boundAt: number }>();
+  const bind = (name: string, kind: Kind, boundAt: number): void => {
+    const known = kinds.get(name);
+    if (known === undefined) kinds.set(name, { kind, boundAt });
+    else if (known.kind === 'unknown') kinds.set(name, { ...known, kind });
+  };
+  for (const node of scope.walk()) {
+    if (node.type !== 'identifier') continue;
+    const definition = node.parent;
+    if (definition !== null && node.field === 'name' && ['function_definition', 'class_definition'].includes(definition.type)) {
+      if (definition !== scope && scopeOf(definition) === scope) bind(node.text, 'callable', definition.start);
+    } else if (node.parent?.type === 'dotted_name' || node.parent?.type === 'aliased_import') {
+      if (scopeOf(node) === scope) bind(node.text, 'callable', node.start);
+    } else if (isBound(node) && scopeOf(node) === scope && node.ancestor('for_in_clause') === null) {
+      bind(node.text, boundKind(node), isParameter(node) ? scope.start : node.start);
+    }
+  }
+  useKinds(scope, kinds);
+  return [...kinds].map(([name, info]) => ({ name, local, ...info }));
+}
+
+function scopeOf(node: SyntaxNode): SyntaxNode {
+  let at = node.parent as SyntaxNode;
+  while (at.parent !== null && at.type !== 'function_definition' && at.type !== 'lambda') at = at.parent;
+  return at;
+}
+
+function isParameter(node: SyntaxNode): boolean {
+  return node.ancestor('parameters', 'lambda_parameters', 'block', 'module')?.type.endsWith('parameters') === true;
+}
+
+function boundKind(node: SyntaxNode): Kind {
+  const parent = node.parent;
+  if (parent?.type === 'assignment') return kindOf(parent.child('right') ?? parent);
+  if (parent?.type === 'default_parameter') return kindOf(parent.child('value') ?? parent);
+  if (parent?.type !== 'for_statement') return 'unknown';
+  const source = parent.child('right');
+  return source?.type === 'call' && source.child('function')?.text === 'range' ? 'number' : 'unknown';
+}
+
+/** Fills unknown kinds by use: arithmetic with a number, iteration, methods. */
+function useKinds(scope: SyntaxNode, kinds: Map<string, { kind: Kind; boundAt: number }>): void {
+  for (const node of scope.walk()) {
+    if (node.type !== 'identifier' || kinds.get(node.text)?.kind !== 'unknown') continue;
+    const known = kinds.get(node.text);
+    const kind = usedKind(node);
+    if (known !== undefined && kind !== 'unknown') kinds.set(node.text, { ...known, kind });
+  }
+}
+
+const methodKinds: Readonly<Record<string, Kind>> = {
+  ...Object.fromEntries(['append', 'extend', 'insert', 'sort'].map((name) => [name, 'list' as const])),
+  ...Object.fromEntries(['items', 'keys', 'values', 'setdefault', 'get'].map((name) => [name, 'dict' as const])),
+  ...Object.fromEntries(
+    ['strip', 'split', 'lower', 'upper', 'startswith', 'isdigit', 'splitlines'].map((name) => [name, 'string' as const]),
+  ),
+  add: 'set',
+};
+
+function usedKind(node: SyntaxNode): Kind {
+  const parent = node.parent;
+  if (parent === null) return 'unknown';
+  if (parent.type === 'attribute') return methodKinds[parent.child('attribute')?.text ?? ''] ?? 'unknown';
+  if (['binary_operator', 'comparison_operator', 'augmented_assignment'].includes(parent.type)) {
+    const other = parent.namedChildren.find((child) => child !== node);
+    const kind = other === undefined ? 'unknown' : kindOf(other);
+    if (parent.children.some((child) => ['in', 'not in', '%'].includes(child.type))) return 'unknown';
+    if (kind === 'number' || kind === 'string') return kind;
+    return parent.children.some((child) => ['-', '/', '//', '-=', '<', '>=', '<=', '>'].includes(child.type)) ? 'number' : 'unknown';
+  }
+  return 'unknown';
+}

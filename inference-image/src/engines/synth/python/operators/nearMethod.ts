@@ -1,0 +1,68 @@
+import { replace, type Operator } from '../operator.ts';
+
+/** Names that people take for one another. */
+const families: readonly (readonly string[])[] = [
+  ['append', 'extend', 'insert', 'add'],
+  ['append', 'appendleft'],
+  ['strip', 'lstrip', 'rstrip'],
+  ['find', 'rfind', 'index', 'rindex'],
+  ['split', 'rsplit', 'splitlines'],
+  ['partition', 'rpartition'],
+  ['startswith', 'endswith'],
+  ['removeprefix', 'removesuffix'],
+  ['lower', 'upper', 'title', 'capitalize', 'casefold'],
+  ['isdigit', 'isalpha', 'isalnum', 'isnumeric', 'isspace'],
+  ['islower', 'isupper'],
+  ['keys', 'values', 'items'],
+  ['get', 'setdefault', 'pop'],
+  ['pop', 'popleft', 'popitem', 'remove', 'discard'],
+  ['union', 'intersection', 'difference', 'symmetric_difference'],
+  ['issubset', 'issuperset', 'isdisjoint'],
+  ['update', 'intersection_update', 'difference_update'],
+  ['ljust', 'rjust', 'center', 'zfill'],
+  ['floor', 'ceil', 'trunc'],
+  ['search', 'match', 'fullmatch', 'findall'],
+  ['min', 'max'],
+  ['any', 'all'],
+  ['sorted', 'reversed', 'list', 'set'],
+  ['int', 'float', 'round', 'str'],
+  ['list', 'tuple', 'dict', 'set'],
+  ['sum', 'len', 'max', 'min'],
+  ['zip', 'enumerate'],
+  ['isinstance', 'issubclass'],
+  ['heappush', 'heappop'],
+  ['bisect_left', 'bisect_right'],
+  ['weekday', 'isoweekday'],
+];
+
+/** A near sibling of a method or builtin: `lstrip` for `strip`, `any` for `all`, or an attribute used elsewhere. */
+export const nearMethod: Operator = {
+  name: 'near-method',
+  prior: 0.9,
+  on: ['call', 'attribute'],
+  *propose(node, file) {
+    if (node.type === 'call') {
+      const callee = node.child('function');
+      const name = callee?.type === 'attribute' ? callee.child('attribute') : callee;
+      if (name?.type !== 'identifier') return;
+      const family = families.filter((names) => names.includes(name.text));
+      for (const [rank, names] of family.entries()) {
+        for (const other of names) if (other !== name.text) yield replace(name, other, rank === 0 ? 1 : 0.4);
+      }
+      return;
+    }
+    const name = node.child('attribute');
+    if (name === null || (node.parent?.type === 'call' && node.field === 'function')) return;
+    for (const other of siblings(file.texts('attribute').keys(), node.child('object')?.text ?? '')) {
+      if (other !== name.text) yield replace(name, other, 0.5);
+    }
+  },
+};
+
+/** Attributes that the file reads from the same object. */
+function* siblings(attributes: Iterable<string>, object: string): Generator<string> {
+  for (const text of attributes) {
+    const dot = text.lastIndexOf('.');
+    if (text.slice(0, dot) === object && /^\w+$/.test(text.slice(dot + 1))) yield text.slice(dot + 1);
+  }
+}

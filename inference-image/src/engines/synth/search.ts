@@ -1,0 +1,107 @@
+import { setImmediate as giveWay } from 'node:timers/promises';
+import type { GenerateRequest } from '@agentfleet/protocol/inference';
+import { InferenceError } from '../../failure.ts';
+import { siteSuspicion, suspicionOf, traceLines } from './localise/index.ts';
+import { PoolBuilder, seededOrder, withPairs, type Pool } from './pool.ts';
+import { canonical } from './edit.ts';
+import { PythonFile } from './python/file.ts';
+import type { PythonParser } from './python/parser.ts';
+import { proposeAt, type Weigher } from './python/propose.ts';
+import type { SyntaxNode } from './python/syntax.ts';
+import { mentioned, symptomFactors } from './symptoms.ts';
+
+/** Bound of one pool, and of the nodes that are looked at. */
+const maxEntries = 20_000;
+const maxNodes = 200_000;
+/** Nodes between two looks at the clock; other requests run in between. */
+const nodesPerSlice = 200;
+
+export interface SearchLimits {
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Every candidate for the focus files of a request, weighed and ordered. Pure but for the deadline:
+ * a search that was not truncated depends on nothing else than the request.
+ *
+ * @throws InferenceError `AF_LANGUAGE_UNSUPPORTED` when no focus file can be parsed.
+ */
+export async function search(request: GenerateRequest, parser: PythonParser, limits: SearchLimits): Promise<Pool> {
+  const files = readFiles(request, parser);
+  const builder = new PoolBuilder();
+  const truncated = await collect(sites(request, files), builder, limits);
+  const order = seededOrder(request.seed);
+  const single = builder.build(files.length, truncated, order);
+  if (request.maxEdits === 1) return single;
+  const keyOf = pairKey(request);
+  for (const pair of withPairs(single, keyOf)) builder.add(pair);
+  return builder.build(files.length, truncated, order);
+}
+
+interface Parsed {
+  readonly index: number;
+  readonly path: string;
+  readonly file: PythonFile;
+}
+
+function readFiles(request: GenerateRequest, parser: PythonParser): readonly Parsed[] {
+  const parsed = request.files.flatMap(({ path, content }, index): Parsed[] => {
+    const root = path.endsWith('.py') ? parser.parse(content) : null;
+    return root === null ? [] : [{ index, path, file: new PythonFile(content, root) }];
+  });
+  if (parsed.length > 0) return parsed;
+  throw new InferenceError('AF_LANGUAGE_UNSUPPORTED', 'files: none of them is Python that can be parsed', { field: 'files' });
+}
+
+interface Site {
+  readonly node: SyntaxNode;
+  readonly parsed: Parsed;
+  readonly weigher: Weigher;
+  readonly suspicion: number;
+}
+
+/** The nodes of all files, the most suspicious lines first: a search that is cut short has seen them. */
+function sites(request: GenerateRequest, files: readonly Parsed[]): readonly Site[] {
+  const { spectrum, failingTests } = request.localisation;
+  const lines = suspicionOf(spectrum);
+  const traces = traceLines(
+    failingTests.flatMap((test) => [test.trace ?? '', test.message]),
+    files.map((file) => file.path),
+  );
+  const symptom = symptomFactors(failingTests);
+  const words = mentioned(failingTests);
+  const all: Site[] = [];
+  for (const parsed of files) {
+    const suspicion: Weigher['suspicion'] = (from, to, global) => siteSuspicion({ path: parsed.path, from, to, global }, lines, traces);
+    const weigher: Weigher = { suspicion, symptom, isMentioned: (word) => words.has(word) };
+    for (const node of parsed.file.root.walk()) {
+      if (all.length >= maxNodes) break;
+      if (node.named) all.push({ node, parsed, weigher, suspicion: suspicion(node.row + 1, node.row + 1, false) });
+    }
+  }
+  return all.sort((a, b) => b.suspicion - a.suspicion);
+}
+
+/** Fills the builder; true when it was cut short. */
+async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<boolean> {
+  for (const [at, { node, parsed, weigher }] of all.entries()) {
+    if (builder.size >= maxEntries) return true;
+    if (at % nodesPerSlice === nodesPerSlice - 1) {
+      await giveWay();
+      if (limits.signal.aborted) throw new InferenceError('AF_CANCELLED', 'the caller left');
+      if (limits.now() > limits.deadline) return true;
+    }
+    for (const entry of proposeAt(node, parsed.file, parsed.index, weigher)) builder.add(entry);
+  }
+  return false;
+}
+
+function pairKey(request: GenerateRequest): Parameters<typeof withPairs>[1] {
+  return (index, edits) => {
+    const edit = canonical(request.files[index]?.content ?? '', edits);
+    return edit === null ? `${index}:same` : `${index}:${edit.start}:${edit.end}:${edit.after}`;
+  };
+}

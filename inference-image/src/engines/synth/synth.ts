@@ -1,0 +1,94 @@
+import { setImmediate as giveWay } from 'node:timers/promises';
+import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
+import { entropyNats } from '../distribution.ts';
+import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { apply } from './edit.ts';
+import type { Entry } from './pool.ts';
+import { PoolCache, type KeptPool } from './poolCache.ts';
+import type { PythonParser } from './python/parser.ts';
+import { search } from './search.ts';
+import type { WireEntry } from './wire.ts';
+
+export interface SynthOptions {
+  readonly parser: PythonParser;
+  readonly modelDigest: string;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/**
+ * Search-based program repair, without a learned model: suspicious lines, small edits of the syntax
+ * tree, fixed priors. It finds bugs that one small edit mends and is honest about being no more.
+ */
+export class SynthEngine implements Engine {
+  readonly name = 'Synth';
+  readonly roles = generatingRoles;
+  readonly learned = false;
+  readonly languages = ['python'];
+  readonly modelDigest: string;
+  readonly #options: SynthOptions;
+  readonly #pools = new PoolCache();
+
+  constructor(options: SynthOptions) {
+    this.#options = options;
+    this.modelDigest = options.modelDigest;
+  }
+
+  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
+    return each(batch, (request) => this.#generate(request, signal));
+  }
+
+  async #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
+    const { now, parser } = this.#options;
+    const started = now();
+    const limits = { now, deadline: started + request.budgetMillis, signal };
+    const kept = await this.#pools.get(request, () => search(request, parser, limits));
+    const chosen = await choose(kept, request, parser);
+    const { pool } = kept;
+    return {
+      ...chosen,
+      truncated: pool.truncated,
+      stats: { parsed: pool.parsed, considered: pool.entries.length, millis: Math.round(now() - started) },
+    };
+  }
+
+  close(): Promise<void> {
+    this.#options.parser.close();
+    return Promise.resolve();
+  }
+}
+
+type Chosen = Pick<Generated, 'candidates' | 'returnedMass' | 'exhausted' | 'entropyNats' | 'margin'>;
+
+/** The first k candidates that were not tried and that parse. */
+async function choose({ pool, wire }: KeptPool, request: GenerateRequest, parser: PythonParser): Promise<Chosen> {
+  const excluded = new Set(request.exclude);
+  const open = pool.entries.filter((entry) => excluded.size === 0 || !excluded.has(wire.of(entry).id));
+  const candidates: Candidate[] = [];
+  const broken = new Set<Entry>();
+  let at = 0;
+  for (; at < open.length && candidates.length < request.k; at += 1) {
+    const entry = open[at] as Entry;
+    if (parser.accepts(apply(request.files[entry.file]?.content ?? '', entry.edits))) {
+      candidates.push(candidateOf(entry, wire.of(entry), candidates.length + 1, pool.mass, request));
+    } else {
+      broken.add(entry);
+    }
+    await giveWay();
+  }
+  const weights = open.filter((entry) => !broken.has(entry)).map((entry) => entry.weight);
+  const returnedMass = candidates.reduce((sum, candidate) => sum + candidate.score, 0);
+  const exhausted = at === open.length && !pool.truncated;
+  return { candidates, returnedMass, exhausted, entropyNats: entropyNats(weights), margin: marginOf(candidates) };
+}
+
+function marginOf([first, second]: readonly Candidate[]): number | null {
+  return first?.energy === undefined || second?.energy === undefined ? null : second.energy - first.energy;
+}
+
+function candidateOf(entry: Entry, { id, edits }: WireEntry, rank: number, mass: number, request: GenerateRequest): Candidate {
+  const { operator, rationale, row, column } = entry;
+  const path = request.files[entry.file]?.path ?? '';
+  const location = { path, line: row + 1, column };
+  return { id, rank, score: entry.weight / mass, energy: -Math.log(entry.weight), edits, operator, rationale, location };
+}

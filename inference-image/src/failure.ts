@@ -1,0 +1,30 @@
+import { inferenceErrors, type InferenceErrorBody, type InferenceErrorCode } from '@agentfleet/protocol/inference';
+
+/** A refusal with a code of the contract. `message` names what and where. */
+export class InferenceError extends Error {
+  readonly code: InferenceErrorCode;
+  readonly field: string | null;
+  readonly cure: string;
+
+  constructor(code: InferenceErrorCode, message: string, options: { readonly field?: string | null; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'InferenceError';
+    this.code = code;
+    this.field = options.field ?? null;
+    this.cure = inferenceErrors[code].cure;
+  }
+
+  get status(): number {
+    return inferenceErrors[this.code].status;
+  }
+
+  get body(): InferenceErrorBody {
+    return { error: { code: this.code, message: this.message, field: this.field, cure: this.cure } };
+  }
+}
+
+/** Any thrown value as a coded refusal; what was not expected tells no details. */
+export function asInferenceError(error: unknown): InferenceError {
+  if (error instanceof InferenceError) return error;
+  return new InferenceError('AF_INTERNAL', 'the server failed on this request', { cause: error });
+}

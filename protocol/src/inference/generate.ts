@@ -1,0 +1,170 @@
+import { Type, type Static } from 'typebox';
+import { Spectrum } from './spectrum.ts';
+
+/** Roles that answer `/v1/generate`. */
+export const generatingRoles = ['Generalist', 'Specialist', 'Draft', 'Child'] as const;
+export type GeneratingRole = (typeof generatingRoles)[number];
+
+export const generateBounds = {
+  maxCandidates: 64,
+  maxFiles: 32,
+  maxFileChars: 1024 * 1024,
+  maxExcluded: 10_000,
+  maxBudgetMillis: 60_000,
+  defaultBudgetMillis: 10_000,
+} as const;
+
+const digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' });
+
+/** A test that fails, in the words of its runner. The message steers the ranking. */
+export const FailingTest = Type.Object(
+  {
+    id: Type.String({ minLength: 1, maxLength: 512 }),
+    message: Type.String({ maxLength: 16_384 }),
+    trace: Type.Optional(Type.String({ maxLength: 65_536 })),
+  },
+  { additionalProperties: false },
+);
+export type FailingTest = Static<typeof FailingTest>;
+
+/** A focus file: the only files that candidates may edit. */
+export const FocusFile = Type.Object(
+  {
+    path: Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\u0000]+$',
+      description: 'relative to the workspace, with /, no . or ..',
+    }),
+    content: Type.String({ maxLength: generateBounds.maxFileChars }),
+  },
+  { additionalProperties: false },
+);
+export type FocusFile = Static<typeof FocusFile>;
+
+/** Where to look: counts per line, and what fails. Both may be empty; the ranking is then weaker. */
+export const Localisation = Type.Object(
+  { spectrum: Spectrum, failingTests: Type.Array(FailingTest, { maxItems: 256 }) },
+  { additionalProperties: false },
+);
+export type Localisation = Static<typeof Localisation>;
+
+/** Body of `POST /v1/generate`. Equal bodies get equal answers, as long as the budget suffices. */
+export const GenerateRequest = Type.Object(
+  {
+    requestId: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      pattern: '^[A-Za-z0-9._:-]+$',
+      description: 'chosen by the caller; told back and logged',
+    }),
+    role: Type.Enum([...generatingRoles]),
+    goal: Type.String({ minLength: 1, maxLength: 4096 }),
+    step: Type.Integer({
+      minimum: 0,
+      maximum: 100_000,
+      default: 0,
+      description: 'index of this proposal in the attempt; Replay looks it up',
+    }),
+    grammar: Type.Enum(['Edit'], { default: 'Edit', description: 'what a candidate is: a set of text edits' }),
+    files: Type.Array(FocusFile, { minItems: 1, maxItems: generateBounds.maxFiles }),
+    localisation: Localisation,
+    k: Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'candidates wanted' }),
+    maxEdits: Type.Integer({ minimum: 1, maximum: 2, default: 1, description: '2 = pairs of edits follow when single edits are used up' }),
+    exclude: Type.Array(digest, {
+      maxItems: generateBounds.maxExcluded,
+      default: [],
+      description: 'ids of candidates that were already tried',
+    }),
+    seed: Type.Integer({ minimum: 0, maximum: 4_294_967_295, default: 0, description: 'orders candidates of equal score' }),
+    budgetMillis: Type.Integer({
+      minimum: 1,
+      maximum: generateBounds.maxBudgetMillis,
+      default: generateBounds.defaultBudgetMillis,
+      description: 'time for the search; what is found by then is returned',
+    }),
+  },
+  { additionalProperties: false },
+);
+export type GenerateRequest = Static<typeof GenerateRequest>;
+
+/** A place in a file. Lines and columns count from 1 and 0; bytes are of the UTF-8 text. */
+export interface Location {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * One replacement. Valid only for a file whose SHA-256 is `expectedSha256`; `before` must be what
+ * the range holds. Edits of one candidate never overlap and all refer to the unedited file.
+ */
+export const Edit = Type.Object(
+  {
+    path: Type.String({ minLength: 1, maxLength: 1024 }),
+    range: Type.Object({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    before: Type.String(),
+    after: Type.String(),
+    expectedSha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  },
+  { additionalProperties: false },
+);
+export type Edit = Static<typeof Edit>;
+
+/** One proposal. */
+export interface Candidate {
+  /** `sha256:` over the canonical edits; equal edits have equal ids. */
+  readonly id: string;
+  /** From 1 in this answer; the best first. */
+  readonly rank: number;
+  /** Share of the whole pool's mass, 0…1: all candidates of the pool, tried ones included, sum to 1. */
+  readonly score: number;
+  /** −ln of the unnormalised score, nats; lower is better. Absent for engines that have none. */
+  readonly energy?: number;
+  readonly edits: readonly Edit[];
+  readonly operator: string;
+  /** One sentence for people. */
+  readonly rationale: string;
+  readonly location: Location;
+}
+
+export interface GenerateStats {
+  /** Files that were parsed. */
+  readonly parsed: number;
+  /** Candidates in the pool, tried ones included. */
+  readonly considered: number;
+  /** Wall time of the search, milliseconds. */
+  readonly millis: number;
+}
+
+/** Answer of `POST /v1/generate`. */
+export interface GenerateResponse {
+  readonly requestId: string;
+  readonly engine: string;
+  /** `sha256:` of the engine's code and weights. */
+  readonly modelDigest: string;
+  readonly candidates: readonly Candidate[];
+  /** Sum of the scores above; 1 − returnedMass lies in what was tried or is still to come. */
+  readonly returnedMass: number;
+  /** True when no candidate is left after these, whatever `exclude` says. */
+  readonly exhausted: boolean;
+  /** True when the budget ended the search before the whole pool was known. */
+  readonly truncated: boolean;
+  /** Shannon entropy of the scores of the candidates that were not excluded, renormalised; nats. */
+  readonly entropyNats: number;
+  /** Energy of the second minus energy of the first candidate, nats, ≥ 0; null for fewer than two. */
+  readonly margin: number | null;
+  readonly stats: GenerateStats;
+}
+
+/** Answer of `GET /v1/info`. */
+export interface InferenceInfo {
+  readonly version: string;
+  readonly engine: string;
+  readonly roles: readonly GeneratingRole[];
+  readonly modelDigest: string;
+  /** False for engines without a learned model (Synth, Replay). */
+  readonly learned: boolean;
+  /** What the engine can edit. */
+  readonly languages: readonly string[];
+}
