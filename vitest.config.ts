@@ -9,8 +9,17 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{protocol,operator,agent-image,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/sandbox/**'],
+          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**'],
           testTimeout: full ? 600_000 : 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'contract',
+          include: ['test/contract/**/*.test.ts'],
+          env: { AGENTFLEET_CONTRACT_REAL: '1' },
+          testTimeout: full ? 300_000 : 60_000,
+          hookTimeout: 180_000,
         },
       },
       {

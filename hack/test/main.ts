@@ -33,6 +33,7 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'build', argv: [node, 'hack/test/build.ts'], budgetMinutes: minutes('build') },
     { name: 'unit', argv: vitest('unit'), budgetMinutes: minutes('unit'), env },
     { name: 'unit (go)', argv: [node, 'hack/test/goTest.ts', join(output, 'go.jsonl')], budgetMinutes: minutes('unit'), env },
+    { name: 'contract', argv: vitest('contract'), budgetMinutes: minutes('contract'), env },
     { name: 'sandbox', argv: vitest('sandbox'), budgetMinutes: minutes('sandbox'), env },
     ...(full ? longStages(node) : []),
   ];
@@ -49,7 +50,8 @@ function longStages(node: string): readonly Stage[] {
 async function counts(outcomes: readonly StageOutcome[]): Promise<Counts> {
   const ran = (name: string): boolean => outcomes.some((outcome) => outcome.name === name);
   let total = noTests;
-  for (const project of ['unit', 'sandbox']) if (ran(project)) total = add(total, await readVitest(join(output, `${project}.json`)));
+  for (const project of ['unit', 'contract', 'sandbox'])
+    if (ran(project)) total = add(total, await readVitest(join(output, `${project}.json`)));
   if (ran('unit (go)'))
     total = add(total, countGo(await readFile(join(output, 'go.jsonl'), 'utf8').catch(() => '{"Action":"build-fail"}')));
   // A stage that failed without a failing test (check, build, a crash) must show in the sum as well.
@@ -65,6 +67,15 @@ function stageTable(outcomes: readonly StageOutcome[]): string {
   return ['| Stage | Result | Seconds | Budget (min) |', '|---|---|---|---|', ...rows].join('\n');
 }
 
+/** Whether a cluster of ours runs. One of which nothing lives any more (the machine was restarted) is cleared away. */
+async function runsAlready(): Promise<boolean> {
+  const { state, daemons } = await status();
+  if (state === 'down') return false;
+  if (daemons.some((daemon) => daemon.up)) return true;
+  await down();
+  return false;
+}
+
 /** The dated result of the long sizes, to be committed. */
 async function writeFullResult(summary: string): Promise<void> {
   const bench = await readFile(join(output, 'bench.md'), 'utf8').catch(() => 'No figures: the bench stage did not end.\n');
@@ -78,7 +89,7 @@ async function writeFullResult(summary: string): Promise<void> {
 await rm(output, { recursive: true, force: true });
 await mkdir(output, { recursive: true });
 const budget = JSON.parse(await readFile(join(root, 'test', 'budget.json'), 'utf8')) as Budget;
-const ranBefore = (await status()).state !== 'down';
+const ranBefore = await runsAlready();
 const outcomes: StageOutcome[] = [];
 for (const stage of stages(budget)) {
   if (only.length > 0 && !only.includes(stage.name)) continue;
