@@ -35,7 +35,9 @@ func try(args []string) int {
 	case "eat":
 		eat()
 	case "net":
-		fmt.Print(word(socket(unix.AF_INET, unix.SOCK_STREAM, 0)), " ", word(socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)), " ",
+		// TCP, UDP, IPv6, echo requests, and sockets of the container alone.
+		fmt.Print(word(socket(unix.AF_INET, unix.SOCK_STREAM, 0)), " ", word(socket(unix.AF_INET, unix.SOCK_DGRAM, 0)), " ",
+			word(socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)), " ", word(socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP)), " ",
 			word(socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)))
 	}
 	return 0

@@ -68,11 +68,14 @@ func (a attempt) try() error {
 }
 
 // seccompDenies tries calls that the kernel would answer otherwise: a bad descriptor is EBADF,
-// a family without a driver could be EAFNOSUPPORT by itself, so it is only one of four.
+// a family without a driver could be EAFNOSUPPORT by itself, so it is only one of six.
 func seccompDenies() bool {
 	_, _, sti := unix.Syscall(unix.SYS_IOCTL, ^uintptr(0), unix.TIOCSTI, 0)
 	_, _, getfd := unix.Syscall(unix.SYS_PIDFD_GETFD, ^uintptr(0), 0, 0)
 	_, _, ns := unix.Syscall(unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0)
-	_, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
-	return sti == unix.EPERM && getfd == unix.EPERM && ns == unix.EPERM && err == unix.EAFNOSUPPORT
+	_, packet := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	_, six := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM, 0)
+	_, echo := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP)
+	return sti == unix.EPERM && getfd == unix.EPERM && ns == unix.EPERM && packet == unix.EAFNOSUPPORT &&
+		six == unix.EAFNOSUPPORT && echo == unix.EPROTONOSUPPORT
 }

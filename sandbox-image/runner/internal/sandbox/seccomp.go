@@ -73,17 +73,31 @@ func ioctlRules() []bpf.Instruction {
 		is(unix.TIOCSTI, errno(unix.EPERM)), is(tioclinux, errno(unix.EPERM)), []bpf.Instruction{allow})
 }
 
-// socketRules knows the families that tools need; the rest is attack surface.
+// socketRules knows the families that tools need; the rest is attack surface. Internet sockets
+// are IPv4 only: what enforces NetworkPolicy in a cluster of one family lets link-local IPv6 pass,
+// and with it the node and its neighbours. Programs take it for a kernel without IPv6.
 func socketRules(network string) []bpf.Instruction {
-	inet := bpf.Instruction(allow)
-	if network == NetworkNone {
-		inet = errno(unix.EPERM)
+	inet := []bpf.Instruction{errno(unix.EPERM)}
+	if network != NetworkNone {
+		inet = inetRules()
 	}
 	return join([]bpf.Instruction{low(0)},
-		is(unix.AF_UNIX, allow), is(unix.AF_INET, inet), is(unix.AF_INET6, inet),
+		is(unix.AF_UNIX, allow), is(unix.AF_INET, inet...),
 		is(unix.AF_NETLINK, join([]bpf.Instruction{low(2)},
 			is(unix.NETLINK_ROUTE, allow), []bpf.Instruction{errno(unix.EAFNOSUPPORT)})...),
 		[]bpf.Instruction{errno(unix.EAFNOSUPPORT)})
+}
+
+// inetRules allow TCP and UDP. Not ICMP: container runtimes open echo sockets to everybody, and
+// enforcers of NetworkPolicy let echo requests, with what they carry, out of any pod.
+func inetRules() []bpf.Instruction {
+	const typeMask = 0xf // above it are SOCK_CLOEXEC and SOCK_NONBLOCK
+	protocol := func(nr uint32) []bpf.Instruction {
+		return join([]bpf.Instruction{low(2)}, is(0, allow), is(nr, allow), []bpf.Instruction{errno(unix.EPROTONOSUPPORT)})
+	}
+	return join([]bpf.Instruction{low(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: typeMask}},
+		is(unix.SOCK_STREAM, protocol(unix.IPPROTO_TCP)...), is(unix.SOCK_DGRAM, protocol(unix.IPPROTO_UDP)...),
+		[]bpf.Instruction{errno(unix.ESOCKTNOSUPPORT)})
 }
 
 // prlimitRules refuses setting another process's limits: the kernel asks only for the same uid,
