@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func mtime(t *testing.T, path string) int64 {
@@ -66,6 +68,25 @@ func TestLinksAreSetAndNeverFollowed(t *testing.T) {
 	}
 	if mtime(t, outside+"/f") != before {
 		t.Error("a file outside the root was changed")
+	}
+}
+
+func TestTimesThatNanosecondsCannotHoldIn64Bits(t *testing.T) {
+	for when, want := range map[string]unix.Timespec{
+		"13569465600123456789":           {Sec: 13569465600, Nsec: 123456789}, // the year 2400
+		"-13569465600123456789":          {Sec: -13569465601, Nsec: 876543211},
+		"9223372036854775807999999999":   {Sec: 1<<63 - 1, Nsec: 999999999},
+		"-9223372036854775808000000000":  {Sec: -1 << 63},
+		"-1":                             {Sec: -1, Nsec: 999999999},
+		"0":                              {},
+		"9223372036854775808000000000":   {Sec: -1, Nsec: -1}, // refused
+		"99999999999999999999999999999x": {Sec: -1, Nsec: -1},
+		"1.5":                            {Sec: -1, Nsec: -1},
+	} {
+		got, err := instant(when)
+		if refused := want.Nsec < 0; refused != (err != nil) || (!refused && got != want) {
+			t.Errorf("%s: %+v, %v", when, got, err)
+		}
 	}
 }
 

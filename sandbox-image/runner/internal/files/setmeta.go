@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"math/big"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +19,9 @@ type failure struct {
 	PathBase64 []byte `json:"pathBase64,omitempty"`
 	Error      string `json:"error"`
 }
+
+// maxDigits is the length of the longest time: 64 bits of seconds and nine digits behind them.
+const maxDigits = 29
 
 // setter keeps the last directory open: records of one folder come together.
 type setter struct {
@@ -76,9 +79,9 @@ func record(r *bufio.Reader) (when, path string, err error) {
 }
 
 func (s *setter) set(when, path string) error {
-	ns, err := strconv.ParseInt(when, 10, 64)
+	mtime, err := instant(when)
 	if err != nil {
-		return fmt.Errorf("%q is no time in nanoseconds", when)
+		return err
 	}
 	if path == "" || path[0] == '/' {
 		return errors.New("the path is empty or absolute")
@@ -93,12 +96,24 @@ func (s *setter) set(when, path string) error {
 	if err := s.enter(dir); err != nil {
 		return err
 	}
-	sec, rest := ns/1e9, ns%1e9
-	if rest < 0 { // before 1970: the kernel counts nanoseconds upwards
-		sec, rest = sec-1, rest+1e9
-	}
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: sec, Nsec: rest}}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
 	return unix.UtimesNanoAt(s.dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// instant reads nanoseconds since 1970. File systems keep times far behind the year 2262, where
+// nanoseconds leave 64 bits, and whoever may write a file may give it any of them.
+func instant(ns string) (unix.Timespec, error) {
+	bad := fmt.Errorf("%q is no time in nanoseconds", ns)
+	n, ok := new(big.Int).SetString(ns, 10)
+	if !ok || len(ns) > maxDigits {
+		return unix.Timespec{}, bad
+	}
+	// Euclid's division: before 1970, too, the kernel counts nanoseconds upwards.
+	sec, rest := new(big.Int).DivMod(n, big.NewInt(1e9), new(big.Int))
+	if !sec.IsInt64() {
+		return unix.Timespec{}, bad
+	}
+	return unix.Timespec{Sec: sec.Int64(), Nsec: rest.Int64()}, nil
 }
 
 // enter opens the directory component by component.
