@@ -8,8 +8,11 @@ export interface NameInfo {
   readonly kind: Kind;
   /** Bound in the function itself, not outside of it. */
   readonly local: boolean;
-  /** Text offset of the first binding; parameters count as the function's start. */
+  /** Text offset from which the first binding can be read; parameters count as the function's start. */
   readonly boundAt: number;
+  /** How often the scope binds and reads it. */
+  readonly bindings: number;
+  readonly reads: number;
 }
 
 const literalKinds: Readonly<Record<string, Kind>> = {
@@ -96,26 +99,42 @@ export function namesAt(node: SyntaxNode): readonly NameInfo[] {
   return [...found.values()];
 }
 
+interface Binding {
+  readonly kind: Kind;
+  readonly boundAt: number;
+  readonly bindings: number;
+}
+
 function bindings(scope: SyntaxNode, local: boolean): readonly NameInfo[] {
-  const kinds = new Map<string, { kind: Kind; boundAt: number }>();
-  const bind = (name: string, kind: Kind, boundAt: number): void => {
-    const known = kinds.get(name);
-    if (known === undefined) kinds.set(name, { kind, boundAt });
-    else if (known.kind === 'unknown') kinds.set(name, { ...known, kind });
+  const found = new Map<string, Binding>();
+  for (const node of scope.walk()) if (node.type === 'identifier') bindAt(node, scope, found);
+  useKinds(scope, found);
+  const reads = new Map<string, number>();
+  for (const node of scope.walk()) if (found.has(node.text) && isRead(node)) reads.set(node.text, (reads.get(node.text) ?? 0) + 1);
+  return [...found].map(([name, info]) => ({ name, local, ...info, reads: reads.get(name) ?? 0 }));
+}
+
+/** Notes what the identifier binds in the scope, if it binds something. */
+function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>): void {
+  const bind = (kind: Kind, boundAt: number): void => {
+    const known = found.get(node.text) ?? { kind, boundAt, bindings: 0 };
+    found.set(node.text, { ...known, kind: known.kind === 'unknown' ? kind : known.kind, bindings: known.bindings + 1 });
   };
-  for (const node of scope.walk()) {
-    if (node.type !== 'identifier') continue;
-    const definition = node.parent;
-    if (definition !== null && node.field === 'name' && ['function_definition', 'class_definition'].includes(definition.type)) {
-      if (definition !== scope && scopeOf(definition) === scope) bind(node.text, 'callable', definition.start);
-    } else if (node.parent?.type === 'dotted_name' || node.parent?.type === 'aliased_import') {
-      if (scopeOf(node) === scope) bind(node.text, 'callable', node.start);
-    } else if (isBound(node) && scopeOf(node) === scope && node.ancestor('for_in_clause') === null) {
-      bind(node.text, boundKind(node), isParameter(node) ? scope.start : node.start);
-    }
+  const definition = node.parent;
+  if (definition !== null && node.field === 'name' && ['function_definition', 'class_definition'].includes(definition.type)) {
+    if (definition !== scope && scopeOf(definition) === scope) bind('callable', definition.start);
+  } else if (definition?.type === 'dotted_name' || definition?.type === 'aliased_import') {
+    if (scopeOf(node) === scope) bind('callable', node.start);
+  } else if (isBound(node) && scopeOf(node) === scope && node.ancestor('for_in_clause') === null) {
+    bind(boundKind(node), isParameter(node) ? scope.start : readableFrom(node));
   }
-  useKinds(scope, kinds);
-  return [...kinds].map(([name, info]) => ({ name, local, ...info }));
+}
+
+/** An assignment can be read behind it, the target of a loop in its body. */
+function readableFrom(node: SyntaxNode): number {
+  const holder = node.ancestor('assignment', 'augmented_assignment', 'for_statement', 'with_statement', 'except_clause');
+  if (holder === null) return node.start;
+  return holder.type.endsWith('assignment') ? holder.end : (holder.child('body')?.start ?? node.end);
 }
 
 function scopeOf(node: SyntaxNode): SyntaxNode {
@@ -138,7 +157,7 @@ function boundKind(node: SyntaxNode): Kind {
 }
 
 /** Fills unknown kinds by use: arithmetic with a number, iteration, methods. */
-function useKinds(scope: SyntaxNode, kinds: Map<string, { kind: Kind; boundAt: number }>): void {
+function useKinds(scope: SyntaxNode, kinds: Map<string, Binding>): void {
   for (const node of scope.walk()) {
     if (node.type !== 'identifier' || kinds.get(node.text)?.kind !== 'unknown') continue;
     const known = kinds.get(node.text);

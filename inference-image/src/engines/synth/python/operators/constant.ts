@@ -26,8 +26,10 @@ export const constant: Operator = {
   on: ['true', 'false', 'none', 'integer', 'string', 'list', 'dictionary'],
   *propose(node) {
     for (const [after, weight] of others[node.type] ?? []) yield replace(node, after, weight);
-    if (node.type === 'integer') {
-      for (const after of ['0', '1', '-1', '2', 'None']) if (after !== node.text) yield replace(node, after, after === 'None' ? 0.1 : 0.5);
+    if (node.type === 'integer' && node.parent?.type !== 'unary_operator') {
+      const index = node.parent?.type === 'subscript' ? 0.4 : 1;
+      for (const after of ['0', '1', '-1', '2', 'None'])
+        if (after !== node.text) yield replace(node, after, (after === 'None' ? 0.1 : 0.5) * index);
     }
     if (node.type === 'string') yield* text(node.text).map(([after, weight]) => replace(node, after, weight));
     if (node.type === 'list' && node.namedChildren.length === 0) yield* ['None', '{}', 'set()'].map((after) => replace(node, after, 0.2));

@@ -10,10 +10,12 @@ export const integerOffset: Operator = {
   on: ['integer', 'identifier', 'binary_operator', 'call', 'attribute', 'subscript'],
   *propose(node, file) {
     if (node.type === 'integer') {
+      if (node.parent?.type === 'unary_operator') return;
       const value = Number(node.text);
+      const index = node.parent?.type === 'subscript' || Math.abs(value) > 12 ? 0.4 : 1;
       if (!Number.isSafeInteger(value)) return;
-      yield replace(node, String(value + 1), 1);
-      yield replace(node, String(value - 1), value === 0 ? 0.5 : 1);
+      yield replace(node, String(value + 1), index);
+      yield replace(node, String(value - 1), value === 0 ? 0.5 : index);
       return;
     }
     if (!isBound(node)) return;
@@ -41,7 +43,7 @@ function weightOf(node: SyntaxNode, isNumber: (name: string) => boolean): number
     if (callee === 'range') return 1;
     return isNumeric(node, isNumber) ? 0.3 : 0;
   }
-  if (isNumeric(node, isNumber)) return role === 'subscript' ? 0.8 : 0.6;
+  if (isNumeric(node, isNumber)) return role === 'subscript' ? 0.8 : role === 'comparison_operator' ? 0.3 : 0.6;
   return role === 'subscript' && node.type === 'binary_operator' ? 0.6 : 0;
 }
 

@@ -23,8 +23,17 @@ function share(node: SyntaxNode): number {
   if (parent === null) return 0;
   if (parent.type === 'argument_list')
     return /\.(append|add|insert|setdefault)$/.test(parent.parent?.child('function')?.text ?? '') ? 1 : 0.1;
-  if (parent.type === 'assignment') return node.field === 'right' ? 0.8 : 0;
+  if (parent.type === 'assignment') return node.field === 'right' && parent.child('left')?.type !== 'pattern_list' ? 0.8 : 0;
   if (parent.type === 'return_statement') return 0.4;
-  if (parent.type === 'for_statement') return node.field === 'right' ? 0.5 : 0;
+  if (parent.type === 'for_statement') return node.field === 'right' ? (changes(parent, node.text) ? 1 : 0.05) : 0;
   return parent.type === 'pair' || parent.type === 'list' || parent.type === 'tuple' ? 0.4 : 0;
+}
+
+/** Whether a loop's body changes the size of what it iterates. */
+function changes(loop: SyntaxNode, name: string): boolean {
+  const body = loop.child('body')?.text ?? '';
+  return (
+    ['remove', 'append', 'pop', 'insert', 'add', 'discard', 'clear'].some((method) => body.includes(`${name}.${method}(`)) ||
+    body.includes(`del ${name}[`)
+  );
 }

@@ -1,4 +1,6 @@
+import type { PythonFile } from '../file.ts';
 import { replace, type Operator } from '../operator.ts';
+import type { SyntaxNode } from '../syntax.ts';
 
 /** Names that people take for one another. */
 const families: readonly (readonly string[])[] = [
@@ -47,7 +49,10 @@ export const nearMethod: Operator = {
       if (name?.type !== 'identifier') return;
       const family = families.filter((names) => names.includes(name.text));
       for (const [rank, names] of family.entries()) {
-        for (const other of names) if (other !== name.text) yield replace(name, other, rank === 0 ? 1 : 0.4);
+        for (const other of names) {
+          const weight = other === name.text ? 0 : (rank === 0 ? 1 : 0.4) * plausibility(other, callee, file);
+          if (weight > 0) yield replace(name, other, weight);
+        }
       }
       return;
     }
@@ -58,6 +63,23 @@ export const nearMethod: Operator = {
     }
   },
 };
+
+/** Methods that only one kind of value has. */
+const kinds: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['append', 'extend', 'insert'].map((name) => [name, 'list'])),
+  ...Object.fromEntries(['add', 'discard', 'union'].map((name) => [name, 'set'])),
+  ...Object.fromEntries(['keys', 'values', 'items', 'setdefault', 'popitem'].map((name) => [name, 'dict'])),
+};
+
+/** Less for a method that the object cannot have, and for `insert`, which takes an argument more. */
+function plausibility(method: string, callee: SyntaxNode | null, file: PythonFile): number {
+  const object = callee?.type === 'attribute' ? callee.child('object') : null;
+  if (object === null) return 1;
+  const kind = file.names(object).find((info) => info.name === object.text)?.kind ?? 'unknown';
+  const wanted = kinds[method];
+  const fits = wanted === undefined || kind === 'unknown' || kind === wanted ? 1 : 0.1;
+  return method === 'insert' ? fits * 0.3 : fits;
+}
 
 /** Attributes that the file reads from the same object. */
 function* siblings(attributes: Iterable<string>, object: string): Generator<string> {

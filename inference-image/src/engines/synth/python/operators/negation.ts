@@ -23,11 +23,16 @@ export const negation: Operator = {
     }
     for (const condition of conditions(node)) {
       if (condition.type === 'not_operator' || condition.type === 'true') continue;
-      const comparison = condition.type === 'comparison_operator' ? 0.3 : 1;
-      yield replace(condition, `not ${bracketed(condition)}`, comparison);
+      yield replace(condition, `not ${bracketed(condition)}`, weightOf(condition, node));
     }
   },
 };
+
+/** Comparisons have their own operator; what is returned is seldom a truth value. */
+function weightOf(condition: SyntaxNode, holder: SyntaxNode): number {
+  if (condition.type === 'comparison_operator') return 0.3;
+  return holder.type === 'return_statement' && condition.type !== 'boolean_operator' ? 0.2 : 1;
+}
 
 function conditions(node: SyntaxNode): readonly SyntaxNode[] {
   if (node.type === 'boolean_operator') return node.namedChildren;

@@ -12,7 +12,8 @@ export const returnValue: Operator = {
       for (const info of locals) yield replace(node, `return ${info.name}`, 0.5);
       return;
     }
-    for (const info of locals) if (info.name !== value.text) yield replace(value, info.name, value.type === 'identifier' ? 1 : 0.5);
+    for (const info of locals)
+      if (info.name !== value.text) yield replace(value, info.name, (value.type === 'identifier' ? 1 : 0.5) * (info.reads === 0 ? 4 : 1));
     const inverse: Readonly<Record<string, string>> = { true: 'False', false: 'True' };
     for (const after of ['None', '0', 'True', 'False', '[]']) {
       if (after !== value.text) yield replace(value, after, inverse[value.type] === after ? 0.8 : 0.1);

@@ -9,7 +9,7 @@ export const sliceBounds: Operator = {
     if (node.type === 'subscript') {
       const index = node.child('subscript');
       if (index?.type === 'integer' || index?.type === 'unary_operator') {
-        for (const after of ['0', '-1', '1']) if (after !== index.text) yield replace(index, after, 0.6);
+        for (const after of ['0', '-1', '1']) if (after !== index.text) yield replace(index, after, 0.4);
       }
       return;
     }

@@ -49,7 +49,7 @@ function* out(file: PythonFile, node: SyntaxNode, block: SyntaxNode): Generator<
       const start = node.start - file.indent(node).length;
       yield {
         edits: [{ start, end: node.end, after: indent + node.text }],
-        weight: 1,
+        weight: endsLoop(node, holder) ? 4 : 1,
         rationale: `move ${brief(node.text)} out of its block`,
       };
     } else if (holder.end !== node.end) {
@@ -57,6 +57,11 @@ function* out(file: PythonFile, node: SyntaxNode, block: SyntaxNode): Generator<
     }
     holder = holder.parent === null ? null : statementOf(holder.parent);
   }
+}
+
+/** A loop whose body always ends by leaving it never comes to its second round. */
+function endsLoop(node: SyntaxNode, holder: SyntaxNode): boolean {
+  return /^(for|while)_/.test(holder.type) && /^(return|break)_/.test(node.type) && node.parent?.parent === holder;
 }
 
 /** To the end of the block before it. */

@@ -41,7 +41,7 @@ export const update: Operator = {
   name: 'update',
   prior: 0.7,
   on: ['assignment', 'augmented_assignment'],
-  *propose(node) {
+  *propose(node, file) {
     if (node.type === 'augmented_assignment') {
       const sign = signOf(node, others);
       for (const [after, weight] of sign === null ? [] : (others[sign.type] ?? []))
@@ -53,6 +53,9 @@ export const update: Operator = {
     if (right.type === 'unary_operator' && /^[-+]/.test(right.text)) {
       yield replace(node, `${left.text} ${right.text[0]}= ${right.child('argument')?.text ?? ''}`, 2);
     }
+    // A first value cannot be an update.
+    const first = left.type === 'identifier' && file.names(node).some((info) => info.name === left.text && info.boundAt === node.end);
+    if (first) return;
     yield replace(node, `${left.text} += ${right.text}`, 0.8);
     yield replace(node, `${left.text} -= ${right.text}`, 0.2);
     yield replace(node, `${left.text} *= ${right.text}`, 0.1);
