@@ -16,6 +16,8 @@ export interface Engine {
    * Long searches give way to other work at least every few milliseconds.
    */
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]>;
+  /** Generates a real answer to a small example of its own. @throws Error when that fails */
+  prove(): Promise<void>;
   close(): Promise<void>;
 }
 

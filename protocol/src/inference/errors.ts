@@ -9,6 +9,7 @@ export const inferenceErrors = {
   AF_NOT_FOUND: { status: 404, cure: 'check the path and the method' },
   AF_RECORD_UNKNOWN: { status: 404, cure: 'record proposals for this goal, or start the server with the record that has them' },
   AF_RECORD_ENDED: { status: 410, cure: 'stop: nothing is recorded after this step' },
+  AF_RECORD_MISMATCH: { status: 409, cure: 'record the proposals again on this state of the program' },
   AF_TOO_LARGE: { status: 413, cure: 'send fewer or smaller files' },
   AF_QUEUE_FULL: { status: 429, cure: 'repeat after the seconds of Retry-After' },
   AF_CANCELLED: { status: 499, cure: 'send the request again' },

@@ -10,4 +10,5 @@
  */
 export * from './errors.ts';
 export * from './generate.ts';
+export * from './replay.ts';
 export * from './spectrum.ts';

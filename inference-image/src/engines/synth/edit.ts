@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Edit } from '@agentfleet/protocol/inference';
 
 /** A replacement in UTF-16 units of the unedited text. */
 export interface TextEdit {
@@ -52,10 +51,4 @@ function isLowSurrogate(text: string, at: number): boolean {
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
-}
-
-/** Ids of the wire: `sha256:` over the edits as canonical JSON. */
-export function candidateId(edits: readonly Edit[]): string {
-  const members = edits.map((edit) => [edit.path, edit.range.startByte, edit.range.endByte, edit.before, edit.after, edit.expectedSha256]);
-  return `sha256:${sha256(JSON.stringify(members))}`;
 }

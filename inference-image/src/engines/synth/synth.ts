@@ -6,6 +6,7 @@ import { apply } from './edit.ts';
 import type { Entry } from './pool.ts';
 import { PoolCache, type KeptPool } from './poolCache.ts';
 import type { PythonParser } from './python/parser.ts';
+import { example } from './example.ts';
 import { search } from './search.ts';
 import type { WireEntry } from './wire.ts';
 
@@ -50,6 +51,13 @@ export class SynthEngine implements Engine {
       truncated: pool.truncated,
       stats: { parsed: pool.parsed, considered: pool.entries.length, millis: Math.round(now() - started) },
     };
+  }
+
+  async prove(): Promise<void> {
+    const [outcome] = await this.generate([example], new AbortController().signal);
+    if (outcome === undefined || 'error' in outcome) throw new Error('it refused the built-in example', { cause: outcome?.error });
+    const repaired = outcome.generated.candidates.some((candidate) => candidate.edits[0]?.after === '+');
+    if (!repaired) throw new Error('it did not find the repair of the built-in example');
   }
 
   close(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Edit, GenerateRequest } from '@agentfleet/protocol/inference';
-import { candidateId, sha256, type TextEdit } from './edit.ts';
+import { candidateId } from '../candidateId.ts';
+import { sha256, type TextEdit } from './edit.ts';
 import type { Entry } from './pool.ts';
 
 /** An entry's edits as the wire has them, and the id that follows from them. */

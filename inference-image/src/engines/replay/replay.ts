@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import {
+  generatingRoles,
+  type Candidate,
+  type Edit,
+  type GenerateRequest,
+  type RecordedCandidate,
+  type RecordedEdit,
+} from '@agentfleet/protocol/inference';
+import { InferenceError } from '../../failure.ts';
+import { entropyNats } from '../distribution.ts';
+import { candidateId } from '../candidateId.ts';
+import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { goalDigest, type Records } from './records.ts';
+
+/** Answers with what was recorded for the goal and the step; invents nothing. */
+export class ReplayEngine implements Engine {
+  readonly name = 'Replay';
+  readonly roles = generatingRoles;
+  readonly learned = false;
+  readonly languages = ['*'];
+  readonly modelDigest: string;
+  readonly #records: Records;
+  readonly #now: () => number;
+
+  constructor(records: Records, now: () => number) {
+    this.#records = records;
+    this.#now = now;
+    this.modelDigest = records.digest;
+  }
+
+  generate(batch: readonly GenerateRequest[], _signal: AbortSignal): Promise<readonly Outcome[]> {
+    return each(batch, (request) => Promise.resolve().then(() => this.#generate(request)));
+  }
+
+  prove(): Promise<void> {
+    const [first] = this.#records.steps.values();
+    return first === undefined ? Promise.reject(new Error('nothing is recorded')) : Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #generate(request: GenerateRequest): Generated {
+    const started = this.#now();
+    const recorded = this.#step(request);
+    const mass = recorded.reduce((sum, candidate) => sum + candidate.weight, 0);
+    const excluded = new Set(request.exclude);
+    const all = recorded.map((candidate) => replayed(candidate, mass, request)).sort((a, b) => b.score - a.score);
+    const open = all.filter((candidate) => !excluded.has(candidate.id));
+    const candidates = open.slice(0, request.k).map((candidate, at) => ({ ...candidate, rank: at + 1 }));
+    const [first, second] = candidates;
+    return {
+      candidates,
+      returnedMass: candidates.reduce((sum, candidate) => sum + candidate.score, 0),
+      exhausted: candidates.length === open.length,
+      truncated: false,
+      entropyNats: entropyNats(open.map((candidate) => candidate.score)),
+      margin: first === undefined || second === undefined ? null : Math.log(first.score / second.score),
+      stats: { parsed: 0, considered: all.length, millis: Math.round(this.#now() - started) },
+    };
+  }
+
+  #step({ goal, step }: GenerateRequest): readonly RecordedCandidate[] {
+    const steps = this.#records.steps.get(goalDigest(goal));
+    if (steps === undefined)
+      throw new InferenceError('AF_RECORD_UNKNOWN', `goal: nothing is recorded for sha256 ${goalDigest(goal)}`, { field: 'goal' });
+    const candidates = steps[step];
+    if (candidates !== undefined) return candidates;
+    throw new InferenceError('AF_RECORD_ENDED', `step: the record has ${steps.length} steps, ${step} is not one of them`, {
+      field: 'step',
+    });
+  }
+}
+
+function replayed({ edits, weight, operator, rationale }: RecordedCandidate, mass: number, request: GenerateRequest): Candidate {
+  const wire = edits.map((edit) => located(edit, request));
+  const score = weight / mass;
+  const location = { path: wire[0]?.path ?? '', ...place(wire[0], request) };
+  return { id: candidateId(wire), rank: 0, score, energy: -Math.log(score), edits: wire, operator, rationale, location };
+}
+
+/** A recorded edit with its place in the file of the request. */
+function located(edit: RecordedEdit, { files }: GenerateRequest): Edit {
+  const { path, before, after, range, expectedSha256 } = edit;
+  if (range !== undefined && expectedSha256 !== undefined) return { path, range, before, after, expectedSha256 };
+  const content = files.find((file) => file.path === path)?.content;
+  if (content === undefined) throw mismatch(`${path} is not among the files of the request`);
+  const at = content.indexOf(before);
+  if (at === -1 || content.includes(before, at + 1))
+    throw mismatch(`${path} does not hold ${JSON.stringify(before.slice(0, 80))} exactly once`);
+  const startByte = Buffer.byteLength(content.slice(0, at));
+  const found = { startByte, endByte: startByte + Buffer.byteLength(before) };
+  return { path, range: found, before, after, expectedSha256: createHash('sha256').update(content).digest('hex') };
+}
+
+function mismatch(message: string): InferenceError {
+  return new InferenceError('AF_RECORD_MISMATCH', `files: ${message}`, { field: 'files' });
+}
+
+function place(edit: Edit | undefined, { files }: GenerateRequest): { readonly line: number; readonly column: number } {
+  const content = files.find((file) => file.path === edit?.path)?.content;
+  if (edit === undefined || content === undefined) return { line: 1, column: 0 };
+  const lines = Buffer.from(content).subarray(0, edit.range.startByte).toString().split('\n');
+  return { line: lines.length, column: lines.at(-1)?.length ?? 0 };
+}

@@ -1,0 +1,2 @@
+/** The HTTP face: routes, checks of requests, errors. */
+export { createApp } from './app.ts';

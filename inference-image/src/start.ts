@@ -1,0 +1,65 @@
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Config } from './config.ts';
+import { createEngine } from './engines/index.ts';
+import { createApp } from './http/index.ts';
+import type { Logger } from './logger.ts';
+import { createServer } from './server.ts';
+
+/** How long requests that wait may take after the word to stop, milliseconds. */
+const drainMs = 10_000;
+
+export interface RunningServer {
+  readonly addresses: readonly string[];
+  /** Refuses what is new, finishes what waits, closes. */
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** Loads the engine and listens. Not ready before the engine has answered its own example. */
+export async function startServer({ config, logger, now }: StartOptions): Promise<RunningServer> {
+  const engine = await createEngine(config, now);
+  const server = createServer({ config, engine, logger, now });
+  const apps = [createApp(server)];
+  const addresses = [await listen(apps[0] as FastifyInstance, config.listen)];
+  if (config.socket !== null) {
+    const local = createApp(server);
+    apps.push(local);
+    addresses.push(await listenOnSocket(local, config.socket));
+  }
+  const reason = await server.readiness.check();
+  logger.log(reason === null ? 'info' : 'error', reason ?? 'ready', { engine: engine.name, modelDigest: engine.modelDigest });
+  const stop = async (): Promise<void> => {
+    server.readiness.stop();
+    await server.queue.close(AbortSignal.timeout(drainMs));
+    await Promise.all(apps.map((app) => app.close()));
+    await engine.close();
+  };
+  return { addresses, stop };
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    // No IPv6 on this node.
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (host !== '::' || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
+    return app.listen({ host: '0.0.0.0', port });
+  }
+}
+
+/** A socket that an earlier process left is removed; anything else in its place is not. */
+async function listenOnSocket(app: FastifyInstance, path: string): Promise<string> {
+  const stale = await lstat(path).catch(() => null);
+  if (stale?.isSocket() === true) await unlink(path);
+  const address = await app.listen({ path });
+  await chmod(path, 0o660);
+  return address;
+}

@@ -1,0 +1,44 @@
+import { Type, type Static } from 'typebox';
+
+/** One recorded replacement. Without `range`, `before` must occur exactly once in the focus file of that path. */
+export const RecordedEdit = Type.Object(
+  {
+    path: Type.String({ minLength: 1, maxLength: 1024 }),
+    before: Type.String(),
+    after: Type.String(),
+    range: Type.Optional(
+      Type.Object({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    ),
+    expectedSha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'given with range: the file that it counts in' })),
+  },
+  { additionalProperties: false },
+);
+export type RecordedEdit = Static<typeof RecordedEdit>;
+
+export const RecordedCandidate = Type.Object(
+  {
+    edits: Type.Array(RecordedEdit, { minItems: 1, maxItems: 64 }),
+    weight: Type.Number({ exclusiveMinimum: 0, default: 1, description: 'relative to the others of its step' }),
+    operator: Type.String({ minLength: 1, maxLength: 128, default: 'recorded' }),
+    rationale: Type.String({ maxLength: 4096, default: '' }),
+  },
+  { additionalProperties: false },
+);
+export type RecordedCandidate = Static<typeof RecordedCandidate>;
+
+/** What is proposed for one goal, step by step; the best candidate of a step first. */
+export const ReplayRecord = Type.Object(
+  {
+    goal: Type.String({ minLength: 1, maxLength: 4096, description: 'the goal of the request, letter by letter' }),
+    steps: Type.Array(Type.Array(RecordedCandidate, { maxItems: 64 }), { minItems: 1, maxItems: 10_000 }),
+  },
+  { additionalProperties: false },
+);
+export type ReplayRecord = Static<typeof ReplayRecord>;
+
+/** A file of recorded proposals: JSON, one such object per file. */
+export const ReplayFile = Type.Object(
+  { format: Type.Literal('agentfleet.dev/replay/v1'), records: Type.Array(ReplayRecord, { minItems: 1, maxItems: 10_000 }) },
+  { additionalProperties: false },
+);
+export type ReplayFile = Static<typeof ReplayFile>;
