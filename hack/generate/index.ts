@@ -1,12 +1,14 @@
 /** Files made from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
 
 /** Path from the repository's root → content. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
+    ...apiFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
   ]);

@@ -1,0 +1,90 @@
+import type { Static } from 'typebox';
+import { isolationLevels } from '../../keeper/info.ts';
+import { choice, guarded, integer, listByKey, optional, rule, struct, upward } from '../schema/index.ts';
+import { failureClasses, finalClasses } from './phases.ts';
+
+/** `spec.policy`. */
+export const Policy = struct(
+  'What the agent may do.',
+  {
+    profile: choice(
+      'Set of rules for commands and paths; Strict refuses what Default lets pass with care.',
+      ['Default', 'Strict'],
+      'Default',
+    ),
+    network: struct(
+      'What the sandbox may reach.',
+      { mode: choice('Loopback: only itself. None: not even itself.', ['Loopback', 'None'], 'Loopback') },
+      { filled: true },
+    ),
+    minIsolation: optional(choice('Weakest wall that is acceptable, weakest first; default: what the pool demands.', isolationLevels)),
+  },
+  { filled: true },
+);
+export type Policy = Static<typeof Policy>;
+
+const year = 31_536_000;
+
+/** `spec.budget`. */
+export const Budget = guarded(
+  'What the task may use. A bound that is left out is the one of the pool.',
+  'spec.budget',
+  {
+    wallSeconds: optional(upward('spec.budget.wallSeconds', integer('Seconds in which the task runs, over all attempts.', 1, year))),
+    toolCalls: optional(upward('spec.budget.toolCalls', integer('Commands and edits, over all attempts.', 1, 1_000_000))),
+    whenExceeded: choice('What happens at the bound.', ['Fail'], 'Fail'),
+  },
+  { filled: true },
+);
+export type Budget = Static<typeof Budget>;
+
+const Backoff = struct(
+  'Wait before the next attempt: seconds × factor ^ (failures − 1), at most capSeconds.',
+  {
+    seconds: integer('First wait.', 0, 3600, 10),
+    factor: integer('Growth from failure to failure.', 1, 10, 2),
+    capSeconds: integer('Longest wait.', 0, 86_400, 360),
+  },
+  {
+    filled: true,
+    rules: [
+      rule(
+        'self.capSeconds >= self.seconds',
+        'spec.attempts.backoff.capSeconds must not be less than spec.attempts.backoff.seconds; raise capSeconds',
+      ),
+    ],
+  },
+);
+
+const finalList = `[${finalClasses.map((name) => `'${name}'`).join(', ')}]`;
+
+const AttemptRule = struct(
+  'What follows a failure of one class.',
+  {
+    class: choice('Class of the failure.', failureClasses),
+    action: choice(
+      'Retry: next attempt on the tree as it is. RollbackAndRetry: on snapshot 0. Fail: the task has failed. Ignore: next attempt, not counted.',
+      ['Retry', 'RollbackAndRetry', 'Fail', 'Ignore'],
+    ),
+  },
+  {
+    rules: [
+      rule(
+        `!(self.class in ${finalList}) || self.action == 'Fail'`,
+        `spec.attempts.rules[].action must be Fail for the classes ${finalClasses.join(' and ')}, which a further attempt cannot mend`,
+      ),
+    ],
+  },
+);
+
+/** `spec.attempts`. */
+export const Attempts = struct(
+  'How often the task is tried.',
+  {
+    max: integer('Attempts that count; failures of the infrastructure do not.', 1, 10, 3),
+    backoff: Backoff,
+    rules: optional(listByKey('Exceptions from what a class does by itself.', 'class', AttemptRule, { max: failureClasses.length })),
+  },
+  { filled: true },
+);
+export type Attempts = Static<typeof Attempts>;

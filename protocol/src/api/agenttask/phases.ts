@@ -1,0 +1,41 @@
+/** Summary of a task for people, in the order of a life. Programs read conditions. */
+export const phases = [
+  'Pending',
+  'Queued',
+  'Preparing',
+  'Running',
+  'Verifying',
+  'RollingBack',
+  'Suspended',
+  'AwaitingApproval',
+  'Succeeded',
+  'Failed',
+  'Cancelled',
+] as const;
+export type Phase = (typeof phases)[number];
+
+/** Why an attempt failed; each class has its policy. */
+export const failureClasses = [
+  'Infrastructure',
+  'AgentError',
+  'CheckFailed',
+  'Vetoed',
+  'PolicyViolation',
+  'BudgetExceeded',
+  'Stuck',
+  'DeadlineExceeded',
+  'ApprovalRejected',
+  'InvalidInput',
+] as const;
+export type FailureClass = (typeof failureClasses)[number];
+
+/** Classes after which no further attempt can help. */
+export const finalClasses = ['InvalidInput', 'DeadlineExceeded'] as const satisfies readonly FailureClass[];
+
+/** What the operator tells the worker to do with the task. */
+export const directives = ['Run', 'Rollback', 'Quiesce', 'Stop'] as const;
+export type Directive = (typeof directives)[number];
+
+/** Values of `spec.cancel`; a task moves only forward through them. */
+export const cancelModes = ['None', 'Stop', 'Rollback', 'Terminate'] as const;
+export type CancelMode = (typeof cancelModes)[number];

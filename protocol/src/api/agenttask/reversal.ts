@@ -1,0 +1,46 @@
+import type { Static } from 'typebox';
+import { choice, flag, integer, struct } from '../schema/index.ts';
+
+/** `spec.snapshots`. */
+export const Snapshots = struct(
+  'When the tree is captured.',
+  {
+    policy: choice(
+      'RiskGated: before steps that are judged risky. EveryStep: before each step. InitialOnly: snapshot 0 alone.',
+      ['RiskGated', 'EveryStep', 'InitialOnly'],
+      'RiskGated',
+    ),
+    retain: integer('Snapshots that are kept; the initial and the last green one always are.', 2, 500, 50),
+  },
+  { filled: true },
+);
+export type Snapshots = Static<typeof Snapshots>;
+
+/** `spec.rollback`. */
+export const Rollback = struct(
+  'What becomes of the tree.',
+  {
+    whenFailed: choice(
+      'RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it.',
+      ['RestoreInitial', 'RestoreLastGreen', 'Keep'],
+      'RestoreInitial',
+    ),
+    revertScript: flag('Whether a script that undoes the change becomes an artifact.', true),
+  },
+  { filled: true },
+);
+export type Rollback = Static<typeof Rollback>;
+
+const year = 31_536_000;
+
+/** `spec.retention`. */
+export const Retention = struct(
+  'How long a finished task keeps what it holds.',
+  {
+    sandboxSeconds: integer('Seconds after the end that the sandbox pod stays.', 0, year, 0),
+    snapshotsSeconds: integer('Seconds after the end that snapshots in storage stay.', 0, year, 604_800),
+    artifactsSeconds: integer('Seconds after the end that artifacts in storage stay.', 0, year, 2_592_000),
+  },
+  { filled: true },
+);
+export type Retention = Static<typeof Retention>;

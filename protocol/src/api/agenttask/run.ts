@@ -1,0 +1,141 @@
+import type { Static } from 'typebox';
+import { isolationLevels } from '../../keeper/info.ts';
+import {
+  atomicList,
+  choice,
+  counter,
+  decimal,
+  digest,
+  flag,
+  integer,
+  labelName,
+  optional,
+  probability,
+  snapshotId,
+  struct,
+  text,
+  timestamp,
+} from '../schema/index.ts';
+import { failureClasses } from './phases.ts';
+import { usageFields } from './usage.ts';
+
+/** Nodes that `status.run.plan` shows at most; the whole plan is in the event log. */
+export const maxPlanNodes = 64;
+
+/** Characters of `status.run.patch`; a longer one is cut with a marker, and the whole is an artifact. */
+export const maxPatchCharacters = 2048;
+
+const hash = '^[0-9a-f]{64}$';
+const shortId = text('Identifier inside the plan.', { max: 24, min: 1, pattern: '^[A-Za-z0-9._-]+$' });
+
+const PlanNode = struct('One node of the plan.', {
+  id: shortId,
+  kind: choice('Level of the node.', ['Goal', 'Subtask', 'Step']),
+  intent: text('What the node is for.', { max: 96 }),
+  state: choice('How far it is.', ['Pending', 'Running', 'Done', 'Failed', 'Dropped']),
+  p: optional(probability('Expected probability of success.')),
+  snapshot: optional(snapshotId('Newest good snapshot of the node.')),
+  attempts: optional(integer('How often it was tried.', 0, 1000)),
+});
+
+const Progress = struct('How far the attempt is.', {
+  done: integer('Steps that are done.', 0, 100_000),
+  total: integer('Steps of the current plan.', 0, 100_000),
+  message: optional(text('What is going on.', { max: 256 })),
+});
+
+const SnapshotSummary = struct(
+  'Snapshots of the sandbox.',
+  {
+    initial: optional(snapshotId('Taken after set-up.')),
+    lastGreen: optional(snapshotId('Newest one at which all checks passed.')),
+    current: optional(snapshotId('Newest one.')),
+    count: integer('How many are kept.', 0, 1000),
+    checkpointURI: optional(text('Newest durable copy.', { max: 1024 })),
+  },
+  { atomic: true },
+);
+
+const Signals = struct(
+  'What the last decision was based on.',
+  {
+    risk: optional(probability('Risk that the step cannot be undone.')),
+    energy: optional(decimal('Energy of the chosen candidate; lower is better.')),
+    margin: optional(decimal('Distance to the second best.')),
+    entropyNats: optional(decimal('Entropy of the proposals.')),
+    k: optional(integer('Candidates that were compared.', 0, 1000)),
+    deliberate: optional(flag('Whether more than the fast path was used.')),
+  },
+  { atomic: true },
+);
+
+const UsedExpert = struct('An expert that took part.', {
+  role: choice('Its part.', ['Generalist', 'Specialist']),
+  name: labelName('Its name in the pool.'),
+  digest: optional(digest('What was running.')),
+});
+
+const PendingApproval = struct('An act that waits for a person.', {
+  action: digest('Digest of the act; an order must name it.'),
+  summary: text('The act in words.', { max: 512 }),
+  evidence: optional(text('Why it is held.', { max: 1024 })),
+  expires: timestamp('When it is treated as rejected.'),
+});
+
+const Isolation = struct('The wall around the sandbox, as probed from inside.', {
+  level: choice('Strongest level in force.', isolationLevels),
+  network: choice('Whether the network policy holds.', ['Probing', 'Enforced', 'NotEnforced']),
+  landlockABI: optional(integer('Landlock version in force; 0: none.', 0, 100)),
+  userNamespace: optional(flag('Whether root inside is nobody outside.')),
+  runtimeClass: optional(text('RuntimeClass of the pod.', { max: 253 })),
+});
+
+const Artifact = struct('A file that outlives the sandbox.', {
+  name: text('Its name.', { max: 128, min: 1 }),
+  uri: text('Where it lies.', { max: 1024, min: 1 }),
+  sha256: text('SHA-256, hexadecimal.', { max: 64, pattern: hash }),
+  bytes: counter('Its size.'),
+});
+
+const Restored = struct('The last restore of this attempt.', {
+  snapshot: snapshotId('What was restored.'),
+  verified: flag('Whether the tree has the digest of the snapshot.'),
+  manifestDigest: optional(digest('Digest of the tree after the restore.')),
+  irreversible: optional(atomicList('What could not be undone.', text('One effect.', { max: 256 }), { max: 16 })),
+});
+
+const CheckResult = struct('Result of one check.', {
+  name: labelName('Name of the check.'),
+  passed: integer('Tests that passed.', 0, 10_000_000),
+  failed: integer('Tests that failed.', 0, 10_000_000),
+  skipped: integer('Tests that did not run.', 0, 10_000_000),
+  seconds: integer('Wall time, rounded up.', 0, 86_400),
+});
+
+const Outcome = struct('How the attempt ended.', {
+  result: choice('Succeeded: all checks hold. Stopped: as directed.', ['Succeeded', 'Failed', 'Stopped']),
+  class: optional(choice('Class of the failure.', failureClasses)),
+  reason: text('Why, in CamelCase, for programs.', { max: 128, min: 1, pattern: '^[A-Z][A-Za-z0-9]*$' }),
+  message: optional(text('Why, in words.', { max: 1024 })),
+  checks: optional(atomicList('Results of the checks.', CheckResult, { max: 16 })),
+});
+
+/** `AgentTask.status.run`: all that only the worker or the keeper can know. The worker owns it. */
+export const Run = struct('Report of the worker about the current attempt.', {
+  attempt: integer('Attempt that this is about.', 1, 1_000_000),
+  epoch: integer('Assignment under which this was written; a report of another one is refused.', 1, 2_147_483_647),
+  progress: optional(Progress),
+  plan: optional(atomicList('Digest of the plan.', PlanNode, { max: maxPlanNodes })),
+  snapshots: optional(SnapshotSummary),
+  usage: optional(usageFields('What this attempt has used.')),
+  signals: optional(Signals),
+  experts: optional(atomicList('Experts that took part.', UsedExpert, { max: 16 })),
+  pendingApproval: optional(PendingApproval),
+  isolation: optional(Isolation),
+  auditRoot: optional(text('Head of the event log, SHA-256 in hexadecimal.', { max: 64, pattern: hash })),
+  artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
+  patch: optional(text('Change as a unified diff, cut with a marker.', { max: maxPatchCharacters })),
+  rollback: optional(Restored),
+  outcome: optional(Outcome),
+});
+export type Run = Static<typeof Run>;

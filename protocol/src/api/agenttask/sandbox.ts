@@ -1,0 +1,113 @@
+import type { Static } from 'typebox';
+import {
+  atomicList,
+  byteQuantity,
+  choice,
+  integer,
+  mapOf,
+  objectName,
+  optional,
+  resourceQuantity,
+  rule,
+  struct,
+  text,
+} from '../schema/index.ts';
+import type { Rule } from '../schema/index.ts';
+
+const names = ['cpu', 'memory', 'ephemeral-storage'] as const;
+
+/** CEL's spelling of a member whose name is no identifier. */
+function member(name: string): string {
+  return name.replaceAll('-', '__dash__');
+}
+
+function withinLimits(path: string): readonly Rule[] {
+  return names.map((name) => {
+    const field = member(name);
+    const both = `has(self.requests) && has(self.limits) && has(self.requests.${field}) && has(self.limits.${field})`;
+    const compare = `quantity(string(self.requests.${field})).compareTo(quantity(string(self.limits.${field}))) <= 0`;
+    return rule(`!(${both}) || ${compare}`, `${path}.requests.${name} must not be more than ${path}.limits.${name}; raise the limit`);
+  });
+}
+
+function amounts(description: string) {
+  return struct(description, {
+    cpu: optional(resourceQuantity('Cores, for example 500m.')),
+    memory: optional(resourceQuantity('Bytes, for example 512Mi.')),
+    'ephemeral-storage': optional(resourceQuantity('Bytes of the node, for example 1Gi.')),
+  });
+}
+
+/** Requests and limits of a container. `path` is the field's name in messages. */
+export function containerResources(path: string) {
+  return struct(
+    'What the container asks for and may use.',
+    { requests: optional(amounts('What is set aside for it.')), limits: optional(amounts('What it may use at most.')) },
+    { rules: withinLimits(path) },
+  );
+}
+
+const keyRule = (path: string): Rule =>
+  rule(
+    "self.all(key, key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+    `${path} must have keys like name or example.com/name`,
+  );
+
+const ownKeysRule = (path: string): Rule =>
+  rule(
+    "self.all(key, !key.matches('^([^/]*[.])?agentfleet[.]dev/'))",
+    `${path} must not have keys of agentfleet.dev, which the operator sets; choose another prefix`,
+  );
+
+const labelValue = text('Value.', { max: 63, pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$' });
+
+function podMetadata(path: string) {
+  const labels = `${path}.labels`;
+  const annotations = `${path}.annotations`;
+  return struct('What the pod carries besides our own labels and annotations.', {
+    labels: optional(mapOf('Labels.', labelValue, { max: 32, rules: [keyRule(labels), ownKeysRule(labels)] })),
+    annotations: optional(
+      mapOf('Annotations.', text('Value.', { max: 4096 }), { max: 32, rules: [keyRule(annotations), ownKeysRule(annotations)] }),
+    ),
+  });
+}
+
+function toleration(path: string) {
+  return struct(
+    'A taint that the pod may live with.',
+    {
+      key: optional(text('Key of the taint; absent with operator Exists: every taint.', { max: 317, min: 1 })),
+      operator: choice('How the value is compared.', ['Equal', 'Exists'], 'Equal'),
+      value: optional(text('Value of the taint.', { max: 63 })),
+      effect: optional(choice('Effect of the taint; absent: every effect.', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
+      tolerationSeconds: optional(integer('Seconds on a node whose taint appears later; only with effect NoExecute.', 0, 2_147_483_647)),
+    },
+    {
+      rules: [
+        rule("self.operator == 'Exists' ? !has(self.value) : has(self.key)", `${path} needs a key with Equal and no value with Exists`),
+        rule(
+          "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+          `${path}[].tolerationSeconds needs effect NoExecute; set the effect or remove the seconds`,
+        ),
+      ],
+    },
+  );
+}
+
+/** What a sandbox looks like. `path` is the field's name in messages: tasks and pools have the same fields. */
+export function sandboxTemplate(path: string) {
+  return struct('The sandbox pod. What is left out is as the pool says.', {
+    image: optional(text('Image with the tools; nothing of ours needs to be in it.', { max: 512, min: 1, pattern: '^[^\\s]+$' })),
+    resources: optional(containerResources(`${path}.resources`)),
+    workspaceSizeLimit: optional(byteQuantity('Bytes that workspace and home may hold together.', `${path}.workspaceSizeLimit`)),
+    runtimeClassName: optional(objectName('RuntimeClass of the pod.')),
+    nodeSelector: optional(mapOf('Labels that the node must have.', labelValue, { max: 16, rules: [keyRule(`${path}.nodeSelector`)] })),
+    tolerations: optional(atomicList('Taints that the pod may live with.', toleration(`${path}.tolerations`), { max: 16 })),
+    priorityClassName: optional(objectName('PriorityClass of the pod.')),
+    podMetadata: optional(podMetadata(`${path}.podMetadata`)),
+  });
+}
+
+/** `spec.sandbox`. */
+export const Sandbox = sandboxTemplate('spec.sandbox');
+export type Sandbox = Static<typeof Sandbox>;

@@ -1,0 +1,94 @@
+import type { Static } from 'typebox';
+import {
+  choice,
+  escalating,
+  flag,
+  guarded,
+  immutable,
+  integer,
+  labelName,
+  mutable,
+  objectName,
+  optional,
+  rule,
+  struct,
+  text,
+  upward,
+  withRules,
+} from '../schema/index.ts';
+import { Attempts, Budget, Policy } from './limits.ts';
+import { cancelModes } from './phases.ts';
+import { Retention, Rollback, Snapshots } from './reversal.ts';
+import { Sandbox } from './sandbox.ts';
+import { checks, Protect, setup } from './steps.ts';
+import { Workspace } from './workspace.ts';
+
+const PoolRef = struct('The pool that does the work; default: the pool that is the default for the namespace.', {
+  name: objectName('Name of the ExpertPool.'),
+  namespace: optional(labelName('Namespace of the ExpertPool, which must allow this one; default: the namespace of the task.')),
+});
+
+const goal = withRules(
+  text('What must become true, in words.', { max: 4096, min: 1 }),
+  rule("self.trim() != ''", 'spec.goal must not be blank; say what must become true'),
+);
+
+const deadlineSeconds = integer(
+  'Seconds from the start until the task has failed; the clock stops while it is suspended.',
+  10,
+  604_800,
+  3600,
+);
+
+const withinDeadline = (list: string): string =>
+  `self.${list}.all(step, !has(step.timeoutSeconds) || step.timeoutSeconds <= self.deadlineSeconds)`;
+
+const acrossFields = [
+  rule(
+    `!has(self.setup) || ${withinDeadline('setup')}`,
+    'spec.setup[].timeoutSeconds must not be more than spec.deadlineSeconds; lower it or raise the deadline',
+  ),
+  rule(withinDeadline('checks'), 'spec.checks[].timeoutSeconds must not be more than spec.deadlineSeconds; lower it or raise the deadline'),
+  rule(
+    "self.rollback.whenFailed != 'RestoreLastGreen' || self.snapshots.policy != 'InitialOnly'",
+    'spec.rollback.whenFailed RestoreLastGreen needs later snapshots; set spec.snapshots.policy to RiskGated or EveryStep',
+  ),
+];
+
+/** `AgentTask.spec`. */
+export const AgentTaskSpec = guarded(
+  'What must become true, and within which bounds.',
+  'spec',
+  {
+    poolRef: optional(immutable('spec.poolRef', PoolRef)),
+    priority: mutable(integer('Place in the queue; higher goes first.', -1000, 1000, 0)),
+    goal: immutable('spec.goal', goal),
+    workspace: immutable('spec.workspace', Workspace),
+    setup: optional(immutable('spec.setup', setup)),
+    checks: immutable('spec.checks', checks),
+    protect: immutable('spec.protect', Protect),
+    policy: immutable('spec.policy', Policy),
+    budget: Budget,
+    deadlineSeconds: upward('spec.deadlineSeconds', deadlineSeconds),
+    attempts: immutable('spec.attempts', Attempts),
+    sandbox: optional(immutable('spec.sandbox', Sandbox)),
+    snapshots: immutable('spec.snapshots', Snapshots),
+    rollback: immutable('spec.rollback', Rollback),
+    suspend: mutable(flag('Whether the task waits after its current step; its clocks stop.', false)),
+    cancel: escalating(
+      'spec.cancel',
+      cancelModes,
+      choice(
+        'Stop: end after the current step and keep the tree. Rollback: end and restore snapshot 0. Terminate: end at once, delete the sandbox.',
+        cancelModes,
+        'None',
+      ),
+    ),
+    retention: mutable(Retention),
+    ttlSecondsAfterFinished: optional(
+      mutable(integer('Seconds after the end until this object is deleted; default: never.', 0, 31_536_000)),
+    ),
+  },
+  { rules: acrossFields },
+);
+export type AgentTaskSpec = Static<typeof AgentTaskSpec>;

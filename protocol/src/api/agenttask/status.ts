@@ -1,0 +1,66 @@
+import type { Static } from 'typebox';
+import { conditions, observedGeneration } from '../meta.ts';
+import {
+  atomicList,
+  choice,
+  flag,
+  integer,
+  labelName,
+  objectName,
+  optional,
+  reference,
+  snapshotId,
+  struct,
+  text,
+  timestamp,
+} from '../schema/index.ts';
+import { directives, failureClasses, phases } from './phases.ts';
+import { Run } from './run.ts';
+import { usageFields } from './usage.ts';
+
+/** Attempts that `status.attempts` shows; the oldest give way. */
+export const maxShownAttempts = 16;
+
+/** `AgentTask.status.assignment`: the operator's word to exactly one worker. */
+export const Assignment = struct('Which worker runs the task.', {
+  attempt: integer('Attempt that the worker is to run.', 1, 1_000_000),
+  epoch: integer('Grows with every assignment; whatever is done under a lower one is refused.', 1, 2_147_483_647),
+  worker: objectName('Pod of the worker.'),
+  workerNamespace: labelName('Namespace of that pod.'),
+  sandbox: objectName('Pod of the sandbox, in the namespace of the task.'),
+  warm: flag('Whether the sandbox was waiting ready.'),
+  since: timestamp('When it was assigned.'),
+  directive: choice('What the worker is to do.', directives),
+});
+export type Assignment = Static<typeof Assignment>;
+
+const Attempt = struct('One attempt.', {
+  number: integer('Counts from 1.', 1, 1_000_000),
+  startedAt: timestamp('When it began.'),
+  endedAt: optional(timestamp('When it ended.')),
+  class: optional(choice('Class of the failure.', failureClasses)),
+  reason: optional(text('Why it ended, in CamelCase.', { max: 128 })),
+  usage: optional(usageFields('What it used.')),
+});
+
+const RolledBack = struct('The restore that ended the task or followed an order.', {
+  orderRef: optional(reference('The order that asked for it.')),
+  snapshot: snapshotId('What was restored.'),
+  verified: flag('Whether the tree has the digest of the snapshot.'),
+  at: timestamp('When.'),
+});
+
+/** `AgentTask.status`: the operator owns all of it but `run`. */
+export const AgentTaskStatus = struct('What has become of the task.', {
+  observedGeneration: optional(observedGeneration),
+  phase: optional(choice('Summary for people; programs read conditions.', phases)),
+  finished: optional(choice('Whether the task has ended; a string, because watches select by it.', ['true', 'false'])),
+  queue: optional(struct('Place in the queue.', { position: integer('Tasks before this one.', 0, 10_000_000) })),
+  conditions: optional(conditions),
+  assignment: optional(Assignment),
+  attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
+  totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
+  rollback: optional(RolledBack),
+  run: optional(Run),
+});
+export type AgentTaskStatus = Static<typeof AgentTaskStatus>;

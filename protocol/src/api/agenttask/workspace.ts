@@ -1,0 +1,64 @@
+import type { Static } from 'typebox';
+import { integer, listByKey, optional, reference, relativePath, rule, struct, text, union, withRules } from '../schema/index.ts';
+
+const url = 'spec.workspace.git.url';
+
+/** Address of a repository. Credentials never lie in it: they would be readable by everybody who may read the task. */
+const gitUrl = withRules(
+  text('Address of the repository: https://host/path or ssh://git@host/path.', { max: 2048, min: 1 }),
+  rule(
+    "self.startsWith('https://') || self.startsWith('ssh://')",
+    `${url} must use https or ssh; write it like https://host/path or ssh://git@host/path`,
+  ),
+  rule(
+    "!self.matches('^https://[^/]*@') && !self.matches('^ssh://[^/]*:[^/]*@')",
+    `${url} must not hold credentials; name credentials in the pool and remove them from the address`,
+  ),
+  rule(
+    "self.matches('^[a-z]+://[^/?#]+/[^?#[:space:]]+$') && isURL(self) && url(self).getHostname() != ''",
+    `${url} must be a host and a path, without query, fragment or blanks; write it like https://host/path`,
+  ),
+);
+
+const Git = struct('A commit of a Git repository.', {
+  url: gitUrl,
+  ref: withRules(
+    text('Branch, tag or commit to start from.', { max: 255, min: 1, pattern: '^[A-Za-z0-9][A-Za-z0-9._/+-]*$' }),
+    rule(
+      "!self.contains('..') && !self.contains('//') && !self.endsWith('/') && !self.endsWith('.lock')",
+      "spec.workspace.git.ref must be the name of a branch, tag or commit; remove '..', '//', a final '/' or '.lock'",
+    ),
+  ),
+  subPath: optional(relativePath('Folder of the repository that becomes the workspace; default: all of it.', 'spec.workspace.git.subPath')),
+  depth: optional(integer('How many commits of history are fetched; default: all.', 1, 100_000)),
+});
+
+const File = struct('A file and its content.', {
+  path: relativePath('Path below the workspace.', 'spec.workspace.inline.files[].path'),
+  content: text('Content, UTF-8.', { max: 262_144 }),
+  mode: integer('Permission bits, for example 0755.', 0, 0o777, 0o644),
+});
+
+/** Characters that all inline files may have together: the whole object must fit into one etcd record. */
+export const maxInlineCharacters = 524_288;
+
+const Inline = struct('Files that are part of this object.', {
+  files: listByKey('The files; each path once.', 'path', File, {
+    max: 64,
+    min: 1,
+    rules: [
+      rule(
+        `self.map(file, size(file.content)).sum() <= ${maxInlineCharacters}`,
+        `spec.workspace.inline.files may hold ${maxInlineCharacters} characters together; use a Git workspace for more`,
+      ),
+    ],
+  }),
+});
+
+/** What the agent works on. */
+export const Workspace = union('What the agent starts from. Snapshot 0 is taken when it is in place and set up.', 'spec.workspace', {
+  Git,
+  Inline,
+  ConfigMap: reference('A ConfigMap of the namespace; each key becomes a file.'),
+});
+export type Workspace = Static<typeof Workspace>;

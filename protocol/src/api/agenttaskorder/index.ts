@@ -1,0 +1,87 @@
+/** AgentTaskOrder: what a person decides about a running or finished task. Immutable; `create` is the permission. */
+import type { Static } from 'typebox';
+import { ageColumn, type Kind } from '../crd/kind.ts';
+import { conditions, observedGeneration, type Resource } from '../meta.ts';
+import {
+  choice,
+  digest,
+  extend,
+  mutabilityKey,
+  optional,
+  reference,
+  rule,
+  rulesKey,
+  snapshotId,
+  struct,
+  text,
+  timestamp,
+  type Rule,
+} from '../schema/index.ts';
+
+/** What can be ordered. */
+export const orderTypes = ['Approve', 'Reject', 'Restore', 'Message', 'Cancel'] as const;
+export type OrderType = (typeof orderTypes)[number];
+
+function goesWith(field: string, types: readonly OrderType[]): Rule {
+  const list = `[${types.map((type) => `'${type}'`).join(', ')}]`;
+  return rule(
+    `self.type in ${list} ? has(self.${field}) : !has(self.${field})`,
+    `spec.${field} must be set exactly when spec.type is ${types.join(' or ')}; set or remove it`,
+  );
+}
+
+const fields = struct('The order. It cannot be changed; create another one.', {
+  taskRef: reference('The AgentTask, in the same namespace.'),
+  type: choice(
+    'Approve or Reject the act that waits. Restore a snapshot. Message the agent. Cancel the task and restore snapshot 0.',
+    orderTypes,
+  ),
+  action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve and Reject.')),
+  snapshot: optional(snapshotId('What to restore; with Restore.')),
+  message: optional(text('What to tell the agent; with Message.', { max: 4096, min: 1 })),
+  reason: optional(text('Why, for the record.', { max: 1024 })),
+  requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
+});
+
+/** `AgentTaskOrder.spec`. */
+export const AgentTaskOrderSpec = extend(fields, {
+  [mutabilityKey]: 'Immutable',
+  [rulesKey]: [
+    rule('self == oldSelf', 'spec is immutable; create another order'),
+    goesWith('action', ['Approve', 'Reject']),
+    goesWith('snapshot', ['Restore']),
+    goesWith('message', ['Message']),
+  ],
+});
+export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
+
+/** `AgentTaskOrder.status`. */
+export const AgentTaskOrderStatus = struct('What has become of the order.', {
+  observedGeneration: optional(observedGeneration),
+  state: optional(choice('Accepted: it will be done. Refused: it will not, see message. Done: it is.', ['Accepted', 'Refused', 'Done'])),
+  message: optional(text('Why, in words.', { max: 1024 })),
+  at: optional(timestamp('When state last changed.')),
+  conditions: optional(conditions),
+});
+export type AgentTaskOrderStatus = Static<typeof AgentTaskOrderStatus>;
+
+/** An AgentTaskOrder as the API server returns it. */
+export type AgentTaskOrder = Resource<'AgentTaskOrder', AgentTaskOrderSpec, AgentTaskOrderStatus>;
+
+export const agentTaskOrder: Kind = {
+  kind: 'AgentTaskOrder',
+  plural: 'agenttaskorders',
+  shortName: 'afo',
+  description: "A person's decision about a task: approve, reject, restore, tell or cancel.",
+  spec: AgentTaskOrderSpec,
+  status: AgentTaskOrderStatus,
+  rules: [],
+  columns: [
+    { name: 'Task', type: 'string', jsonPath: '.spec.taskRef.name', description: 'The task that it is about.' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'What is ordered.' },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'What has become of it.' },
+    { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Who ordered it.' },
+    ageColumn,
+  ],
+  selectable: [],
+};

@@ -1,0 +1,88 @@
+import type { Static } from 'typebox';
+import { isolationLevels } from '../../keeper/info.ts';
+import { atomicList, choice, flag, integer, mapOf, optional, rule, struct, text } from '../schema/index.ts';
+
+const labelText = text('Value.', { max: 63 });
+const path = 'spec.allowedNamespaces.selector';
+
+const Requirement = struct(
+  'One condition on a label.',
+  {
+    key: text('Key of the label.', { max: 317, min: 1 }),
+    operator: choice('How the label is compared.', ['In', 'NotIn', 'Exists', 'DoesNotExist']),
+    values: optional(atomicList('Values for In and NotIn.', labelText, { max: 32 })),
+  },
+  {
+    rules: [
+      rule(
+        "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+        `${path}.matchExpressions[].values must be set exactly for the operators In and NotIn; set or remove them`,
+      ),
+    ],
+  },
+);
+
+/** `metav1.LabelSelector`. */
+const LabelSelector = struct('Labels that the namespace must have; empty: every namespace.', {
+  matchLabels: optional(mapOf('Labels and their values.', labelText, { max: 32 })),
+  matchExpressions: optional(atomicList('Conditions, all of which must hold.', Requirement, { max: 16 })),
+});
+
+/** `spec.allowedNamespaces`. */
+export const AllowedNamespaces = struct(
+  'Whose tasks the pool takes.',
+  {
+    from: choice(
+      'Same: its own namespace. Selector: those that selector finds. All: every namespace.',
+      ['Same', 'Selector', 'All'],
+      'Same',
+    ),
+    selector: optional(LabelSelector),
+  },
+  {
+    filled: true,
+    rules: [
+      rule(
+        "self.from == 'Selector' ? has(self.selector) : !has(self.selector)",
+        'spec.allowedNamespaces.selector must be set exactly when spec.allowedNamespaces.from is Selector; set or remove it',
+      ),
+    ],
+  },
+);
+export type AllowedNamespaces = Static<typeof AllowedNamespaces>;
+
+const MaxBudget = struct('Most that one task may use, and what a task gets that names no bound.', {
+  wallSeconds: optional(integer('Seconds in which a task runs, over all attempts.', 1, 31_536_000)),
+  toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
+});
+
+/** `spec.policy`. */
+export const PoolPolicy = struct(
+  'Floors and ceilings for all tasks of the pool.',
+  {
+    minIsolation: choice('Weakest wall that is acceptable, weakest first.', isolationLevels, 'Container'),
+    allowUnenforcedNetwork: flag('Whether sandboxes may run where network policies are not enforced.', false),
+    maxBudget: optional(MaxBudget),
+  },
+  { filled: true },
+);
+export type PoolPolicy = Static<typeof PoolPolicy>;
+
+/** `spec.limits`. */
+export const PoolLimits = struct(
+  'How much the pool takes on; a bound that is left out does not exist.',
+  {
+    maxRunning: optional(integer('Tasks that run at once.', 0, 1_000_000)),
+    maxQueued: optional(integer('Tasks that wait; further ones are refused.', 0, 10_000_000)),
+    perNamespace: optional(integer('Tasks of one namespace that run at once.', 1, 1_000_000)),
+  },
+  {
+    rules: [
+      rule(
+        '!has(self.maxRunning) || !has(self.perNamespace) || self.perNamespace <= self.maxRunning',
+        'spec.limits.perNamespace must not be more than spec.limits.maxRunning; lower it',
+      ),
+    ],
+  },
+);
+export type PoolLimits = Static<typeof PoolLimits>;

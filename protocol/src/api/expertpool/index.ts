@@ -1,0 +1,85 @@
+/** ExpertPool: who does the work, where it may come from and what it may use. */
+import type { Static } from 'typebox';
+import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
+import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
+import type { Resource } from '../meta.ts';
+import { choice, flag, integer, optional, struct } from '../schema/index.ts';
+import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
+import { experts } from './experts.ts';
+import { ExpertPoolStatus } from './status.ts';
+import { credentials, Storage, storageRules } from './storage.ts';
+
+export * from './access.ts';
+export * from './experts.ts';
+export * from './status.ts';
+export * from './storage.ts';
+
+/** `spec.workers`. */
+export const Workers = struct(
+  'The pods that run the loop of the agents.',
+  {
+    replicas: integer('Number of pods.', 0, 1000, 1),
+    concurrency: integer('Tasks that one pod runs at once.', 1, 64, 8),
+    resources: optional(containerResources('spec.workers.resources')),
+  },
+  { filled: true },
+);
+export type Workers = Static<typeof Workers>;
+
+/** `spec.sandbox`. */
+export const PoolSandbox = struct(
+  'How sandboxes are made.',
+  {
+    template: optional(sandboxTemplate('spec.sandbox.template')),
+    snapshotEngine: choice('What captures the tree; Auto takes the fastest one that works.', ['Auto', 'CAS'], 'Auto'),
+  },
+  { filled: true },
+);
+export type PoolSandbox = Static<typeof PoolSandbox>;
+
+/** `ExpertPool.spec`. Everything may change at any time; running tasks keep what they started with. */
+export const ExpertPoolSpec = struct(
+  'Experts, workers, sandboxes and their bounds.',
+  {
+    default: flag('Whether tasks that name no pool come here, in the namespaces that are allowed.', false),
+    allowedNamespaces: AllowedNamespaces,
+    experts,
+    workers: Workers,
+    sandbox: PoolSandbox,
+    policy: PoolPolicy,
+    storage: optional(Storage),
+    credentials: optional(credentials),
+    limits: optional(PoolLimits),
+  },
+  { rules: storageRules },
+);
+export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
+
+/** An ExpertPool as the API server returns it: defaults are filled in. */
+export type ExpertPool = Resource<'ExpertPool', ExpertPoolSpec, ExpertPoolStatus>;
+
+export const expertPool: Kind = {
+  kind: 'ExpertPool',
+  plural: 'expertpools',
+  shortName: 'afp',
+  description: 'The experts, workers and sandboxes that do the work of tasks.',
+  spec: ExpertPoolSpec,
+  status: ExpertPoolStatus,
+  rules: [nameFitsLabel],
+  columns: [
+    conditionColumn('Ready', 'Ready', 'status'),
+    { name: 'Workers', type: 'integer', jsonPath: '.status.workers.ready', description: 'Workers that are ready.' },
+    { name: 'Running', type: 'integer', jsonPath: '.status.running', description: 'Tasks that run.' },
+    { name: 'Queued', type: 'integer', jsonPath: '.status.queued', description: 'Tasks that wait.' },
+    ageColumn,
+    { name: 'Default', type: 'boolean', jsonPath: '.spec.default', description: 'Default pool of its namespaces.', priority: 1 },
+    conditionColumn('Reason', 'Ready', 'reason', 1),
+    conditionColumn('Message', 'Ready', 'message', 1),
+  ],
+  selectable: [],
+  scale: {
+    specReplicasPath: '.spec.workers.replicas',
+    statusReplicasPath: '.status.workers.replicas',
+    labelSelectorPath: '.status.workers.selector',
+  },
+};

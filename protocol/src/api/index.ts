@@ -1,0 +1,17 @@
+/**
+ * The custom resources of `agentfleet.dev`: schemas, static types, CRDs and admission policies from one source.
+ * Imports the keeper's enumerations; is imported by everything that reads or writes our objects.
+ */
+export * from './agenttask/index.ts';
+export * from './agenttaskorder/index.ts';
+export { customResourceDefinition, objectSchema } from './crd/definition.ts';
+export type { Column, Kind } from './crd/kind.ts';
+export { kindReference } from './crd/reference.ts';
+export { energyModel, EnergyModelSpec, EnergyModelStatus, Thresholds, type EnergyModel } from './energymodel/index.ts';
+export * from './expertpool/index.ts';
+export * from './group.ts';
+export { kinds } from './kinds.ts';
+export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
+export * from './policies/index.ts';
+export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
+export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

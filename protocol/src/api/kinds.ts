@@ -1,0 +1,8 @@
+import { agentTask } from './agenttask/index.ts';
+import { agentTaskOrder } from './agenttaskorder/index.ts';
+import type { Kind } from './crd/kind.ts';
+import { energyModel } from './energymodel/index.ts';
+import { expertPool } from './expertpool/index.ts';
+
+/** All kinds of the group. */
+export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel] as const satisfies readonly Kind[];

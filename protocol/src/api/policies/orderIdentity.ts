@@ -1,0 +1,16 @@
+import type { AdmissionPolicy } from './policy.ts';
+
+/** Orders carry the name of who gave them, and nobody can give one in another's name. */
+export const orderIdentity: AdmissionPolicy = {
+  name: 'agenttaskorder-identity',
+  purpose: 'An order names its author.',
+  operations: ['CREATE'],
+  resource: 'agenttaskorders',
+  validations: [
+    {
+      expression: 'object.spec.requester == request.userInfo.username',
+      message: 'spec.requester must be your own user name',
+      messageExpression: "'spec.requester must be your own user name; write ' + request.userInfo.username",
+    },
+  ],
+};

@@ -1,0 +1,45 @@
+import { group, version } from '../group.ts';
+
+/** A condition that must hold, and what the refused caller reads. */
+export interface Validation {
+  readonly expression: string;
+  readonly message: string;
+  readonly messageExpression?: string;
+}
+
+/** A ValidatingAdmissionPolicy of ours, in short. */
+export interface AdmissionPolicy {
+  readonly name: string;
+  /** Why it exists; becomes an annotation. */
+  readonly purpose: string;
+  readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  /** Resource, or resource and subresource: `agenttasks/status`. */
+  readonly resource: string;
+  /** Who is concerned; all conditions must hold. */
+  readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly Validation[];
+}
+
+type Manifest = Readonly<Record<string, unknown>>;
+
+/** The policy and its binding. It fails closed: when an expression cannot be evaluated, the write is refused. */
+export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Manifest] {
+  const name = `${policy.name}.${group}`;
+  const api = { apiVersion: 'admissionregistration.k8s.io/v1' };
+  return [
+    {
+      ...api,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name, annotations: { [`${group}/purpose`]: policy.purpose } },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [group], apiVersions: [version], operations: policy.operations, resources: [policy.resource] }],
+        },
+        ...(policy.conditions === undefined ? {} : { matchConditions: policy.conditions }),
+        validations: policy.validations.map((validation) => ({ ...validation, reason: 'Forbidden' })),
+      },
+    },
+    { ...api, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } },
+  ];
+}

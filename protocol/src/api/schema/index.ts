@@ -1,0 +1,10 @@
+/**
+ * The vocabulary of our custom resources: every schema is made from these words, so that bounds, descriptions and
+ * Kubernetes' extensions cannot be forgotten. Imports TypeBox only.
+ */
+export * from './mutability.ts';
+export * from './names.ts';
+export * from './rule.ts';
+export * from './scalars.ts';
+export * from './shapes.ts';
+export * from './union.ts';

@@ -1,0 +1,36 @@
+import type { AgentTask } from './agenttask/index.ts';
+import type { AgentTaskOrder } from './agenttaskorder/index.ts';
+import { agentTask } from './agenttask/index.ts';
+import { agentTaskOrder } from './agenttaskorder/index.ts';
+import { objectSchema } from './crd/definition.ts';
+import { energyModel, type EnergyModel } from './energymodel/index.ts';
+import { expertPool, type ExpertPool } from './expertpool/index.ts';
+
+/** The part of `Ajv` that is needed here; this package brings no validator of its own. */
+export interface SchemaCompiler<Validator> {
+  compile(schema: object): Validator;
+}
+
+/** Options with which Ajv reads our schemas: Kubernetes' members are not JSON Schema, and defaults are filled in. */
+export const ajvOptions = { strict: false, useDefaults: true, validateFormats: false } as const;
+
+/** The static type of each kind. */
+export interface Resources {
+  AgentTask: AgentTask;
+  AgentTaskOrder: AgentTaskOrder;
+  ExpertPool: ExpertPool;
+  EnergyModel: EnergyModel;
+}
+
+/**
+ * Validators for whole objects. They check shape, bounds and patterns and fill in defaults, as the API server does;
+ * CEL rules and unions are checked by the API server alone.
+ */
+export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyof Resources, V>> {
+  return {
+    AgentTask: compiler.compile(objectSchema(agentTask)),
+    AgentTaskOrder: compiler.compile(objectSchema(agentTaskOrder)),
+    ExpertPool: compiler.compile(objectSchema(expertPool)),
+    EnergyModel: compiler.compile(objectSchema(energyModel)),
+  };
+}
