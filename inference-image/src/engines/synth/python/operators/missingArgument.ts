@@ -67,9 +67,10 @@ export const missingArgument: Operator = {
   *propose(node, file) {
     const callee = node.child('function');
     const list = node.child('arguments');
-    if (callee === null || list === null || list.type !== 'argument_list') return;
+    if (callee === null || list === null) return;
     const name = callee.type === 'attribute' ? (callee.child('attribute')?.text ?? '') : callee.text;
     for (const [extra, weight] of optional[name] ?? []) if (!list.text.includes(extra)) yield added(list, extra, weight);
+    if (list.type !== 'argument_list') return;
     yield* ownParameters(node, list, name, file);
     const args = list.namedChildren;
     if (args.length > 1) {
@@ -80,9 +81,9 @@ export const missingArgument: Operator = {
 };
 
 function added(list: SyntaxNode, extra: string, weight: number): Proposal {
-  const args = list.namedChildren.map((arg) => (arg.type === 'generator_expression' ? `(${arg.text})` : arg.text));
-  if (list.namedChildren.length === 0 && list.text !== '()') return replace(list, `(${list.text}, ${extra})`, weight);
-  return replace(list, `(${[...args, extra].join(', ')})`, weight);
+  // The only argument is a generator without brackets of its own.
+  if (list.type === 'generator_expression') return replace(list, `(${list.text}, ${extra})`, weight);
+  return replace(list, `(${[...list.namedChildren.map((arg) => arg.text), extra].join(', ')})`, weight);
 }
 
 /** A function of this file has a parameter that the call leaves out: a name of that kind is at hand. */

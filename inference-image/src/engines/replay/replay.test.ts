@@ -1,0 +1,94 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { GenerateRequest } from '@agentfleet/protocol/inference';
+import type { Outcome } from '../engine.ts';
+import { readRecords, ReplayEngine } from './index.ts';
+
+const goal = 'Make it pass.';
+const request: GenerateRequest = {
+  requestId: 'r',
+  role: 'Generalist',
+  goal,
+  step: 0,
+  grammar: 'Edit',
+  files: [{ path: 'a.js', content: '// é\nconst a = 1;\n' }],
+  localisation: { spectrum: { passed: 0, failed: 0, lines: [] }, failingTests: [] },
+  k: 8,
+  maxEdits: 1,
+  exclude: [],
+  seed: 0,
+  budgetMillis: 100,
+};
+const one = { path: 'a.js', before: 'a = 1', after: 'a = 2' };
+const record = {
+  format: 'agentfleet.dev/replay/v1',
+  records: [
+    {
+      goal,
+      steps: [
+        [{ edits: [{ ...one, after: 'a = 3' }] }, { edits: [one], weight: 3, operator: 'model', rationale: 'two' }],
+        [{ edits: [{ ...one, before: 'gone' }] }],
+      ],
+    },
+  ],
+};
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'replay-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function engine(content: unknown = record): Promise<ReplayEngine> {
+  const file = join(folder, 'record.json');
+  await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return new ReplayEngine(await readRecords(folder), () => 0);
+}
+
+async function ask(change: Partial<GenerateRequest> = {}): Promise<Outcome | undefined> {
+  return (await (await engine()).generate([{ ...request, ...change }], new AbortController().signal))[0];
+}
+
+describe('the Replay engine', () => {
+  it('proposes what was recorded, the heavier first, at its place in the file', async () => {
+    const outcome = await ask();
+    const edits = [{ path: 'a.js', range: { startByte: 12, endByte: 17 }, before: 'a = 1', after: 'a = 2' }];
+    expect(outcome).toMatchObject({
+      generated: {
+        candidates: [
+          { rank: 1, score: 0.75, operator: 'model', edits, location: { line: 2, column: 6 } },
+          { rank: 2, score: 0.25 },
+        ],
+        exhausted: true,
+      },
+    });
+  });
+
+  it('leaves out what was tried', async () => {
+    const outcome = await ask();
+    const tried = outcome !== undefined && 'generated' in outcome ? outcome.generated.candidates.map(({ id }) => id) : [];
+    expect(await ask({ exclude: tried.slice(0, 1) })).toMatchObject({ generated: { candidates: [{ id: tried[1], rank: 1 }] } });
+    expect(await ask({ exclude: tried })).toMatchObject({ generated: { candidates: [], exhausted: true } });
+  });
+
+  it('refuses what was never recorded, what comes after the end, and another program', async () => {
+    expect(await ask({ goal: 'Another.' })).toMatchObject({ error: { code: 'AF_RECORD_UNKNOWN', field: 'goal' } });
+    expect(await ask({ step: 2 })).toMatchObject({ error: { code: 'AF_RECORD_ENDED', field: 'step' } });
+    expect(await ask({ step: 1 })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
+    expect(await ask({ files: [{ path: 'b.js', content: '' }] })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
+  });
+
+  it('may propose what the request did not show, when the record says exactly where', async () => {
+    const edit = { path: 'tests/a.py', before: 'x', after: 'y', range: { startByte: 0, endByte: 1 }, expectedSha256: 'a'.repeat(64) };
+    const bad = await engine({ ...record, records: [{ goal, steps: [[{ edits: [edit] }]] }] });
+    expect(await bad.generate([request], new AbortController().signal)).toMatchObject([{ generated: { candidates: [{ edits: [edit] }] } }]);
+  });
+
+  it('names the file of a record that it cannot read', async () => {
+    await expect(engine('{')).rejects.toThrow(/record\.json: it is not JSON/);
+    await expect(engine({ ...record, extra: 1 })).rejects.toThrow(/record\.json: .*additional/);
+    await expect(engine({ ...record, records: [...record.records, ...record.records] })).rejects.toThrow(/recorded twice/);
+  });
+});

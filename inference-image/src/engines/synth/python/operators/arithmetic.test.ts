@@ -1,0 +1,10 @@
+import { testOperator } from '../testing/table.ts';
+import { arithmetic } from './arithmetic.ts';
+
+testOperator(arithmetic, [
+  { before: 'x = a + b\n', after: 'x = a - b\n' },
+  { before: 'x = a // b\n', after: 'x = a / b\n' },
+  { before: 'x = a & b\n', after: 'x = a | b\n' },
+  { before: 'x = -a\n', after: 'x = a\n' },
+  { before: 'x = a << 2\n', after: 'x = a >> 2\n' },
+]);

@@ -1,0 +1,10 @@
+import { testOperator } from '../testing/table.ts';
+import { nearMethod } from './nearMethod.ts';
+
+testOperator(nearMethod, [
+  { before: 'x = a.lstrip()\n', after: 'x = a.strip()\n' },
+  { before: 'x = min(a)\n', after: 'x = max(a)\n' },
+  { before: 'x = p.left + p.right\n', after: 'x = p.right + p.right\n' },
+  { before: 'x = any(a)\n', after: 'x = all(a)\n' },
+  { before: 'g.get(k, [])\n', after: 'g.setdefault(k, [])\n' },
+]);

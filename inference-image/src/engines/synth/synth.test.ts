@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
+import type { Generated } from '../engine.ts';
+import { example } from './example.ts';
+import { installedGrammar, PythonParser, SynthEngine } from './index.ts';
+
+const path = 'm.py';
+const content =
+  'NAME = "é😀"\n\ndef mean(values):\n    total = 1\n    for value in values:\n        total -= value\n    return total / len(values)\n';
+const lines = [4, 5, 6, 7].map((line) => ({ path, line, passed: 0, failed: 1 }));
+const request: GenerateRequest = {
+  ...example,
+  files: [{ path, content }],
+  localisation: { spectrum: { passed: 0, failed: 1, lines }, failingTests: [] },
+  k: 64,
+};
+
+let parser: PythonParser;
+let engine: SynthEngine;
+let clock = 0;
+beforeAll(async () => {
+  parser = await PythonParser.load(installedGrammar());
+  engine = new SynthEngine({ parser, modelDigest: `sha256:${'0'.repeat(64)}`, now: () => clock });
+});
+afterAll(() => engine.close());
+
+async function ask(change: Partial<GenerateRequest> = {}, from = engine): Promise<Generated> {
+  const [outcome] = await from.generate([{ ...request, ...change }], new AbortController().signal);
+  if (outcome === undefined || 'error' in outcome) throw outcome?.error;
+  return outcome.generated;
+}
+
+async function all(change: Partial<GenerateRequest> = {}): Promise<readonly Candidate[]> {
+  const found: Candidate[] = [];
+  for (let answer = await ask(change); answer.candidates.length > 0; answer = await ask({ ...change, exclude: found.map(({ id }) => id) }))
+    found.push(...answer.candidates);
+  return found;
+}
+
+function patch({ edits }: Candidate): string {
+  let bytes = Buffer.from(content);
+  for (const { range, before, after } of edits.toReversed()) {
+    expect(bytes.subarray(range.startByte, range.endByte).toString()).toBe(before);
+    bytes = Buffer.concat([bytes.subarray(0, range.startByte), Buffer.from(after), bytes.subarray(range.endByte)]);
+  }
+  return bytes.toString();
+}
+
+describe('the Synth engine', () => {
+  it('answers equal requests equally, also without what it kept', async () => {
+    const other = new SynthEngine({ parser, modelDigest: engine.modelDigest, now: () => 0 });
+    const [first, again, fresh] = [await ask(), await ask(), await ask({}, other)];
+    expect(again).toEqual(first);
+    expect(fresh.candidates).toEqual(first.candidates);
+  });
+
+  it('goes on where the tried ones end, never twice with one text, until nothing is left', async () => {
+    const candidates = await all();
+    expect(new Set(candidates.map(({ id }) => id)).size).toBe(candidates.length);
+    expect(new Set(candidates.map(patch)).size).toBe(candidates.length);
+    const last = await ask({ exclude: candidates.map(({ id }) => id) });
+    expect(last).toMatchObject({ candidates: [], exhausted: true, margin: null, entropyNats: 0 });
+  });
+
+  it('returns only what parses, with byte ranges that hold `before`', async () => {
+    for (const candidate of await all()) expect(parser.accepts(patch(candidate))).toBe(true);
+  });
+
+  it('tells scores of one pool: falling, summing to at most one', async () => {
+    const { candidates, returnedMass, margin, entropyNats, stats } = await ask();
+    const scores = candidates.map(({ score }) => score);
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+    expect(scores.reduce((sum, score) => sum + score, 0)).toBeCloseTo(returnedMass);
+    expect(returnedMass).toBeLessThan(1);
+    expect(margin).toBeCloseTo(Math.log((scores[0] ?? 0) / (scores[1] ?? 1)));
+    expect(entropyNats).toBeLessThanOrEqual(Math.log(stats.considered));
+  });
+
+  it('ranks lines that failing tests run before others', async () => {
+    const spectrum = { passed: 3, failed: 1, lines: [...lines.slice(0, 3).map((line) => ({ ...line, passed: 3 })), ...lines.slice(3)] };
+    const { candidates } = await ask({ localisation: { spectrum, failingTests: [] }, k: 5 });
+    expect(new Set(candidates.map(({ location }) => location.line))).toEqual(new Set([7]));
+  });
+
+  it('repairs two bugs by a pair of edits, and only when asked for pairs', async () => {
+    const repaired = content.replace('= 1', '= 0').replace('-=', '+=');
+    expect((await all()).map(patch)).not.toContain(repaired);
+    const pairs = await all({ maxEdits: 2 });
+    expect(pairs.map(patch)).toContain(repaired);
+    expect(new Set(pairs.map(patch)).size).toBe(pairs.length);
+  });
+
+  it('says when the budget ended the search, and keeps nothing of it', async () => {
+    const functions = Array.from({ length: 60 }, (_, at) => content.replace('mean', `mean${at}`)).join('\n');
+    const rushed = new SynthEngine({ parser, modelDigest: '', now: () => (clock += 10) });
+    const files = [{ path, content: functions }];
+    expect(await ask({ files, budgetMillis: 1 }, rushed)).toMatchObject({ truncated: true, exhausted: false });
+    expect(await ask({ files, budgetMillis: 60_000, k: 1 }, rushed)).toMatchObject({ truncated: false });
+  });
+
+  it('refuses files that it cannot read, and stops for callers that left', async () => {
+    await expect(ask({ files: [{ path: 'a.txt', content: 'x' }] })).rejects.toMatchObject({ code: 'AF_LANGUAGE_UNSUPPORTED' });
+    await expect(ask({ files: [{ path, content: 'def (' }] })).rejects.toMatchObject({ code: 'AF_LANGUAGE_UNSUPPORTED' });
+  });
+
+  it('proves itself on its own example', async () => {
+    await expect(engine.prove()).resolves.toBeUndefined();
+  });
+});

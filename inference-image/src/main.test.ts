@@ -1,0 +1,66 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execPath } from 'node:process';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { example } from './engines/synth/example.ts';
+
+let folder: string;
+let child: ChildProcess | null = null;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'inference-'));
+});
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  await rm(folder, { recursive: true });
+});
+
+function start(env: Readonly<Record<string, string>>): ChildProcess {
+  child = spawn(execPath, [join(import.meta.dirname, 'main.ts')], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  return child;
+}
+
+async function addresses(process: ChildProcess): Promise<readonly string[]> {
+  for await (const line of createInterface({ input: process.stdout as NonNullable<typeof process.stdout> })) {
+    const record = JSON.parse(line) as { readonly msg: string; readonly addresses: readonly string[] };
+    if (record.msg === 'listening') return record.addresses;
+  }
+  throw new Error('it ended before it listened');
+}
+
+function overSocket(socketPath: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' };
+    const call = httpRequest({ socketPath, path: '/v1/generate', method: 'POST', headers }, (response) => resolve(text(response)));
+    call.on('error', reject);
+    call.end(JSON.stringify(example));
+  });
+}
+
+describe('the process', () => {
+  it('answers over HTTP and over its socket, and ends on SIGTERM', async () => {
+    const socket = join(folder, 'inference.sock');
+    const process = start({ AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_SOCKET: socket });
+    const [http] = await addresses(process);
+    const body = JSON.stringify(example);
+    const response = await fetch(`${http}/v1/generate`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    const { stats: _one, ...overHttp } = (await response.json()) as Record<string, unknown>;
+    const { stats: _other, ...local } = JSON.parse(await overSocket(socket)) as Record<string, unknown>;
+    expect(local).toEqual(overHttp);
+    expect((await fetch(`${http}/readyz`)).status).toBe(200);
+    process.kill('SIGTERM');
+    expect(await once(process, 'exit')).toEqual([0, null]);
+  });
+
+  it('tells every fault of its environment and does not start', async () => {
+    const process = start({ AGENTFLEET_ENGINE: 'Magic', LOG_LEVEL: 'loud' });
+    const told = await text(process.stderr as NonNullable<typeof process.stderr>);
+    expect(told).toMatch(/AGENTFLEET_ENGINE: .*\n.*LOG_LEVEL: /);
+    expect(process.exitCode ?? (await once(process, 'exit'))[0]).toBe(1);
+  });
+});
