@@ -32,6 +32,7 @@ describe('the configuration', () => {
         ],
       },
       quotaBytes: null,
+      quotaEntries: 250_000,
     });
   });
 

@@ -29,6 +29,8 @@ export interface Config {
   readonly toolsPath: string;
   /** Bytes that the roots may hold together; null = no limit. */
   readonly quotaBytes: number | null;
+  /** Paths that the roots may hold together; what the keeper's own memory limit is sized for. */
+  readonly quotaEntries: number;
   readonly logLevel: LogLevel;
 }
 
@@ -45,6 +47,7 @@ export class ConfigError extends Error {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
+const defaultEntries = 250_000;
 const defaultToolsPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** @throws ConfigError */
@@ -76,6 +79,7 @@ export function readConfig(env: Env): Config {
     runnerBinary: read('AGENTFLEET_RUNNER', parseFolder, '/opt/agentfleet/runner'),
     toolsPath: read('AGENTFLEET_TOOLS_PATH', text, defaultToolsPath),
     quotaBytes: read<number | null>('AGENTFLEET_WORKSPACE_LIMIT_BYTES', parseBytes, null),
+    quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
     logLevel: read('LOG_LEVEL', parseLevel, 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
@@ -165,7 +169,7 @@ function parseFlag(value: string): boolean {
 
 function parseBytes(value: string): number {
   const bytes = Number(value);
-  if (!/^\d+$/.test(value) || !Number.isSafeInteger(bytes) || bytes === 0) throw new Error(`"${value}" is not a number of bytes`);
+  if (!/^\d+$/.test(value) || !Number.isSafeInteger(bytes) || bytes === 0) throw new Error(`"${value}" is not a positive number`);
   return bytes;
 }
 

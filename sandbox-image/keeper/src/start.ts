@@ -41,7 +41,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   const gate = new Gate(clock);
   const quota = new Quota(
     config.roots.map((root) => root.path),
-    config.quotaBytes,
+    { bytes: config.quotaBytes ?? Number.POSITIVE_INFINITY, entries: config.quotaEntries },
     clock,
   );
   const network = new NetworkProbe({
@@ -106,8 +106,9 @@ async function openStore({ config, clock, logger }: StartOptions) {
 }
 
 function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
-  const { roots, runnerBinary, storeDir } = config;
-  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock });
+  const { roots, runnerBinary, storeDir, quotaBytes, quotaEntries } = config;
+  const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
+  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock, limits });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

@@ -2,47 +2,69 @@ import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { errnoOf, KeeperError } from '../failure.ts';
+import { weightOf } from '../snapshot/index.ts';
 
 export interface Usage {
   readonly bytes: number;
+  /** Paths; long ones count more. */
+  readonly entries: number;
   /** Folders that are closed to us; what they hold is not counted. */
   readonly unreadable: number;
 }
 
-const blockBytes = 512;
-const maxEntries = 2_000_000;
-const gone = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
-
-/**
- * Bytes on disk below some folders, hard links counted once. Stops early at `stopAbove`: more than
- * too much is not interesting. Entries that vanish under the walk are not there.
- */
-export async function measureUsage(folders: readonly string[], stopAbove: number, signal?: AbortSignal): Promise<Usage> {
-  const linked = new Set<string>();
-  const stack = [...folders];
-  let bytes = 0;
-  let unreadable = 0;
-  let entries = 0;
-  for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
-    signal?.throwIfAborted();
-    const names = await namesOf(folder);
-    if (names === null) unreadable += 1;
-    for (const name of names ?? []) {
-      const path = join(folder, name);
-      const size = await sizeOf(path, linked);
-      bytes += size.bytes;
-      if (size.folder) stack.push(path);
-      entries += 1;
-      if (bytes > stopAbove || entries > maxEntries) return { bytes: Math.max(bytes, stopAbove + 1), unreadable };
-    }
-  }
-  return { bytes, unreadable };
+/** How much is too much; exactly this much is allowed. */
+export interface UsageLimits {
+  readonly bytes: number;
+  readonly entries: number;
 }
 
-async function namesOf(folder: string): Promise<readonly string[] | null> {
+export const unlimited: UsageLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY };
+
+const blockBytes = 512;
+const gone = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
+/** A path that cannot be named cannot be captured: however little it holds, it is too much. */
+const tooDeep: Usage = { bytes: 0, entries: Number.POSITIVE_INFINITY, unreadable: 0 };
+
+/**
+ * What is below some folders: bytes on disk, or the length of a file where that is more (a snapshot
+ * keeps the holes of a sparse file as well), hard links counted once. Stops early when it is over a
+ * limit: more than too much is not interesting. Entries that vanish under the walk are not there.
+ */
+export async function measureUsage(folders: readonly string[], limits: UsageLimits, signal?: AbortSignal): Promise<Usage> {
+  const linked = new Set<string>();
+  const stack = [...folders];
+  let [bytes, entries, unreadable] = [0, 0, 0];
+  try {
+    for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
+      const names = await namesOf(folder, limits.entries - entries);
+      if (names === null) unreadable += 1;
+      // Names cost little to read, and the walk must not be slower than who makes them.
+      if (entries + (names?.length ?? 0) > limits.entries) return { bytes, entries: limits.entries + 1, unreadable };
+      for (const name of names ?? []) {
+        signal?.throwIfAborted();
+        const path = join(folder, name);
+        const size = await sizeOf(path, linked);
+        bytes += size.bytes;
+        entries += weightOf(path);
+        if (size.folder) stack.push(path);
+        if (bytes > limits.bytes || entries > limits.entries) return { bytes, entries, unreadable };
+      }
+    }
+  } catch (error) {
+    if (errnoOf(error) === 'ENAMETOOLONG') return tooDeep;
+    throw error;
+  }
+  return { bytes, entries, unreadable };
+}
+
+/** Names in a folder, at most one more than `most`; null for a closed one. */
+async function namesOf(folder: string, most: number): Promise<readonly string[] | null> {
   const names: string[] = [];
   try {
-    for await (const entry of await opendir(folder, { bufferSize: 256 })) names.push(entry.name);
+    for await (const entry of await opendir(folder, { bufferSize: 256 })) {
+      names.push(entry.name);
+      if (names.length > most) break;
+    }
   } catch (error) {
     const code = errnoOf(error) ?? '';
     if (code === 'EACCES' || code === 'EPERM') return null;
@@ -53,22 +75,17 @@ async function namesOf(folder: string): Promise<readonly string[] | null> {
 
 async function sizeOf(path: string, linked: Set<string>): Promise<{ readonly bytes: number; readonly folder: boolean }> {
   try {
-    const { blocks, nlink, dev, ino, isDirectory } = await stats(path);
-    if (nlink > 1 && !isDirectory) {
-      const key = `${dev}:${ino}`;
-      if (linked.has(key)) return { bytes: 0, folder: false };
-      linked.add(key);
-    }
-    return { bytes: blocks * blockBytes, folder: isDirectory };
+    const stat = await lstat(path);
+    const [folder, onDisk] = [stat.isDirectory(), stat.blocks * blockBytes];
+    if (folder || stat.nlink === 1) return { bytes: stat.isFile() ? Math.max(onDisk, stat.size) : onDisk, folder };
+    const key = `${stat.dev}:${stat.ino}`;
+    if (linked.has(key)) return { bytes: 0, folder };
+    linked.add(key);
+    return { bytes: Math.max(onDisk, stat.size), folder };
   } catch (error) {
     if (gone.has(errnoOf(error) ?? '') || errnoOf(error) === 'EACCES') return { bytes: 0, folder: false };
     throw error;
   }
-}
-
-async function stats(path: string) {
-  const it = await lstat(path);
-  return { blocks: it.blocks, nlink: it.nlink, dev: it.dev, ino: it.ino, isDirectory: it.isDirectory() };
 }
 
 const watchMs = 2000;
@@ -79,32 +96,33 @@ const watchMs = 2000;
  */
 export class Quota {
   readonly #folders: readonly string[];
-  readonly #limit: number | null;
+  readonly #limits: UsageLimits;
   readonly #clock: Clock;
-  #usage: Usage = { bytes: 0, unreadable: 0 };
+  #usage: Usage = { bytes: 0, entries: 0, unreadable: 0 };
   #pending: Promise<void> | null = null;
 
-  constructor(folders: readonly string[], limitBytes: number | null, clock: Clock) {
+  constructor(folders: readonly string[], limits: UsageLimits, clock: Clock) {
     this.#folders = folders;
-    this.#limit = limitBytes;
+    this.#limits = limits;
     this.#clock = clock;
   }
 
-  /** Usage as measured last; more than the limit reads as limit + 1. */
+  /** Usage as measured last. Beyond a limit nothing is counted. */
   get usedBytes(): number {
     return this.#usage.bytes;
   }
 
+  /** Null when there is no limit. */
   get limitBytes(): number | null {
-    return this.#limit;
+    return Number.isFinite(this.#limits.bytes) ? this.#limits.bytes : null;
   }
 
   get exceeded(): boolean {
-    return this.#limit !== null && this.#usage.bytes > this.#limit;
+    return this.#excess(0) !== null;
   }
 
   async measure(signal?: AbortSignal): Promise<void> {
-    if (this.#limit !== null) this.#usage = await measureUsage(this.#folders, this.#limit, signal);
+    this.#usage = await measureUsage(this.#folders, this.#limits, signal);
   }
 
   /** Measures in the background; whoever asks next waits for it. */
@@ -119,10 +137,10 @@ export class Quota {
   /** Measures again when the last measurement was over. @throws KeeperError `AF_QUOTA_EXCEEDED` */
   async assertWithin(moreBytes = 0): Promise<void> {
     await this.#pending;
-    if (this.#limit === null || this.#usage.bytes + moreBytes <= this.#limit) return;
+    if (this.#excess(moreBytes) === null) return;
     await this.measure();
-    if (this.#usage.bytes + moreBytes <= this.#limit) return;
-    throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${this.#usage.bytes + moreBytes} bytes or more, ${this.#limit} are allowed`);
+    const excess = this.#excess(moreBytes);
+    if (excess !== null) throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${excess}`);
   }
 
   /** Counts bytes that the keeper itself wrote, until the next measurement. */
@@ -132,7 +150,6 @@ export class Quota {
 
   /** Measures every 2 s until the signal fires; calls `onExceeded` once and stops when it is over. */
   async watch(onExceeded: () => void, signal: AbortSignal): Promise<void> {
-    if (this.#limit === null) return;
     while (!signal.aborted) {
       try {
         await this.#clock.sleep(watchMs, signal);
@@ -145,5 +162,12 @@ export class Quota {
       onExceeded();
       return;
     }
+  }
+
+  #excess(moreBytes: number): string | null {
+    const { bytes, entries } = this.#usage;
+    if (bytes + moreBytes > this.#limits.bytes) return `${bytes + moreBytes} bytes or more, ${this.#limits.bytes} are allowed`;
+    if (entries === tooDeep.entries) return 'a path that is longer than the system allows';
+    return entries > this.#limits.entries ? `more than ${this.#limits.entries} paths (long ones count more)` : null;
   }
 }

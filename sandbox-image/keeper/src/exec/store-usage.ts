@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { measureUsage } from './quota.ts';
+import { measureUsage, unlimited } from './quota.ts';
 
 const keepMs = 10_000;
 
@@ -19,7 +19,7 @@ export class StoreUsage {
     const now = this.#clock.now();
     if (this.#measured === null || now - this.#at > keepMs) {
       this.#at = now;
-      this.#measured = measureUsage([this.#folder], Number.MAX_SAFE_INTEGER).then((usage) => usage.bytes);
+      this.#measured = measureUsage([this.#folder], unlimited).then((usage) => usage.bytes);
     }
     return this.#measured;
   }

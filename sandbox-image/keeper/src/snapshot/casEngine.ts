@@ -22,11 +22,13 @@ import type { SegmentFs } from './objects/segmentLog.ts';
 import { displayPath } from './pathBytes.ts';
 import type { Base } from './records/snapshotFile.ts';
 import { SnapshotFiles } from './records/snapshotFiles.ts';
-import { applyPlan } from './restore/apply.ts';
+import { applyPlan, checkContents } from './restore/apply.ts';
 import { planRestore } from './restore/plan.ts';
+import { prune } from './restore/prune.ts';
 import { RootMap, Staging } from './restore/staging.ts';
 import { ModeGuard } from './scan/modeGuard.ts';
 import { Scanner } from './scan/scanner.ts';
+import { NO_LIMITS, TreeTooLarge, type TreeLimits } from './scan/treeLimits.ts';
 import { Serial } from './serial.ts';
 import { Slices } from './slices.ts';
 import { makeBundle } from './revert/bundle.ts';
@@ -41,6 +43,8 @@ export interface CasOptions {
   readonly setMeta: SetMeta;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
+  /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
+  readonly limits?: TreeLimits;
   /** Planted faults, for tests. */
   readonly segmentFs?: SegmentFs;
 }
@@ -78,7 +82,13 @@ class CasEngine implements SnapshotEngine {
     this.#files = new SnapshotFiles(this.#layout.snapshots);
     this.#store = new ObjectStore(this.#layout.segments, this.#files.logEnd(), options.segmentFs);
     this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
-    this.#scanner = new Scanner({ roots: this.#roots, store: this.#store, guard, now: () => options.clock.now() });
+    this.#scanner = new Scanner({
+      roots: this.#roots,
+      store: this.#store,
+      guard,
+      limits: options.limits ?? NO_LIMITS,
+      now: () => options.clock.now(),
+    });
   }
 
   take(options: TakeOptions = {}): Promise<SnapshotRecord> {
@@ -165,7 +175,7 @@ class CasEngine implements SnapshotEngine {
     const started = performance.now();
     const slices = new Slices(signal);
     this.#files.check(id);
-    const current = await this.#scanner.scan(false, slices);
+    const { current, pruned } = await this.#scanOrPrune(id, slices);
     const target = this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
     const { setMeta } = this.#options;
@@ -183,7 +193,7 @@ class CasEngine implements SnapshotEngine {
       expectedDigest: target.manifest.digest,
       created: plan.created,
       modified: plan.modified,
-      deleted: plan.deleted,
+      deleted: plan.deleted + pruned,
       mismatches: different.slice(0, MAX_MISMATCHES).map(({ path }) => displayPath(path)),
       tookMs: Math.round(performance.now() - started),
     };
@@ -193,6 +203,21 @@ class CasEngine implements SnapshotEngine {
     this.#head = { ...target, manifest: { ...target.manifest, entries: after.entries } };
     writeHead(this.#layout.head, id);
     return report;
+  }
+
+  /** The tree as it is; one that is too large to be read is first rid of what the snapshot lacks. */
+  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Manifest; readonly pruned: number }> {
+    try {
+      return { current: await this.#scanner.scan(false, slices), pruned: 0 };
+    } catch (error) {
+      if (!(error instanceof TreeTooLarge)) throw error;
+    }
+    this.#scanner.forget();
+    const { manifest } = this.#files.load(id);
+    await checkContents(manifest.entries, { store: this.#store, slices });
+    // From here on the tree changes: an abort is not obeyed.
+    const pruned = await prune(manifest, this.#roots, new Slices());
+    return { current: await this.#scanner.scan(false, new Slices()), pruned };
   }
 
   /** The manifest of a snapshot, or of the tree for `current`. */

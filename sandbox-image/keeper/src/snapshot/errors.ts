@@ -5,6 +5,7 @@ export type SnapshotErrorCode =
   | 'AF_SNAPSHOT_OBJECT_CORRUPT'
   | 'AF_SNAPSHOT_UNREADABLE'
   | 'AF_STORE_FULL'
+  | 'AF_QUOTA_EXCEEDED'
   | 'AF_RESTORE_FAILED'
   | 'AF_RESTORE_MISMATCH';
 
@@ -13,6 +14,7 @@ const CURES: Record<SnapshotErrorCode, string> = {
   AF_SNAPSHOT_UNKNOWN: 'list the snapshots and name one of them',
   AF_SNAPSHOT_OBJECT_CORRUPT: 'restore another snapshot, or fetch this one from its durable checkpoint',
   AF_SNAPSHOT_UNREADABLE: 'look at the volume: the tree could not be read',
+  AF_QUOTA_EXCEEDED: 'restore a snapshot: it removes what the snapshot lacks',
   AF_STORE_FULL: 'enlarge the store volume; the tree and the earlier snapshots are as they were',
   AF_RESTORE_FAILED: 'remove the cause and run the same restore again: it continues where it stopped',
   AF_RESTORE_MISMATCH: 'make sure that no process writes to the tree and run the same restore again',

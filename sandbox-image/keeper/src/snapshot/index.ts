@@ -19,4 +19,5 @@ export { openCasEngine, type CasOptions } from './casEngine.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
 export { displayPath } from './pathBytes.ts';
+export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export { setMetaByRunner } from './setMeta.ts';

@@ -67,7 +67,11 @@ async function stage(plan: RestorePlan, context: ApplyContext): Promise<Map<Byte
   }
 }
 
-async function checkContents(entries: readonly ManifestEntry[], { store, slices }: ApplyContext): Promise<void> {
+/** Reads all contents and compares them with their hashes. @throws SnapshotError `AF_SNAPSHOT_OBJECT_CORRUPT` */
+export async function checkContents(
+  entries: readonly ManifestEntry[],
+  { store, slices }: Pick<ApplyContext, 'store' | 'slices'>,
+): Promise<void> {
   for (const entry of entries) {
     if (entry.type === 'f' && !isLinked(entry)) {
       for (const _ of store.chunks(entry.hash)) if (slices.due()) await slices.pause();

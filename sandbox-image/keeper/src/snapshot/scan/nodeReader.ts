@@ -7,6 +7,7 @@ import type { Slices } from '../slices.ts';
 import type { ModeGuard } from './modeGuard.ts';
 import { openFile, OWNER_READ } from './openFile.ts';
 import { fillNode, makeNode, type TreeNode } from './node.ts';
+import type { TreeBudget } from './treeLimits.ts';
 
 export interface NodeReaderOptions {
   readonly store: ObjectStore;
@@ -15,6 +16,7 @@ export interface NodeReaderOptions {
   readonly keep: boolean;
   /** A change at or after this time (ms) may be followed by one that the stat does not show. */
   readonly racyFromMs: number;
+  readonly budget: TreeBudget;
   /** Device of the root; what lies on another one is a mount and is left alone. */
   readonly device: number;
 }
@@ -30,6 +32,12 @@ export class NodeReader {
   /** True when an unchanged node needs no reading: its content is where this scan wants it. */
   isSettled({ entry }: TreeNode): boolean {
     return !this.#options.keep || entry?.type !== 'f' || this.#options.store.has(entry.hash);
+  }
+
+  /** Counts a visited path and what it holds. @throws TreeTooLarge */
+  count({ path, entry, size, nlink }: TreeNode): void {
+    this.#options.budget.spend(path);
+    if (entry?.type === 'f') this.#options.budget.spendBytes(size, nlink);
   }
 
   /** Reads all but the content of a file; returns true when the content is still to be read. */
@@ -66,6 +74,7 @@ export class NodeReader {
 
   /** Hashes, and with `keep` stores, the content of a file whose stat was just refreshed. */
   readFile(node: TreeNode, slices: Slices): Promise<void> | undefined {
+    this.#options.budget.assertReadable(node.size);
     const fd = openFile(node.abs, node.mode & 0o7777, this.#options.guard);
     if (fd === null) return this.skip(node, 'unreadable');
     const content = this.#readSmall(fd, node);
@@ -78,6 +87,7 @@ export class NodeReader {
   list(node: TreeNode): void {
     const known = new Map(node.children.map((child) => [child.name, child]));
     const names = fs.readdirSync(sysPath(node.abs), { encoding: 'latin1' }).sort();
+    this.#options.budget.ahead(names.length);
     const make = (name: BytePath) => makeNode(name, `${node.abs}/${name}`, `${node.path}/${name}`);
     node.children = names.map((name) => known.get(name) ?? make(name));
     node.listed = true;

@@ -9,6 +9,7 @@ import { groupHardLinks } from './hardLinks.ts';
 import type { ModeGuard } from './modeGuard.ts';
 import { isSame, makeNode, type TreeNode } from './node.ts';
 import { NodeReader } from './nodeReader.ts';
+import { TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
 const RACY_MS = 20;
@@ -26,22 +27,28 @@ export interface ScannerOptions {
   readonly roots: readonly RootBytes[];
   readonly store: ObjectStore;
   readonly guard: ModeGuard;
+  readonly limits: TreeLimits;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
 
 /**
  * Reads the tree into a manifest. Remembers what it saw: an unchanged file costs one `lstat`, an
- * unchanged directory is not listed again. Symlinks are never followed. Paths longer than
- * PATH_MAX (4096 bytes) cannot be reached and fail the scan with AF_SNAPSHOT_UNREADABLE.
+ * unchanged directory is not listed again. Symlinks are never followed. A tree over the limits, or
+ * with a path longer than PATH_MAX (4096 bytes), which cannot be reached, is `TreeTooLarge`.
  */
 export class Scanner {
   readonly #options: ScannerOptions;
-  readonly #tops: readonly TreeNode[];
+  #tops: readonly TreeNode[] = [];
 
   constructor(options: ScannerOptions) {
     this.#options = options;
-    this.#tops = options.roots.map(({ name, path }) => makeNode(name, path, name));
+    this.forget();
+  }
+
+  /** Gives back the memory of what was seen. */
+  forget(): void {
+    this.#tops = this.#options.roots.map(({ name, path }) => makeNode(name, path, name));
   }
 
   /** Scans all roots; with `keep`, every content that the store lacks is put into it. */
@@ -49,13 +56,15 @@ export class Scanner {
     const racyFromMs = this.#options.now() - RACY_MS;
     const found: TreeNode[] = [];
     const skipped: SkippedPath[] = [];
+    const budget = new TreeBudget(this.#options.limits);
     try {
       for (const top of this.#tops) {
-        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, device: fs.lstatSync(sysPath(top.abs)).dev });
+        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, device: fs.lstatSync(sysPath(top.abs)).dev });
         await this.#walk(top, reader, slices, found, skipped);
       }
     } catch (error) {
-      if (!['ENAMETOOLONG', 'EIO', 'ENOTDIR', 'ENOENT', 'EACCES'].includes(errnoOf(error))) throw error;
+      if (errnoOf(error) === 'ENAMETOOLONG') throw new TreeTooLarge(`a path is longer than the system allows: ${String(error)}`, error);
+      if (!['EIO', 'ENOTDIR', 'ENOENT', 'EACCES'].includes(errnoOf(error))) throw error;
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
@@ -80,6 +89,7 @@ export class Scanner {
         if (slices.due()) await slices.pause();
         const reading = this.#visit(node, reader, slices);
         if (reading !== undefined) await reading;
+        reader.count(node);
         if (node.entry?.type === 'd') this.#enter(node, reader, stack);
         if (node.entry !== null) found.push(node);
         else if (node.skipped !== null) skipped.push({ path: displayPath(node.path), kind: node.skipped });

@@ -1,0 +1,62 @@
+import { SnapshotError } from '../errors.ts';
+
+/** How much of a tree the keeper can hold in its memory and is willing to read. */
+export interface TreeLimits {
+  /** Paths of ordinary length; long ones weigh more. */
+  readonly entries: number;
+  /** Of all files together, as `stat` tells it: a sparse file costs its length to read and to keep. */
+  readonly bytes: number;
+}
+
+export const NO_LIMITS: TreeLimits = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
+
+/** A path is held in several forms; this many bytes of it weigh as much as an entry without a name. */
+const BYTES_PER_ENTRY = 128;
+
+/** How much one path counts against {@link TreeLimits.entries}. */
+export function weightOf(path: string): number {
+  return Math.max(1, path.length / BYTES_PER_ENTRY);
+}
+
+/** The tree is more than can be captured. A restore answers by removing first what its goal lacks. */
+export class TreeTooLarge extends SnapshotError {
+  constructor(message: string, cause?: unknown) {
+    super('AF_QUOTA_EXCEEDED', message, { cause });
+    this.name = 'TreeTooLarge';
+  }
+}
+
+/** Counts the paths of one scan. */
+export class TreeBudget {
+  readonly #limits: TreeLimits;
+  #weight = 0;
+  #bytes = 0;
+
+  constructor(limits: TreeLimits) {
+    this.#limits = limits;
+  }
+
+  /** @throws TreeTooLarge */
+  spend(path: string): void {
+    this.#weight += weightOf(path);
+    this.ahead(0);
+  }
+
+  /** To be asked before `names` paths are made from a directory's names. @throws TreeTooLarge */
+  ahead(names: number): void {
+    if (this.#weight + names <= this.#limits.entries) return;
+    throw new TreeTooLarge(`the tree has more than ${this.#limits.entries} paths (long ones count more)`);
+  }
+
+  /** Of a file that was read; one with several names counts once, a part by each. @throws TreeTooLarge */
+  spendBytes(size: number, names: number): void {
+    this.#bytes += size / Math.max(names, 1);
+    this.assertReadable(0);
+  }
+
+  /** To be asked before a file is read. @throws TreeTooLarge */
+  assertReadable(size: number): void {
+    if (Math.max(this.#bytes, size) <= this.#limits.bytes) return;
+    throw new TreeTooLarge(`the files have ${Math.max(this.#bytes, size)} bytes or more, ${this.#limits.bytes} are allowed`);
+  }
+}
