@@ -53,7 +53,8 @@ func startContainer(tb testing.TB, k *keeper, o options) *container {
 		"AGENTFLEET_LINK_KEY=" + o.key, "AGENTFLEET_LINK=/.agentfleet/link/keeper.sock", "OTHER=must not be inherited",
 	}
 	cmd.Stderr = os.Stderr
-	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWNS)
+	// An IPC namespace of its own: the runner removes all objects in it.
+	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER

@@ -32,6 +32,17 @@ func TestAFreshContainerHasEmptyScratch(t *testing.T) {
 	}
 }
 
+func TestNoIPCObjectOutlivesItsCommand(t *testing.T) {
+	s, _ := serve(t, options{})
+	if o := s.run(command(helper, "try", "calls", "shmget", "semget", "msgget")); string(o.stdout) != "shmget=ok semget=ok msgget=ok " {
+		t.Fatal(o)
+	}
+	// One heading in each list, and nothing below it.
+	if o := s.run(command("sh", "-c", "cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg | grep -vc key")); string(o.stdout) != "0\n" {
+		t.Error(o)
+	}
+}
+
 func TestEnvironmentIsExactlyTheFrames(t *testing.T) {
 	s, _ := serve(t, options{})
 	job := command("env", "-0")

@@ -112,6 +112,12 @@ func attempt(name string) error {
 	case "setrlimit":
 		lim := unix.Rlimit{Cur: 100, Max: 100}
 		return call(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)
+	case "shmget":
+		return call(unix.SYS_SHMGET, 0x5151, 4096, unix.IPC_CREAT|0o600)
+	case "semget":
+		return call(unix.SYS_SEMGET, 0x5151, 1, unix.IPC_CREAT|0o600)
+	case "msgget":
+		return call(unix.SYS_MSGGET, 0x5151, unix.IPC_CREAT|0o600)
 	case "kill":
 		n, _ := strconv.Atoi(arg)
 		return unix.Kill(n, unix.SIGKILL)

@@ -86,6 +86,7 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	c.stdout.finish()
 	c.stderr.finish()
 	end := c.end(status)
+	s.forgetIPC()
 	remove()
 	_ = c.link.Send(end, nil)
 	s.seats.refill()

@@ -36,6 +36,7 @@ type Server struct {
 	mu       sync.Mutex
 	commands map[string]*command
 	running  sync.WaitGroup
+	owner    bool // of the container and of its IPC objects
 }
 
 // Main serves until the keeper's exit frame or SIGTERM. The key leaves the environment first:
@@ -58,7 +59,7 @@ func Main(version string) int {
 	freshen()
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
-		reaper: newReaper(), commands: map[string]*command{},
+		reaper: newReaper(), commands: map[string]*command{}, owner: ownsContainer(),
 	}
 	s.seats = &seats{reaper: s.reaper}
 	go s.signals()
@@ -87,14 +88,27 @@ func tune() {
 // that was injected into a pod: nothing else runs there yet. Started in any other way, perhaps
 // in a PID namespace over a developer's own files, these folders are not ours to touch.
 func freshen() {
-	self, err := os.Executable()
-	if err != nil || os.Getpid() != 1 || self != injected {
+	if !ownsContainer() {
 		return
 	}
+	freshenIPC()
 	for _, dir := range []string{"/tmp", "/dev/shm"} {
 		if err := files.Empty(dir); err != nil {
 			fmt.Fprintf(os.Stderr, "runner: %s is not empty: %v\n", dir, err)
 		}
+	}
+}
+
+// ownsContainer tells whether this process was injected into a pod and is its container's PID 1.
+func ownsContainer() bool {
+	self, err := os.Executable()
+	return err == nil && os.Getpid() == 1 && self == injected
+}
+
+// freshenIPC removes what a command can leave in the kernel after its last process has ended.
+func freshenIPC() {
+	if err := files.EmptyIPC(); err != nil {
+		fmt.Fprintln(os.Stderr, "runner: IPC objects are left:", err)
 	}
 }
 
@@ -186,6 +200,16 @@ func (s *Server) session() (joined bool, err error) {
 			default: // the keeper asks and does not listen
 			}
 		}
+	}
+}
+
+// forgetIPC removes what the only running command left; beside another one it cannot be told whose
+// an object is. To be called when no process of the command is left and before its id is free.
+func (s *Server) forgetIPC() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.owner && len(s.commands) == 1 {
+		freshenIPC()
 	}
 }
 
