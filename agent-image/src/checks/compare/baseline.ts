@@ -1,0 +1,145 @@
+import { failing, trusted, wholeRun, type Counts, type Outcome, type ParsedResults, type TestResult } from '../results.ts';
+import { badEnd } from './end.ts';
+import { problemReasons, reason } from './reasons.ts';
+import type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason } from './types.ts';
+
+/** State of a test over all baseline runs. */
+export interface BaselineTest {
+  readonly state: 'Passing' | 'Failing' | 'Skipped';
+  readonly kind: TestResult['kind'];
+  /** Differs between runs, or is not in all of them. */
+  readonly flaky: boolean;
+  /** It was in every run. */
+  readonly always: boolean;
+  readonly everSkipped: boolean;
+}
+
+export interface Baseline {
+  readonly tests: ReadonlyMap<string, BaselineTest>;
+  /** The command as a whole failed in every run, or in none. */
+  readonly run: BaselineTest;
+  /** False when a run did not come to its end: more tests may exist. */
+  readonly complete: boolean;
+  /** The least of all runs. */
+  readonly unnamed: Counts;
+  readonly format: ParsedResults['format'];
+  readonly source: ParsedResults['source'];
+  readonly evidence: ParsedResults['evidence'];
+}
+
+const stateOf = (outcome: Outcome): BaselineTest['state'] => (failing(outcome) ? 'Failing' : outcome === 'Passed' ? 'Passing' : 'Skipped');
+
+/** Merges the runs of one check at snapshot 0; `runs` is not empty. */
+export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Baseline {
+  const seen = new Map<string, TestResult[]>();
+  for (const { results } of runs) {
+    for (const test of results.tests) {
+      if (test.id === wholeRun) continue;
+      const known = seen.get(test.id);
+      if (known === undefined) seen.set(test.id, [test]);
+      else known.push(test);
+    }
+  }
+  const tests = new Map([...seen].map(([id, found]) => [id, merged(found, runs.length)] as const));
+  const { format, source, evidence } = first.results;
+  const least = (key: keyof Counts): number => Math.min(...runs.map(({ results }) => results.unnamed[key]));
+  return {
+    tests,
+    run: merged(runs.map(wholeOf), runs.length),
+    complete: runs.every(({ results }) => results.complete),
+    unnamed: { passed: least('passed'), failed: least('failed'), skipped: least('skipped'), errored: least('errored') },
+    format,
+    source,
+    evidence,
+  };
+}
+
+function merged(found: readonly TestResult[], runs: number): BaselineTest {
+  const states = new Set(found.map(({ outcome }) => stateOf(outcome)));
+  const always = found.length === runs;
+  const state = states.has('Failing') ? 'Failing' : states.has('Passing') ? 'Passing' : 'Skipped';
+  return { state, kind: found[0]?.kind ?? 'Test', flaky: states.size > 1 || !always, always, everSkipped: states.has('Skipped') };
+}
+
+/** The command as one test. */
+export function wholeOf(run: CheckRun): TestResult {
+  const passes = badEnd(run) === null && run.end.exitCode === 0;
+  return { id: wholeRun, outcome: passes ? 'Passed' : 'Failed', kind: 'Test' };
+}
+
+/** Ids that fail in every run; the whole run when no test does (a crash, a time-out, a lint step after the tests). */
+export function failingIds({ tests, run }: Baseline): string[] {
+  const ids = [...tests].filter(([, { state, flaky }]) => state === 'Failing' && !flaky).map(([id]) => id);
+  if (ids.length > 0) return ids.sort();
+  const flakyFails = [...tests.values()].some(({ state }) => state === 'Failing');
+  return run.state === 'Failing' && !run.flaky && !flakyFails ? [wholeRun] : [];
+}
+
+/**
+ * Judges a check before any budget is spent. `InvalidInput` is the spec's fault: a command that cannot
+ * run, results that cannot be believed, or a check that passes although it has to fail first.
+ *
+ * @param runs one or more runs at snapshot 0; what differs between them is flaky
+ */
+export function judgeBaseline(runs: readonly CheckRun[], expect: Expect): BaselineJudgement {
+  const [first] = runs;
+  if (first === undefined)
+    return {
+      ...refused([reason('NoBaseline', '', 'there is no baseline run', 'run the checks at snapshot 0 first')], 'Infrastructure'),
+      format: 'Exit',
+    };
+  const { format } = first.results;
+  for (const run of runs) {
+    const end = badEnd(run);
+    if (end !== null && end.class !== 'CheckFailed')
+      return { ...refused([reason(end.code, run.check, end.message, end.cure)], end.class), format };
+  }
+  const reasons = runs.flatMap((run) => unbelievable(run, first));
+  if (reasons.length > 0) return { ...refused(reasons, 'InvalidInput'), format };
+  const baseline = mergeBaseline(first, runs);
+  const fails = failingIds(baseline);
+  const flaky = [...baseline.tests].filter(([, test]) => test.flaky).map(([id]) => id);
+  if (baseline.run.flaky) flaky.push(wholeRun);
+  const effective = expect === 'Auto' ? (fails.length > 0 ? 'FailThenPass' : 'Pass') : expect;
+  const judged = { expect: effective, format, failing: fails, flaky: flaky.sort() };
+  if (effective === 'Pass' || fails.length > 0) return { accepted: true, class: null, ...judged, reasons: [] };
+  const nothing = flaky.length === 0 ? nothingFails(first.check) : onlyFlaky(first.check, flaky);
+  return { accepted: false, class: 'InvalidInput', ...judged, reasons: [nothing] };
+}
+
+const nothingFails = (check: string): Reason =>
+  reason(
+    'AlreadyPasses',
+    check,
+    'it already passes at the baseline, and has to fail first',
+    'add a test that shows what is missing, or set expect: Pass',
+  );
+
+const onlyFlaky = (check: string, flaky: readonly string[]): Reason =>
+  reason(
+    'OnlyFlaky',
+    check,
+    `no test fails in every baseline run; ${flaky.length} differ between runs`,
+    'make the failing test repeatable',
+    flaky[0],
+  );
+
+function refused(reasons: readonly Reason[], cls: CheckClass): Omit<BaselineJudgement, 'format'> {
+  return { accepted: false, class: cls, expect: 'FailThenPass', failing: [], flaky: [], reasons };
+}
+
+/** A baseline may fail as a whole; it must not hide failures, show forged results or change its format. */
+function unbelievable(run: CheckRun, first: CheckRun): Reason[] {
+  const { results, check } = run;
+  if (results.format !== first.results.format || results.source !== first.results.source) {
+    return [
+      reason('FormatChanged', check, `one run gives ${first.results.format}, another ${results.format}`, 'set the format of the check'),
+    ];
+  }
+  if (results.evidence !== first.results.evidence)
+    return [reason('EvidenceChanged', check, 'one run names its tests and another does not', 'let the runner name every test')];
+  if (trusted(results)) return [];
+  const failed = badEnd(run) !== null || run.end.exitCode !== 0;
+  const tolerated = failed ? new Set(['ExitDisagrees', 'Incomplete', 'BailedOut', 'NamesMissing']) : new Set<string>();
+  return problemReasons(check, results).filter(({ code }) => !tolerated.has(code));
+}

@@ -1,0 +1,76 @@
+import type { ExecEnd } from '@agentfleet/protocol/keeper';
+import type { ParsedResults, ProblemCode, ResultFormat } from '../results.ts';
+
+/** How a command ended: the keeper's facts that decide who is to blame. */
+export type RunEnd = Pick<ExecEnd, 'exitCode' | 'signal' | 'timedOut' | 'killed' | 'oom' | 'error' | 'interrupted'>;
+
+/** One run of one check. */
+export interface CheckRun {
+  /** The check's name. */
+  readonly check: string;
+  readonly end: RunEnd;
+  readonly results: ParsedResults;
+}
+
+export type Expect = 'Auto' | 'Pass' | 'FailThenPass';
+
+/** The failure classes of an AgentTask that checks can give. */
+export type CheckClass = 'CheckFailed' | 'InvalidInput' | 'Infrastructure';
+
+export type ReasonCode =
+  | ProblemCode
+  | 'NoBaseline'
+  | 'NotRunnable'
+  | 'Interrupted'
+  | 'TimedOut'
+  | 'OutOfMemory'
+  | 'Killed'
+  | 'AlreadyPasses'
+  | 'OnlyFlaky'
+  | 'FormatChanged'
+  | 'EvidenceChanged'
+  | 'Missing'
+  | 'NewlySkipped'
+  | 'Regressed'
+  | 'StillFails'
+  | 'NothingFixed';
+
+export interface Reason {
+  readonly code: ReasonCode;
+  readonly check: string;
+  /** Test id, where it is about one test. */
+  readonly test?: string;
+  /** What and where. */
+  readonly message: string;
+  readonly cure: string;
+}
+
+export interface BaselineJudgement {
+  readonly accepted: boolean;
+  /** Null when accepted. */
+  readonly class: CheckClass | null;
+  /** What `Auto` means here. */
+  readonly expect: 'Pass' | 'FailThenPass';
+  /** Parse the results of attempts with it. */
+  readonly format: ResultFormat;
+  readonly failing: readonly string[];
+  readonly flaky: readonly string[];
+  readonly reasons: readonly Reason[];
+}
+
+/** What the run after an attempt proves, test by test. Lists hold test ids, sorted. */
+export interface Verdict {
+  readonly proved: boolean;
+  /** Null when proved. */
+  readonly class: CheckClass | null;
+  readonly reasons: readonly Reason[];
+  readonly evidence: ParsedResults['evidence'];
+  readonly newlyPassing: readonly string[];
+  readonly stillFailing: readonly string[];
+  readonly missing: readonly string[];
+  readonly newlySkipped: readonly string[];
+  readonly regressed: readonly string[];
+  readonly added: readonly string[];
+  /** Differ between baseline runs: neither proof nor regression. */
+  readonly flaky: readonly string[];
+}

@@ -1,0 +1,27 @@
+/**
+ * What the runs of a task's checks prove (architecture, decision 4). Pure: no I/O, no clock.
+ *
+ * - `parse/` reads the results that test runners print or write, and says what cannot be believed;
+ * - `compare/` compares a run with the baseline, test by test;
+ * - `protect/` says which files an attempt may not touch, and judges its changes.
+ *
+ * May import `protocol`.
+ */
+export { compare, judgeBaseline } from './compare/index.ts';
+export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
+export { namingEnvironment } from './naming.ts';
+export { parseResults } from './parse/index.ts';
+export { judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
+export type {
+  Change,
+  ChangeJudgement,
+  CheckCommand,
+  Operation,
+  Protect,
+  ProtectedSet,
+  Protection,
+  ReadFile,
+  Violation,
+} from './protect/index.ts';
+export { countTests, trusted, wholeRun } from './results.ts';
+export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './results.ts';

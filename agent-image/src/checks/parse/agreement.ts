@@ -1,0 +1,50 @@
+import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from '../results.ts';
+
+/**
+ * What every format has to satisfy: something ran, the exit code agrees with the tests, and nothing
+ * was dropped on the way. Printed text can be forged; the exit code comes from the runner.
+ */
+export function withAgreement(results: ParsedResults, output: CommandOutput): ParsedResults {
+  if (results.format === 'Exit') return results;
+  const problems = [...results.problems, ...disagreements(results, output)];
+  if (output.truncated !== true || results.source === 'Files') return { ...results, problems };
+  const cut = distrust('Incomplete', 'some of the output was dropped', 'print less, or let the runner write a report file');
+  return { ...results, complete: false, problems: [...problems, cut] };
+}
+
+function disagreements(results: ParsedResults, { exitCode }: CommandOutput): Problem[] {
+  const counts = countTests(results);
+  const bad = counts.failed + counts.errored > 0 || results.tests.some(({ outcome }) => failing(outcome));
+  const problems: Problem[] = [];
+  if (exitCode === 0 && bad) {
+    const why = 'the command ends with exit code 0 although tests fail';
+    problems.push(distrust('ExitHidesFailure', why, 'let the command end with the exit code of its test runner (no `|| true`, no pipe)'));
+  }
+  if (exitCode !== null && exitCode !== 0 && !bad && results.complete) {
+    const why = `the command ends with exit code ${exitCode} although no test fails`;
+    problems.push(distrust('ExitDisagrees', why, 'read its output: something besides the tests fails; give it a check of its own'));
+  }
+  if (counts.passed + counts.failed + counts.skipped + counts.errored === 0 && results.complete) {
+    problems.push(distrust('NoTests', 'no test ran', 'correct the selection of tests in the command'));
+  }
+  return problems;
+}
+
+/** A report file and what the runner printed must tell the same story: code under test can write either. */
+export function crossCheck(file: ParsedResults, printed: ParsedResults): Problem[] {
+  if (!printed.complete || printed.evidence === 'Exit') return [];
+  const [a, b] = [countTests(file), countTests(printed)];
+  const failsA = a.failed + a.errored > 0;
+  const failsB = b.failed + b.errored > 0;
+  if (failsA === failsB && a.passed <= b.passed + b.errored) return [];
+  const story = `the report file says ${describe(a)}, the printed summary ${describe(b)}`;
+  return [distrust('SourcesDisagree', story, 'let only the runner write the report file, and nothing print a summary')];
+}
+
+function describe({ passed, failed, skipped, errored }: Counts): string {
+  return `${passed} passed, ${failed + errored} failed, ${skipped} skipped`;
+}
+
+function distrust(code: Problem['code'], message: string, cure: string): Problem {
+  return { code, severity: 'Distrust', message, cure };
+}

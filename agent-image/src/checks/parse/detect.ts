@@ -1,0 +1,60 @@
+import type { CommandOutput, ResultFormat } from '../results.ts';
+import { looksLikeJUnit } from './junit.ts';
+import { tallyOf } from './pytestSession.ts';
+import { linesOf } from './text.ts';
+
+export interface Detection {
+  readonly format: ResultFormat;
+  readonly why: string;
+}
+
+interface Sign {
+  readonly format: ResultFormat;
+  readonly why: string;
+  readonly seen: (lines: readonly string[], output: CommandOutput) => boolean;
+}
+
+const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line) => line.length < 1000 && pattern.test(line));
+
+/** In this order: a runner's own first lines before its summary, structured before text. */
+const signs: readonly Sign[] = [
+  { format: 'Pytest', why: 'pytest prints its session', seen: some(/^=+ test session starts =+$/) },
+  { format: 'GoTest', why: 'standard output holds events of go test -json', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
+  {
+    format: 'NodeTest',
+    why: 'TAP with the summary of node:test',
+    seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines),
+  },
+  {
+    format: 'NodeTest',
+    why: 'the summary of the spec reporter of node:test',
+    seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines),
+  },
+  {
+    format: 'TAP',
+    why: 'standard output starts with a TAP version or plan',
+    seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? ''),
+  },
+  { format: 'TAP', why: 'standard output holds a TAP version', seen: some(/^TAP version 1[34]$/) },
+  { format: 'JUnit', why: 'standard output is a JUnit document', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
+  { format: 'GoTest', why: 'go test prints results of packages', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
+  {
+    format: 'Unittest',
+    why: 'unittest prints its footer',
+    seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
+  },
+  { format: 'Pytest', why: 'the last line of pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+];
+
+/** Chooses by what the runner printed; report files decide when nothing else is known. */
+export function detect(output: CommandOutput): Detection {
+  const { lines } = linesOf(output.stdout);
+  const found = signs.find(({ seen }) => seen(lines, output));
+  const hasFiles = (output.files ?? []).length > 0;
+  if (found !== undefined && hasFiles && found.format !== 'Pytest' && found.format !== 'NodeTest') {
+    return { format: 'JUnit', why: 'the command wrote a JUnit file' };
+  }
+  if (found !== undefined) return { format: found.format, why: found.why };
+  if (hasFiles) return { format: 'JUnit', why: 'the command wrote a JUnit file' };
+  return { format: 'Exit', why: 'nothing in the output looks like a known test runner' };
+}

@@ -1,0 +1,14 @@
+import { wholeRun, type CommandOutput, type ParsedResults } from '../results.ts';
+import { Collector } from './collector.ts';
+
+/** Nothing is read: the command passes with exit code 0. */
+export function parseExit({ exitCode }: CommandOutput): ParsedResults {
+  const collector = new Collector();
+  collector.evidence = 'Exit';
+  collector.add({
+    id: wholeRun,
+    outcome: exitCode === 0 ? 'Passed' : 'Failed',
+    message: exitCode === null ? 'no exit code' : `exit code ${exitCode}`,
+  });
+  return collector.finish('Exit');
+}

@@ -1,0 +1,136 @@
+import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
+import { Collector, type Found } from './collector.ts';
+import { maxXmlBytes, readXml, type XmlElement } from './junitTree.ts';
+
+const cure = 'let the runner write one whole JUnit file per run, and remove old ones before it';
+
+/**
+ * JUnit XML in the dialects of pytest, vitest, jest-junit, node:test, Surefire and go-junit-report
+ * (there is no standard; the schema of Jenkins' xUnit plugin is the common ground).
+ * Report files are preferred; without any, standard output may be the document itself.
+ */
+export function parseJUnit(output: CommandOutput): ParsedResults {
+  const collector = new Collector();
+  const files = output.files ?? [];
+  const seen = new Map<string, { path: string; outcome: Outcome }>();
+  for (const { path, bytes } of files) {
+    const from = collector.size;
+    readFile(collector, path, bytes);
+    conflicts(collector, path, from, seen);
+  }
+  const printed = output.stdout.trim();
+  if (files.length > 0) collector.source = 'Files';
+  else if (looksLikeJUnit(printed)) readDocument(collector, 'standard output', printed);
+  else collector.incomplete('there is no JUnit report', 'name the report file in the command, for example --junitxml=report.xml');
+  return collector.finish('JUnit');
+}
+
+export const looksLikeJUnit = (text: string): boolean =>
+  /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--[^>]{0,500}-->\s*)?<testsuites?[\s>/]/.test(text.slice(0, 2000));
+
+function readFile(collector: Collector, path: string, bytes: Uint8Array): void {
+  if (bytes.byteLength > maxXmlBytes)
+    return collector.incomplete(`${path}: larger than ${maxXmlBytes} bytes`, 'turn off captured output in the report');
+  readDocument(collector, path, new TextDecoder().decode(bytes).trim());
+}
+
+function readDocument(collector: Collector, path: string, text: string): void {
+  if (text.length > maxXmlBytes) return collector.incomplete(`${path}: larger than ${maxXmlBytes} characters`, cure);
+  try {
+    const root = readXml(text);
+    if (root.name !== 'testsuites' && root.name !== 'testsuite') throw new Error(`its root element is <${root.name}>`);
+    readSuite(collector, path, root, []);
+  } catch (error) {
+    collector.incomplete(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, cure);
+  }
+}
+
+/** Reads one suite with its suites; returns the number of test cases in it. */
+function readSuite(collector: Collector, path: string, suite: XmlElement, above: readonly string[]): number {
+  const isRoot = suite.name === 'testsuites';
+  const names = isRoot ? above : [...above, suite.attributes['name'] ?? ''];
+  let own = 0;
+  let nested = 0;
+  let failures = 0;
+  for (const child of suite.children) {
+    if (child.name === 'testsuite') nested += readSuite(collector, path, child, names);
+    if (child.name !== 'testcase') continue;
+    own += 1;
+    const found = caseOf(child, names);
+    if (found.outcome === 'Failed' || found.outcome === 'Errored') failures += 1;
+    collector.add(found);
+  }
+  if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, { own, total: own + nested, failures });
+  return own + nested;
+}
+
+interface SuiteCounts {
+  readonly own: number;
+  readonly total: number;
+  readonly failures: number;
+}
+
+/** pytest counts a test again for each failing subtest or phase, so more than listed is fine up to those. */
+function checkCounts(collector: Collector, where: string, suite: XmlElement, { own, total, failures }: SuiteCounts): void {
+  const declared = numberOf(suite.attributes['tests']);
+  const bad = (numberOf(suite.attributes['failures']) ?? 0) + (numberOf(suite.attributes['errors']) ?? 0);
+  const skipped = (numberOf(suite.attributes['skipped']) ?? 0) + (numberOf(suite.attributes['disabled']) ?? 0);
+  if (bad > 0 && failures === 0 && own === total) {
+    collector.distrust('CountsDisagree', `${where} declares ${bad} failures and lists none`, cure);
+  }
+  if (declared === undefined || declared === own || declared === total) return;
+  const surplus = declared - total;
+  if (surplus > 0 && surplus <= bad + skipped) return;
+  // Some runners count only direct children, suites among them (node:test).
+  if (declared >= own && declared <= own + suite.children.filter(({ name }) => name === 'testsuite').length) return;
+  collector.distrust('CountsDisagree', `${where} declares ${declared} tests and lists ${total}`, cure);
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+function caseOf(element: XmlElement, suites: readonly string[]): Found {
+  const seconds = Number.parseFloat(element.attributes['time'] ?? '');
+  const marks = new Map(element.children.map((child) => [child.name, child]));
+  const outcome = outcomeOf(marks, element.attributes['status']);
+  const mark = marks.get('error') ?? marks.get('failure') ?? marks.get('skipped');
+  const message = mark?.attributes['message'] ?? mark?.text.trim() ?? '';
+  const id = caseId(element.attributes, suites);
+  const kind = outcome === 'Errored' && message === 'collection failure' ? 'Container' : 'Test';
+  return { id, outcome, kind, message, ...(Number.isFinite(seconds) && { seconds }) };
+}
+
+function outcomeOf(marks: ReadonlyMap<string, XmlElement>, status: string | undefined): Outcome {
+  // A failing `todo` of node:test has both marks: the skip explains the failure.
+  if (marks.get('skipped')?.attributes['type'] === 'todo') return 'Skipped';
+  if (marks.has('error')) return 'Errored';
+  if (marks.has('failure')) return 'Failed';
+  if (marks.has('skipped') || status === 'notrun' || status === 'skipped' || status === 'disabled') return 'Skipped';
+  return 'Passed';
+}
+
+/** Class and name; suites below the first level; the file instead of node:test's constant class. */
+function caseId(attributes: XmlElement['attributes'], suites: readonly string[]): string {
+  const classname = attributes['classname'] === 'test' ? (attributes['file'] ?? 'test') : (attributes['classname'] ?? '');
+  const path =
+    classname === ''
+      ? suites.filter((name) => name !== 'pytest')
+      : [...suites.slice(1).filter((name) => !within(classname, name)), classname];
+  const name = attributes['name'] ?? '';
+  return [...path.filter((part, at) => part !== '' && !(at === path.length - 1 && part === name)), name].join(' > ');
+}
+
+const within = (classname: string, suite: string): boolean =>
+  classname === suite || classname.endsWith(`.${suite}`) || classname.startsWith(`${suite}.`);
+
+/** One id both passing and failing in two files: one of them is old or forged. */
+function conflicts(collector: Collector, path: string, from: number, seen: Map<string, { path: string; outcome: Outcome }>): void {
+  for (const { id, outcome } of collector.found.slice(from)) {
+    const before = seen.get(id);
+    if (before !== undefined && before.path !== path && before.outcome !== outcome) {
+      collector.distrust('ConflictingResult', `${id} is ${before.outcome} in ${before.path} and ${outcome} in ${path}`, cure);
+    }
+    if (before === undefined) seen.set(id, { path, outcome });
+  }
+}

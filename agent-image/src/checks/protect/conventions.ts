@@ -1,0 +1,122 @@
+import type { Protection } from './types.ts';
+
+export interface Convention {
+  readonly globs: readonly string[];
+  readonly protection: Protection;
+  /** Names like `UserTest.java` are told from `Latest.java` by case alone. */
+  readonly caseSensitive?: true;
+}
+
+const js = '{js,jsx,ts,tsx,mjs,cjs,mts,cts}';
+const test = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Test', why } });
+const settings = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Settings', why } });
+
+/**
+ * Where tests and their settings are by convention. Sources: pytest "Configuration" and "Conventions
+ * for test discovery", unittest discovery, node:test "Running tests from the command line", the
+ * defaults of jest, vitest, mocha and ava, `go help test`, the Cargo book "Package layout", Maven
+ * "Standard directory layout", RSpec, PHPUnit.
+ */
+export const conventions: readonly Convention[] = [
+  test('it is in a directory of tests', [
+    '**/{test,tests,__tests__,testdata,__mocks__,__fixtures__,e2e,cypress,spec/support,spec/fixtures}/**',
+  ]),
+  test('it is a recorded snapshot of a test', [
+    '**/__snapshots__/**',
+    `**/*.{snap,snapshot,approved.*,snap.${js}}`,
+    '**/__image_snapshots__/**',
+  ]),
+  test('pytest and unittest collect it', ['**/test_*.py', '**/*_test.py', '**/{test,tests}.py']),
+  test('pytest loads it before tests', ['**/conftest.py']),
+  test('a JavaScript test runner collects it', [
+    `**/*.{test,spec,cy,e2e}.${js}`,
+    `**/*[_-]{test,spec}.${js}`,
+    `**/{test,tests}.${js}`,
+    `**/test-*.${js}`,
+    `**/*.{test-d,bench}.${js}`,
+  ]),
+  test('go test compiles it', ['**/*_test.go']),
+  test('cargo test compiles it', ['**/{tests,*_test,*_tests}.rs']),
+  test('a test runner collects it', [
+    '**/*_{spec,test}.{rb,exs,dart,cr}',
+    '**/{spec,rails,test}_helper.{rb,exs}',
+    '**/*.{bats,feature}',
+    '**/*_test.{c,cc,cpp,sh}',
+    '**/test_*.{c,cc,cpp,sh}',
+  ]),
+  {
+    globs: [
+      '**/*{Test,Tests,TestCase,IT,Spec}.{java,kt,kts,groovy,scala,cs,fs,vb,php,swift,m}',
+      '**/Test*.{java,kt}',
+      '**/*.{Test,Tests,UnitTests}/**',
+    ],
+    protection: { kind: 'Test', why: 'a test runner collects it' },
+    caseSensitive: true,
+  },
+  settings('it configures pytest or coverage', [
+    '**/{pytest.ini,.pytest.ini,pytest.toml,.pytest.toml,tox.ini,setup.cfg,pyproject.toml,noxfile.py,.coveragerc}',
+  ]),
+  settings('Python loads it at every start', [
+    '**/{sitecustomize,usercustomize}.{py,pyc,so}',
+    '**/{sitecustomize,usercustomize}/**',
+    '**/*.pth',
+    '**/pyvenv.cfg',
+  ]),
+  settings('it holds test scripts and settings', ['**/package.json']),
+  settings('it configures how packages and scripts run', [
+    '**/{.npmrc,.yarnrc,.yarnrc.yml,.pnpmfile.cjs,pnpm-workspace.yaml,bunfig.toml,deno.json,deno.jsonc,.node-version,.nvmrc}',
+    '**/.yarn/**',
+  ]),
+  settings('it configures a JavaScript test runner', [
+    `**/{jest,vitest,vite,playwright,cypress,karma,ava,wdio,mocha,babel,stryker,nyc,c8}.{config,conf,setup,workspace,projects}.{${js.slice(1, -1)},json}`,
+    '**/.{mocharc,babelrc,swcrc,nycrc,c8rc,taprc,jasmine}*',
+    '**/jasmine.json',
+  ]),
+  settings('it says how TypeScript tests are resolved', ['**/tsconfig*.json', '**/jsconfig.json']),
+  settings('it says what go test builds', ['**/{go.mod,go.work,go.env}']),
+  settings('it says what cargo test runs', ['**/Cargo.toml', '**/.cargo/**', '**/rust-toolchain{,.toml}', '**/.config/nextest.toml']),
+  settings('it says which tests the build runs', [
+    '**/pom.xml',
+    '**/{build,settings}.gradle{,.kts}',
+    '**/gradle.properties',
+    '**/.mvn/**',
+    '**/gradle/wrapper/**',
+    '**/{junit-platform,testng}*.{properties,xml}',
+    '**/*.runsettings',
+    '**/{.rspec,phpunit.xml,phpunit.xml.dist,CTestTestfile.cmake,.bazelrc}',
+  ]),
+  {
+    globs: ['**/node_modules/**', '**/{.venv,venv,site-packages,dist-packages,.tox,.nox}/**'],
+    protection: { kind: 'Dependency', why: 'it is an installed package; test runners are among them' },
+  },
+];
+
+/** Protected only when a check calls the tool. */
+export const toolConventions: Readonly<Record<string, Convention>> = {
+  make: settings('a check calls make', ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk']),
+  just: settings('a check calls just', ['**/{justfile,.justfile}']),
+  task: settings('a check calls task', ['**/{Taskfile,taskfile}{,.dist}.{yml,yaml}']),
+  rake: settings('a check calls rake', ['**/{Rakefile,rakefile}{,.rb}']),
+  cmake: settings('a check calls cmake', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
+  ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
+  docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
+  bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
+};
+
+/** Lock files decide what a check that installs gets. */
+export const installConvention: Convention = settings('a check installs from it', [
+  '**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,uv.lock,poetry.lock,Pipfile,Pipfile.lock,Gemfile,Gemfile.lock,go.sum}',
+  '**/*requirements*.{txt,in}',
+]);
+
+/**
+ * Left behind by running tests. A forged one can stand for a test (a `.pyc` with the right time and
+ * size) or for a report, so it is deleted before checks run.
+ */
+export const derivedGlobs: readonly string[] = [
+  '**/__pycache__/**',
+  '**/*.{pyc,pyo}',
+  '**/{.pytest_cache,.hypothesis,.nyc_output,.jest-cache}/**',
+  '**/node_modules/{.cache,.vite,.vite-temp,.vitest,.experimental-vitest}/**',
+  '**/.coverage',
+];

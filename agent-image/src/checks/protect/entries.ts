@@ -1,0 +1,128 @@
+import { baseName, commandsOf, shellCommands, type SimpleCommand } from './commands.ts';
+import { normal } from './paths.ts';
+import type { CheckCommand, ReadFile } from './types.ts';
+
+const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|pypy[\d.]*|ruby|perl|php|lua|source|\.)$/;
+/** Options whose value is a file or module that runs, or settings that decide what runs. */
+const fileOptions =
+  /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter))$/;
+const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun']);
+const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
+const maxDepth = 5;
+
+/** What the checks run, found from their commands and, through `read`, from the scripts these call. */
+export interface Entries {
+  /** File → the check that runs it. */
+  readonly files: ReadonlyMap<string, string>;
+  /** Tools by name, without their directory. */
+  readonly tools: ReadonlySet<string>;
+  /** Names of make targets. */
+  readonly targets: ReadonlySet<string>;
+  readonly installs: boolean;
+}
+
+class Finder {
+  readonly files = new Map<string, string>();
+  readonly tools = new Set<string>();
+  readonly targets = new Set<string>();
+  installs = false;
+  readonly #tree: ReadonlySet<string>;
+  readonly #read: ReadFile;
+  readonly #visited = new Set<string>();
+
+  constructor(tree: ReadonlySet<string>, read: ReadFile) {
+    this.#tree = tree;
+    this.#read = read;
+  }
+
+  follow(check: string, commands: readonly SimpleCommand[], depth: number): void {
+    if (depth > maxDepth) return;
+    for (const command of commands) {
+      this.tools.add(command.tool);
+      this.installs ||=
+        command.words.some((word) => installing.test(word)) &&
+        /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);
+      for (const file of filesOf(command)) this.#file(check, file, depth);
+      if (packageManagers.has(command.tool)) this.#script(check, command, depth);
+      if (command.tool === 'make' || command.tool === 'gmake') this.#make(check, command, depth);
+    }
+  }
+
+  #file(check: string, word: string, depth: number): void {
+    const path = normal(word);
+    if (path === null || !this.#tree.has(path) || this.files.has(path)) return;
+    this.files.set(path, check);
+    const text = this.#read(path);
+    if (text === undefined) return;
+    const isShell = /\.(?:sh|bash)$/.test(path) || /^#!.{0,60}\b(?:ba|da|z|k|a)?sh\b/.test(text);
+    if (isShell) this.follow(check, shellCommands(text), depth + 1);
+  }
+
+  /** `npm test`, `npm run lint`, `yarn lint`: the script, with its pre and post. */
+  #script(check: string, { words }: SimpleCommand, depth: number): void {
+    const names = words.filter((word) => !word.startsWith('-'));
+    const name = names[0] === 'run' || names[0] === 'run-script' ? names[1] : names[0] === 't' || names[0] === 'tst' ? 'test' : names[0];
+    if (name === undefined || this.#visited.has(name)) return;
+    this.#visited.add(name);
+    for (const script of [`pre${name}`, name, `post${name}`]) {
+      const text = scriptOf(this.#read('package.json'), script);
+      if (text !== undefined) this.follow(check, shellCommands(text), depth + 1);
+    }
+  }
+
+  #make(check: string, { words }: SimpleCommand, depth: number): void {
+    for (const word of words) if (/^[\w./-]+$/.test(word) && !word.startsWith('-')) this.targets.add(word);
+    this.tools.add('make');
+    if (this.#visited.has('make:')) return;
+    this.#visited.add('make:');
+    for (const file of ['GNUmakefile', 'makefile', 'Makefile']) {
+      const recipes =
+        this.#read(file)
+          ?.split('\n')
+          .filter((line) => line.startsWith('\t')) ?? [];
+      this.follow(check, shellCommands(recipes.join('\n')), depth + 1);
+    }
+  }
+}
+
+export function entriesOf(tree: ReadonlySet<string>, checks: readonly CheckCommand[], read: ReadFile): Entries {
+  const finder = new Finder(tree, read);
+  for (const { name, command } of checks) finder.follow(name, commandsOf(command), 0);
+  return finder;
+}
+
+function scriptOf(text: string | undefined, name: string): string | undefined {
+  try {
+    const scripts = (JSON.parse(text ?? '{}') as { readonly scripts?: unknown }).scripts;
+    if (typeof scripts !== 'object' || scripts === null || !Object.hasOwn(scripts, name)) return undefined;
+    const script = (scripts as Readonly<Record<string, unknown>>)[name];
+    return typeof script === 'string' ? script : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The program itself, an interpreter's script, and files named by options. A linter's targets are not entries. */
+function filesOf({ tool, program, words }: SimpleCommand): string[] {
+  const files = program.includes('/') ? [program] : [];
+  words.forEach((word, at) => {
+    const [option = '', value] = word.startsWith('-') ? word.split('=', 2) : [];
+    if (value !== undefined && fileOptions.test(option)) files.push(...moduleFiles(value));
+    else if (fileOptions.test(word)) files.push(...moduleFiles(words[at + 1] ?? ''));
+    else if ((word === '-m' && tool.startsWith('py')) || (word === '-p' && /^(?:pytest|py\.test|python[\d.]*)$/.test(tool)))
+      files.push(...moduleFiles(words[at + 1] ?? ''));
+  });
+  if (interpreters.test(tool)) files.push(...scriptArgument(words));
+  if (baseName(program) === program && /\.[a-z]{1,4}$/.test(program)) files.push(program);
+  return files;
+}
+
+/** All plain arguments up to the first that is no option: `node --test a.js` runs a.js. */
+function scriptArgument(words: readonly string[]): string[] {
+  if (words.includes('-c') || words.includes('-e') || words.includes('-m')) return [];
+  const first = words.find((word) => !word.startsWith('-') && word !== 'run');
+  return words.includes('--test') ? words.filter((word) => !word.startsWith('-')) : first === undefined ? [] : [first];
+}
+
+const moduleFiles = (name: string): string[] =>
+  /^[\w.]+$/.test(name) ? [name, `${name.replaceAll('.', '/')}.py`, `${name.replaceAll('.', '/')}/__main__.py`] : [name];

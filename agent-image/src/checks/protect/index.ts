@@ -1,0 +1,4 @@
+export { judgeChanges } from './judge.ts';
+export { protectedPaths } from './protected.ts';
+export { reportFiles } from './reports.ts';
+export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Protection, ReadFile, Violation } from './types.ts';

@@ -1,0 +1,111 @@
+import { baseName } from './commands.ts';
+
+/**
+ * Whether a change of a shared settings file leaves alone what bears on tests. Decided by allow-lists:
+ * a part that is not known to be harmless is not. Where real parsers read a line otherwise than we
+ * do, ours must be the one that refuses.
+ */
+export function harmless(path: string, before: string, after: string): boolean {
+  const name = baseName(path);
+  if (name === 'package.json') return harmlessPackage(before, after);
+  const allowed = sections[name];
+  if (allowed !== undefined) return sameSections(before, after, allowed);
+  if (name === 'go.mod') return sameGoMod(before, after);
+  return false;
+}
+
+const packageKeys = new Set([
+  'version',
+  'description',
+  'keywords',
+  'author',
+  'contributors',
+  'maintainers',
+  'license',
+  'repository',
+  'homepage',
+  'bugs',
+  'funding',
+  'files',
+  'main',
+  'module',
+  'types',
+  'typings',
+  'exports',
+  'bin',
+  'man',
+  'sideEffects',
+  'private',
+]);
+const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
+
+/** Scripts, runners' settings and what decides how modules are found must stay; dependencies may change by version only. */
+function harmlessPackage(before: string, after: string): boolean {
+  const [old, now] = [objectOf(before), objectOf(after)];
+  if (old === null || now === null) return false;
+  const changed = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+    (key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]),
+  );
+  return changed.every((key) => packageKeys.has(key) || (dependencyKeys.has(key) && versionsOnly(now[key])));
+}
+
+/** A `file:` or `npm:` dependency could put another package in the runner's place. */
+function versionsOnly(value: unknown): boolean {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).every((version) => typeof version !== 'string' || /^[\^~<>=\d.*xX |\-+a-z]*$/.test(version));
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Sections in which any line may change. */
+const sections: Readonly<Record<string, RegExp>> = {
+  'pyproject.toml':
+    /^\[{1,2}(?:project|project\.(?:optional-dependencies|urls|scripts|gui-scripts)|dependency-groups|tool\.(?:ruff|black|isort|mypy|pyright|pylint|flake8|bandit|towncrier|commitizen|bumpversion)(?:\.[\w.-]+)?)\]{1,2}$/,
+  'setup.cfg': /^\[(?:metadata|flake8|mypy[\w.*-]*|isort|bdist_wheel|bumpversion[\w:.-]*|pycodestyle|pylint[\w.-]*)\]$/,
+  'tox.ini': /^\[(?:flake8|mypy[\w.*-]*|isort|pycodestyle)\]$/,
+  'Cargo.toml': /^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/,
+};
+/** Keys that reach out of their section's purpose. */
+const risky = /^\s*["']?(?:entry-points|entry_points|autotests|autobenches|build|links|path|git|registry|dynamic|py-modules)\b|pytest11/;
+
+function sameSections(before: string, after: string, allowed: RegExp): boolean {
+  return guarded(before, allowed) === guarded(after, allowed);
+}
+
+/** What must not change: lines outside of allowed sections, headers, and risky keys. */
+function guarded(text: string, allowed: RegExp): string {
+  const kept: string[] = [];
+  let inside = false;
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    const trimmed = line.trim();
+    // Arrays of a value start lines with a bracket too: those are kept, which refuses more.
+    if (trimmed.startsWith('[')) inside = allowed.test(trimmed.replace(/\s*[#;].*$/, ''));
+    else if (inside && !risky.test(line) && !line.includes('"""') && !line.includes("'''")) continue;
+    if (trimmed !== '' && !(trimmed.startsWith('[') && inside)) kept.push(line);
+  }
+  return kept.join('\n');
+}
+
+/** `require` lines may change (go.sum pins them); `replace`, `tool`, `go` and the rest may not. */
+function sameGoMod(before: string, after: string): boolean {
+  return withoutRequires(before) === withoutRequires(after);
+}
+
+function withoutRequires(text: string): string {
+  const kept: string[] = [];
+  let block = false;
+  for (const line of text.split('\n').map((part) => part.trim())) {
+    if (/^require\s*\($/.test(line)) block = true;
+    else if (block) block = line !== ')';
+    else if (line !== '' && !/^require\s/.test(line) && !line.startsWith('//')) kept.push(line);
+  }
+  return kept.join('\n');
+}

@@ -1,0 +1,63 @@
+/** A check, as far as protection is concerned. */
+export interface CheckCommand {
+  readonly name: string;
+  readonly command: readonly string[];
+}
+
+export interface Protect {
+  /** `None`: only `paths` are protected. */
+  readonly mode: 'Default' | 'None';
+  /** Globs (picomatch), relative to the workspace. */
+  readonly paths: readonly string[];
+}
+
+/** `Mode`: permissions only. `Type`: a file became a link or a directory, or the reverse. */
+export type Operation = 'Add' | 'Modify' | 'Delete' | 'Mode' | 'Type';
+
+export interface Change {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  readonly op: Operation;
+  /** Contents let files that hold more than test settings be judged by what changed in them. */
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** Reads a file of snapshot 0; undefined when it is not there or not text. */
+export type ReadFile = (path: string) => string | undefined;
+
+/** What an attempt may not change, add or delete; made once, at snapshot 0. */
+export interface ProtectedSet {
+  /** Why this path is protected; null when it is not. */
+  readonly why: (path: string) => Protection | null;
+  /** Why adding this path would take the place of something the checks use; null when it would not. */
+  readonly shadows: (path: string) => string | null;
+  /** Files made by running the checks: deleted before checks run, never a violation. */
+  readonly derived: (path: string) => boolean;
+  /** A path that protected paths lie under. */
+  readonly holdsProtected: (path: string) => boolean;
+  /** The files of the tree that are protected, sorted. */
+  readonly files: readonly string[];
+}
+
+export interface Protection {
+  readonly why: string;
+  /** `Settings`: only what bears on tests is protected, where contents are known. */
+  readonly kind: 'Test' | 'Settings' | 'Entry' | 'Dependency' | 'Listed';
+}
+
+export interface Violation {
+  readonly path: string;
+  readonly op: Operation;
+  readonly code: 'Protected' | 'Shadow' | 'ReplacesParent' | 'OutsideWorkspace';
+  readonly message: string;
+  readonly cure: string;
+  /** What puts it right without the agent: take the file of snapshot 0, or remove the new one. */
+  readonly remedy: 'Restore' | 'Remove';
+}
+
+export interface ChangeJudgement {
+  readonly violations: readonly Violation[];
+  /** Delete these before the checks run. */
+  readonly discard: readonly string[];
+}

@@ -1,0 +1,106 @@
+/** What became of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
+export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
+
+/** How a check's results are written. `Unittest` (Python's own text) is never asked for: `Auto` finds it. */
+export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest';
+
+export interface TestResult {
+  /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */
+  readonly id: string;
+  readonly outcome: Outcome;
+  /**
+   * `Group`: holds other tests of the list (a suite, a test with subtests).
+   * `Location`: the runner named a place instead of a test (pytest's folded skips).
+   * `Container`: a file, class or package that could not be loaded; it hides tests.
+   */
+  readonly kind: 'Test' | 'Group' | 'Location' | 'Container';
+  /** At most 2000 characters. */
+  readonly message?: string;
+  readonly seconds?: number;
+}
+
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly errored: number;
+}
+
+/** Something about the output that a reader must know. `Distrust`: it proves nothing. */
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly severity: 'Note' | 'Distrust';
+  /** What and where. */
+  readonly message: string;
+  readonly cure: string;
+}
+
+export type ProblemCode =
+  | 'Incomplete'
+  | 'CountsDisagree'
+  | 'ExitDisagrees'
+  | 'ExitHidesFailure'
+  | 'SourcesDisagree'
+  | 'TwoSummaries'
+  | 'ConflictingResult'
+  | 'DuplicateId'
+  | 'NoTests'
+  | 'BailedOut'
+  | 'Malformed'
+  | 'TooLarge'
+  | 'NamesMissing';
+
+/** What a run of a check's command said, as far as it can be believed. */
+export interface ParsedResults {
+  readonly format: ResultFormat;
+  /** Report files that the runner wrote, or what it printed. */
+  readonly source: 'Files' | 'Output';
+  /**
+   * How much is known. `Tests`: each test has an id. `Counts`: only failing tests are named, the
+   * others are in `unnamed`. `Exit`: nothing but the exit code, or whole packages.
+   */
+  readonly evidence: 'Tests' | 'Counts' | 'Exit';
+  readonly tests: readonly TestResult[];
+  readonly unnamed: Counts;
+  /** False when the output ends before its runner's last words. Then the counts may be short. */
+  readonly complete: boolean;
+  readonly problems: readonly Problem[];
+  /** Why `Auto` chose the format. */
+  readonly chosen?: string;
+}
+
+/** Input of a parser: what the command left behind. */
+export interface CommandOutput {
+  /** Null when a signal or a time-out ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Report files written by this very run: remove `reportFiles(command)` before it. */
+  readonly files?: readonly { readonly path: string; readonly bytes: Uint8Array }[];
+  /** True when some of the output was dropped on its way. */
+  readonly truncated?: boolean;
+}
+
+/** Id of the command as a whole: it passes with exit code 0. */
+export const wholeRun = '(run)';
+
+export const noCounts: Counts = { passed: 0, failed: 0, skipped: 0, errored: 0 };
+
+export const failing = (outcome: Outcome): boolean => outcome === 'Failed' || outcome === 'Errored';
+
+/** Sums named and unnamed tests, for the status. Groups are not tests, and an unloadable file counts as one. */
+export function countTests(results: Pick<ParsedResults, 'tests' | 'unnamed'>): Counts {
+  const sum = { ...results.unnamed };
+  for (const { kind, outcome } of results.tests) {
+    if (kind === 'Group') continue;
+    sum[counter[outcome]] += 1;
+  }
+  return sum;
+}
+
+const counter = { Passed: 'passed', Failed: 'failed', Skipped: 'skipped', Errored: 'errored' } as const;
+
+/** Whether the results may be used as proof: complete, and without a reason for distrust. */
+export function trusted(results: ParsedResults): boolean {
+  return results.complete && results.problems.every((problem) => problem.severity === 'Note');
+}
