@@ -146,9 +146,9 @@ export interface GenerateResponse {
   readonly candidates: readonly Candidate[];
   /** Sum of the scores above; 1 − returnedMass lies in what was tried or is still to come. */
   readonly returnedMass: number;
-  /** True when no candidate is left after these, whatever `exclude` says. */
+  /** True when no candidate is left after these. A search that the budget ended never says so. */
   readonly exhausted: boolean;
-  /** True when the budget ended the search before the whole pool was known. */
+  /** True when the budget or a bound of the engine ended the search: what it left out is unlikely, not impossible. */
   readonly truncated: boolean;
   /** Shannon entropy of the scores of the candidates that were not excluded, renormalised; nats. */
   readonly entropyNats: number;

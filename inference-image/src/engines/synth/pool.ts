@@ -15,14 +15,16 @@ export interface Entry {
   readonly weight: number;
 }
 
+export type Cut = 'Deadline' | 'Bound' | null;
+
 /** Every candidate of one program state, the likeliest first. */
 export interface Pool {
   readonly entries: readonly Entry[];
   /** Sum of all weights. */
   readonly mass: number;
   readonly parsed: number;
-  /** The budget ended the search before all was seen. */
-  readonly truncated: boolean;
+  /** What ended the search before all was seen; a bound ends it at the same place each time. */
+  readonly cut: Cut;
 }
 
 /** Collects entries; of equal results the likeliest stays and takes the weight of both. */
@@ -40,12 +42,12 @@ export class PoolBuilder {
   }
 
   /** @param order breaks ties of weight; equal seeds give equal orders. */
-  build(parsed: number, truncated: boolean, order: (key: string) => number): Pool {
+  build(parsed: number, cut: Cut, order: (key: string) => number): Pool {
     const entries = [...this.#entries.values()];
     const ties = new Map(entries.map((entry) => [entry.key, order(entry.key)]));
     const tie = (entry: Entry): number => ties.get(entry.key) ?? 0;
     entries.sort((a, b) => b.weight - a.weight || tie(a) - tie(b) || (a.key < b.key ? -1 : 1));
-    return { entries, mass: entries.reduce((sum, entry) => sum + entry.weight, 0), parsed, truncated };
+    return { entries, mass: entries.reduce((sum, entry) => sum + entry.weight, 0), parsed, cut };
   }
 }
 

@@ -25,7 +25,7 @@ export class PoolCache {
     this.#pools.delete(key);
     const found = known ?? { pool: await make(), wire: new Wire(request) };
     // What a deadline cut short would be another pool the next time.
-    if (!found.pool.truncated) this.#pools.set(key, found);
+    if (found.pool.cut !== 'Deadline') this.#pools.set(key, found);
     const oldest = this.#pools.size > kept ? this.#pools.keys().next() : undefined;
     if (oldest?.done === false) this.#pools.delete(oldest.value);
     return found;

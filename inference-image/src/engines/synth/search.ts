@@ -1,18 +1,20 @@
 import { setImmediate as giveWay } from 'node:timers/promises';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../failure.ts';
-import { siteSuspicion, suspicionOf, traceLines } from './localise/index.ts';
-import { PoolBuilder, seededOrder, withPairs, type Pool } from './pool.ts';
+import { siteSuspicion, suspicionOf, traceLines, unreached } from './localise/index.ts';
+import { PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
 import { canonical } from './edit.ts';
 import { PythonFile } from './python/file.ts';
 import type { PythonParser } from './python/parser.ts';
-import { proposeAt, type Weigher } from './python/propose.ts';
+import { placeOf, proposeAt, type Weigher } from './python/propose.ts';
 import type { SyntaxNode } from './python/syntax.ts';
 import { mentioned, symptomFactors } from './symptoms.ts';
 
 /** Bound of one pool, and of the nodes that are looked at. */
 const maxEntries = 20_000;
 const maxNodes = 200_000;
+/** Places that no failing test reached are searched only for a pool smaller than this. */
+const enough = 1000;
 /** Nodes between two looks at the clock; other requests run in between. */
 const nodesPerSlice = 200;
 
@@ -32,13 +34,13 @@ export interface SearchLimits {
 export async function search(request: GenerateRequest, parser: PythonParser, limits: SearchLimits): Promise<Pool> {
   const files = readFiles(request, parser);
   const builder = new PoolBuilder();
-  const truncated = await collect(sites(request, files), builder, limits);
+  const cut = await collect(sites(request, files), builder, limits);
   const order = seededOrder(request.seed);
-  const single = builder.build(files.length, truncated, order);
+  const single = builder.build(files.length, cut, order);
   if (request.maxEdits === 1) return single;
   const keyOf = pairKey(request);
   for (const pair of withPairs(single, keyOf)) builder.add(pair);
-  return builder.build(files.length, truncated, order);
+  return builder.build(files.length, cut, order);
 }
 
 interface Parsed {
@@ -60,7 +62,7 @@ interface Site {
   readonly node: SyntaxNode;
   readonly parsed: Parsed;
   readonly weigher: Weigher;
-  readonly suspicion: number;
+  readonly place: number;
 }
 
 /** The nodes of all files, the most suspicious lines first: a search that is cut short has seen them. */
@@ -79,24 +81,24 @@ function sites(request: GenerateRequest, files: readonly Parsed[]): readonly Sit
     const weigher: Weigher = { suspicion, symptom, isMentioned: (word) => words.has(word) };
     for (const node of parsed.file.root.walk()) {
       if (all.length >= maxNodes) break;
-      if (node.named) all.push({ node, parsed, weigher, suspicion: suspicion(node.row + 1, node.row + 1, false) });
+      if (node.named) all.push({ node, parsed, weigher, place: placeOf(node, weigher) });
     }
   }
-  return all.sort((a, b) => b.suspicion - a.suspicion);
+  return all.sort((a, b) => b.place - a.place);
 }
 
-/** Fills the builder; true when it was cut short. */
-async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<boolean> {
-  for (const [at, { node, parsed, weigher }] of all.entries()) {
-    if (builder.size >= maxEntries) return true;
+/** Fills the builder until all is seen or something ends it. */
+async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<Cut> {
+  for (const [at, { node, parsed, weigher, place }] of all.entries()) {
+    if (builder.size >= (place > unreached ? maxEntries : enough)) return 'Bound';
     if (at % nodesPerSlice === nodesPerSlice - 1) {
       await giveWay();
       if (limits.signal.aborted) throw new InferenceError('AF_CANCELLED', 'the caller left');
-      if (limits.now() > limits.deadline) return true;
+      if (limits.now() > limits.deadline) return 'Deadline';
     }
-    for (const entry of proposeAt(node, parsed.file, parsed.index, weigher)) builder.add(entry);
+    for (const entry of proposeAt(node, place, parsed.file, parsed.index, weigher)) builder.add(entry);
   }
-  return false;
+  return null;
 }
 
 function pairKey(request: GenerateRequest): Parameters<typeof withPairs>[1] {

@@ -91,11 +91,23 @@ describe('the Synth engine', () => {
   });
 
   it('says when the budget ended the search, and keeps nothing of it', async () => {
-    const functions = Array.from({ length: 60 }, (_, at) => content.replace('mean', `mean${at}`)).join('\n');
+    const functions = Array.from({ length: 12 }, (_, at) => content.replace('mean', `mean${at}`)).join('\n');
     const rushed = new SynthEngine({ parser, modelDigest: '', now: () => (clock += 10) });
     const files = [{ path, content: functions }];
-    expect(await ask({ files, budgetMillis: 1 }, rushed)).toMatchObject({ truncated: true, exhausted: false });
-    expect(await ask({ files, budgetMillis: 60_000, k: 1 }, rushed)).toMatchObject({ truncated: false });
+    const localisation = { spectrum: { passed: 0, failed: 0, lines: [] }, failingTests: [] };
+    const [cut, whole] = [await ask({ files, localisation, budgetMillis: 1 }, rushed), await ask({ files, localisation }, rushed)];
+    expect(cut).toMatchObject({ truncated: true, exhausted: false });
+    expect(whole).toMatchObject({ truncated: false });
+    expect(whole.stats.considered).toBeGreaterThan(cut.stats.considered);
+  });
+
+  it('leaves places that no failing test reached aside where there is enough to try', async () => {
+    const others = Array.from({ length: 40 }, (_, at) => content.slice(content.indexOf('def')).replace('mean', `mean${at}`));
+    const functions = [content, ...others].join('\n');
+    const { candidates, stats, truncated } = await ask({ files: [{ path, content: functions }] });
+    expect(candidates.every(({ location }) => location.line <= 7)).toBe(true);
+    expect(truncated).toBe(true);
+    expect(stats.considered).toBeLessThan(1500);
   });
 
   it('refuses files that it cannot read, and stops for callers that left', async () => {

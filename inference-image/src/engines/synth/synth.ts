@@ -48,7 +48,7 @@ export class SynthEngine implements Engine {
     const { pool } = kept;
     return {
       ...chosen,
-      truncated: pool.truncated,
+      truncated: pool.cut !== null,
       stats: { parsed: pool.parsed, considered: pool.entries.length, millis: Math.round(now() - started) },
     };
   }
@@ -86,7 +86,7 @@ async function choose({ pool, wire }: KeptPool, request: GenerateRequest, parser
   }
   const weights = open.filter((entry) => !broken.has(entry)).map((entry) => entry.weight);
   const returnedMass = candidates.reduce((sum, candidate) => sum + candidate.score, 0);
-  const exhausted = at === open.length && !pool.truncated;
+  const exhausted = at === open.length && pool.cut !== 'Deadline';
   return { candidates, returnedMass, exhausted, entropyNats: entropyNats(weights), margin: marginOf(candidates) };
 }
 

@@ -6,7 +6,7 @@ export type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
 /** What an unlocalised request is ranked by: every line alike. */
 const unknown: Suspicion = { ochiai: 0.5, dstar: 1 };
 /** A line that only passing tests ran may still matter, for example where a value is made. */
-const floor = 0.02;
+export const unreached = 0.02;
 const traceBoost = 0.6;
 
 export interface SiteLines {
@@ -27,7 +27,7 @@ export function siteSuspicion(site: SiteLines, lines: LineSuspicion, traces: Tra
   const tie = base.dstar === Infinity ? 1 : base.dstar / (base.dstar + 1);
   let trace = 0;
   for (let line = site.from; line <= site.to; line += 1) trace = Math.max(trace, traces.get(site.path)?.get(line) ?? 0);
-  return Math.max(floor, base.ochiai + 0.009 * tie) * (1 + traceBoost * trace);
+  return Math.max(unreached, base.ochiai + 0.009 * tie) * (1 + traceBoost * trace);
 }
 
 function strongest(site: SiteLines, lines: LineSuspicion): Suspicion {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Language, Parser, type TreeCursor } from 'web-tree-sitter';
+import { Language, Parser, type Node, type TreeCursor } from 'web-tree-sitter';
 import { SyntaxNode } from './syntax.ts';
 
 /** Files of the grammar; inside the image both lie beside the bundle. */
@@ -58,10 +58,13 @@ export class PythonParser {
 
   /** True for a text that Python would compile, as far as its syntax tells. */
   accepts(source: string): boolean {
-    const root = this.parse(source);
-    if (root === null) return false;
-    for (const node of root.walk()) if (!isPlacedWell(node)) return false;
-    return true;
+    const tree = this.#parser.parse(source);
+    if (tree === null) return false;
+    try {
+      return !tree.rootNode.hasError && tree.rootNode.descendantsOfType(checked).every(isPlacedWell);
+    } finally {
+      tree.delete();
+    }
   }
 
   close(): void {
@@ -110,24 +113,18 @@ function nodeAt(cursor: TreeCursor, source: string, parent: SyntaxNode | null): 
   return [new SyntaxNode(source, parent, facts), children];
 }
 
-/** What the grammar lets through and Python does not: empty blocks, stray `break` and `return`. */
-function isPlacedWell(node: SyntaxNode): boolean {
-  switch (node.type) {
-    case 'block':
-      return node.namedChildren.length > 0;
-    case 'break_statement':
-    case 'continue_statement':
-      return (
-        node.ancestor('for_statement', 'while_statement', 'function_definition', 'class_definition')?.type.endsWith('_statement') === true
-      );
-    case 'return_statement':
-    case 'yield':
-      return node.ancestor('function_definition', 'class_definition', 'lambda')?.type !== 'class_definition' && functionAround(node);
-    default:
-      return true;
-  }
-}
+const loops = new Set(['for_statement', 'while_statement']);
+const functions = new Set(['function_definition', 'lambda']);
+const checked = ['block', 'break_statement', 'continue_statement', 'return_statement', 'yield'];
 
-function functionAround(node: SyntaxNode): boolean {
-  return node.ancestor('function_definition', 'lambda') !== null;
+/** What the grammar lets through and Python does not: empty blocks, stray `break` and `return`. */
+function isPlacedWell(node: Node): boolean {
+  if (node.type === 'block') return node.namedChildren.some((child) => child.type !== 'comment');
+  const jumps = node.type === 'break_statement' || node.type === 'continue_statement';
+  for (let at = node.parent; at !== null; at = at.parent) {
+    if (jumps && loops.has(at.type)) return true;
+    if (functions.has(at.type)) return !jumps;
+    if (at.type === 'class_definition') return false;
+  }
+  return false;
 }

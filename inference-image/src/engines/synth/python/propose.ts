@@ -27,15 +27,14 @@ const mentionBoost = 1.3;
  * one node share its prior by their weights, damped by a square root: an operator with many
  * variants may have more in all, not n times as much.
  */
-export function* proposeAt(node: SyntaxNode, file: PythonFile, index: number, weigher: Weigher): Generator<Entry> {
+export function* proposeAt(node: SyntaxNode, place: number, file: PythonFile, index: number, weigher: Weigher): Generator<Entry> {
   const using = byType.get(node.type);
   if (using === undefined) return;
-  const place = weigher.suspicion(...lines(node)) ** suspicionPower;
   for (const operator of using) {
     const proposals = [...operator.propose(node, file)];
     const total = proposals.reduce((sum, proposal) => sum + proposal.weight, 0);
     if (total <= 0) continue;
-    const prior = (place * operator.prior * weigher.symptom(operator.name)) / Math.sqrt(Math.max(1, total));
+    const prior = (place ** suspicionPower * operator.prior * weigher.symptom(operator.name)) / Math.sqrt(Math.max(1, total));
     for (const proposal of proposals) {
       const entry = entryOf(operator, proposal, node, file, index, prior * proposal.weight * mention(proposal, node, weigher));
       if (entry !== null) yield entry;
@@ -68,12 +67,18 @@ function mention(proposal: Proposal, node: SyntaxNode, weigher: Weigher): number
   return 1;
 }
 
+/** How suspicious the place of a node is. */
+export function placeOf(node: SyntaxNode, weigher: Weigher): number {
+  return weigher.suspicion(...lines(node));
+}
+
 /** The lines that speak for a node: its statement's, or the head of a statement with a body. */
 function lines(node: SyntaxNode): [number, number, boolean] {
   const statement = statementOf(node) ?? node;
   const body = statement.child('body') ?? statement.child('consequence') ?? statement.children.find((child) => child.type === 'block');
   const global = functionOf(statement) === null;
-  if (node.type === 'function_definition') return bodyStart(node);
+  // Defaults matter to those who call the function.
+  if (statement.type === 'function_definition') return bodyStart(statement);
   if (body == null) return [statement.row + 1, statement.endRow + 1, global];
   // A clause such as `elif` or `except` has its own line.
   if (node !== statement && node.row >= body.row) return [node.row + 1, node.row + 1, global];
