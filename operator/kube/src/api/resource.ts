@@ -34,9 +34,14 @@ export function collectionPath(resource: Resource, namespace?: string): string {
 }
 
 /** Path of one object. Throws a TypeError when a namespaced object is named without its namespace. */
-export function objectPath(resource: Resource, name: { readonly namespace?: string | undefined; readonly name: string }, subresource?: string): string {
+export function objectPath(
+  resource: Resource,
+  name: { readonly namespace?: string | undefined; readonly name: string },
+  subresource?: string,
+): string {
   if (name.name === '') throw new TypeError(`a name is needed to address one of ${resourceName(resource)}`);
-  if (resource.namespaced && !name.namespace) throw new TypeError(`a namespace is needed to address ${resourceName(resource)} ${name.name}`);
+  if (resource.namespaced && !name.namespace)
+    throw new TypeError(`a namespace is needed to address ${resourceName(resource)} ${name.name}`);
   const path = `${collectionPath(resource, name.namespace)}/${encodeURIComponent(name.name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }

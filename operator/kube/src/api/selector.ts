@@ -17,7 +17,11 @@ type Labels = Readonly<Record<string, string>>;
 
 /** All requirements of a selector as one list; an empty selector matches everything. */
 export function requirementsOf(selector: LabelSelector): readonly LabelRequirement[] {
-  const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]): LabelRequirement => ({ key, operator: 'In', values: [value] }));
+  const equal = Object.entries(selector.matchLabels ?? {}).map(([key, value]): LabelRequirement => ({
+    key,
+    operator: 'In',
+    values: [value],
+  }));
   return [...equal, ...(selector.matchExpressions ?? [])];
 }
 

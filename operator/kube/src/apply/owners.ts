@@ -31,13 +31,19 @@ export function controllerReference(owner: KubeObject, blockOwnerDeletion = true
 export function withController(owner: KubeObject, child: KubeObject, blockOwnerDeletion = true): readonly OwnerReference[] {
   const ownerNamespace = owner.metadata.namespace ?? '';
   if (ownerNamespace !== '' && ownerNamespace !== (child.metadata.namespace ?? '')) {
-    throw new RangeError(`an owner in namespace ${ownerNamespace} cannot own ${child.metadata.name} in ${child.metadata.namespace ?? 'no namespace'}`);
+    throw new RangeError(
+      `an owner in namespace ${ownerNamespace} cannot own ${child.metadata.name} in ${child.metadata.namespace ?? 'no namespace'}`,
+    );
   }
   const reference = controllerReference(owner, blockOwnerDeletion);
   const present = controllerOf(child);
   if (present !== undefined && present.uid !== reference.uid) {
     const what = `controlled by ${present.kind} ${present.name} already`;
-    throw new KubeError('AF_ALREADY_OWNED', { what, where: `${child.kind ?? 'object'} ${child.metadata.name}`, cure: 'Choose another name for the child' });
+    throw new KubeError('AF_ALREADY_OWNED', {
+      what,
+      where: `${child.kind ?? 'object'} ${child.metadata.name}`,
+      cure: 'Choose another name for the child',
+    });
   }
   return [...(child.metadata.ownerReferences ?? []).filter((other) => other.uid !== reference.uid), reference];
 }

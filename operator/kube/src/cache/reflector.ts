@@ -99,7 +99,12 @@ export class Reflector<T extends KubeObject> {
     const end = await this.#watch(signal, () => (events += 1));
     if (streamed && this.#version === undefined) this.#unfinishedList(signal);
     // A server that accepts and closes at once would otherwise be asked in a tight loop.
-    const short = this.#options.clock.monotonic() - begin < 1000 && events === 0;
+    const lasted = this.#options.clock.monotonic() - begin;
+    const short = lasted < 1000 && events === 0;
+    // Bookmarks come each minute: silence means that the server waits for a version it will not reach, because its
+    // storage was restored from a backup.
+    const silent = events === 0 && (end === 'stalled' || (end === 'closed' && lasted > 75_000));
+    if (silent) this.#version = undefined;
     if (end === 'closed' && short) await this.#pause(signal);
   }
 
@@ -132,7 +137,17 @@ export class Reflector<T extends KubeObject> {
   }
 
   async #watch(signal: AbortSignal, onEvent: () => void): Promise<WatchEnd> {
-    const { transport, resource, namespace, labelSelector, fieldSelector, clock, random, watchSeconds = 300, stallMs = 90_000 } = this.#options;
+    const {
+      transport,
+      resource,
+      namespace,
+      labelSelector,
+      fieldSelector,
+      clock,
+      random,
+      watchSeconds = 300,
+      stallMs = 90_000,
+    } = this.#options;
     const initial = this.#version === undefined ? new InitialEvents<T>() : undefined;
     if (initial === undefined) this.#state = 'watching';
     return watch<T>(

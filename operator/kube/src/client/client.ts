@@ -96,7 +96,13 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
     const { apiVersion, kind } = this.resource;
     let next: string | undefined;
     do {
-      const query = { labelSelector, fieldSelector, limit, continue: next, resourceVersion: next === undefined ? resourceVersion : undefined };
+      const query = {
+        labelSelector,
+        fieldSelector,
+        limit,
+        continue: next,
+        resourceVersion: next === undefined ? resourceVersion : undefined,
+      };
       const body = await this.#send<ListBody<T>>({ method: 'GET', path: collectionPath(this.resource, namespace), query }, options);
       // Items of a list of a builtin kind do not say what they are.
       const items = (body.items ?? []).map((item) => (item.kind === undefined ? { apiVersion, kind, ...item } : item));
@@ -143,7 +149,10 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
   /** JSON merge patch (RFC 7386); `metadata.resourceVersion` in it makes it conditional. */
   patch(name: ObjectName, patch: object, options: PatchOptions = {}): Promise<T> {
     const path = objectPath(this.resource, name, options.subresource);
-    return this.#send({ method: 'PATCH', path, query: writeQuery(options), body: patch, contentType: 'application/merge-patch+json' }, options);
+    return this.#send(
+      { method: 'PATCH', path, query: writeQuery(options), body: patch, contentType: 'application/merge-patch+json' },
+      options,
+    );
   }
 
   /** Server-side apply (KEP-555): the body names every field that this manager owns; what it stops naming is removed. */

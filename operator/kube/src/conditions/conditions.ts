@@ -38,7 +38,11 @@ export function removeCondition(conditions: readonly Condition[] | undefined, ty
 }
 
 /** Desired conditions with the transition times of those present; what is not desired is left out. */
-export function mergeConditions(present: readonly Condition[] | undefined, desired: readonly NewCondition[], now: number): readonly Condition[] {
+export function mergeConditions(
+  present: readonly Condition[] | undefined,
+  desired: readonly NewCondition[],
+  now: number,
+): readonly Condition[] {
   return desired.map((next) => {
     const old = findCondition(present, next.type);
     return { ...next, lastTransitionTime: old?.status === next.status ? old.lastTransitionTime : timestamp(now) };

@@ -13,7 +13,8 @@ export interface WithConditions extends KubeObject {
 export function kstatus(object: WithConditions): Kstatus {
   const { metadata, status } = object;
   if (metadata.deletionTimestamp !== undefined) return 'Terminating';
-  if (status?.observedGeneration !== undefined && metadata.generation !== undefined && status.observedGeneration !== metadata.generation) return 'InProgress';
+  if (status?.observedGeneration !== undefined && metadata.generation !== undefined && status.observedGeneration !== metadata.generation)
+    return 'InProgress';
   if (isTrue(status?.conditions, 'Reconciling')) return 'InProgress';
   if (isTrue(status?.conditions, 'Stalled')) return 'Failed';
   const ready = findCondition(status?.conditions, 'Ready');
@@ -38,8 +39,14 @@ export function conditionFaults(object: WithConditions): readonly string[] {
     [reconciling && ready?.status === 'True', 'Reconciling and Ready are both True'],
     [stalled && ready?.status === 'True', 'Stalled and Ready are both True'],
     [reconciling && stalled, 'Reconciling and Stalled are both True'],
-    [negative.some((type) => findCondition(conditions, type) !== undefined && !isTrue(conditions, type)), 'Reconciling and Stalled may be present only when True'],
-    [(conditions ?? []).some((condition) => (condition.observedGeneration ?? 0) > generation), 'a condition observed a generation of the future'],
+    [
+      negative.some((type) => findCondition(conditions, type) !== undefined && !isTrue(conditions, type)),
+      'Reconciling and Stalled may be present only when True',
+    ],
+    [
+      (conditions ?? []).some((condition) => (condition.observedGeneration ?? 0) > generation),
+      'a condition observed a generation of the future',
+    ],
     [(object.status?.observedGeneration ?? 0) > generation, 'observedGeneration is ahead of generation'],
   ];
   return checks.filter(([broken]) => broken).map(([, fault]) => fault);

@@ -3,8 +3,7 @@ import type { KubeObject } from '../api/object.ts';
 
 /** A change of a cached object. */
 export type Change<T> =
-  | { readonly type: 'add' | 'delete'; readonly object: T }
-  | { readonly type: 'update'; readonly old: T; readonly object: T };
+  { readonly type: 'add' | 'delete'; readonly object: T } | { readonly type: 'update'; readonly old: T; readonly object: T };
 
 /** Whether a change matters. */
 export type Predicate<T> = (change: Change<T>) => boolean;
@@ -18,9 +17,13 @@ function onUpdate<T extends KubeObject>(changed: (old: T, object: T) => boolean)
 export const generationChanged: Predicate<KubeObject> = onUpdate((old, object) => old.metadata.generation !== object.metadata.generation);
 
 /** Drops resyncs. */
-export const versionChanged: Predicate<KubeObject> = onUpdate((old, object) => old.metadata.resourceVersion !== object.metadata.resourceVersion);
+export const versionChanged: Predicate<KubeObject> = onUpdate(
+  (old, object) => old.metadata.resourceVersion !== object.metadata.resourceVersion,
+);
 
-export const labelsChanged: Predicate<KubeObject> = onUpdate((old, object) => !isDeepStrictEqual(old.metadata.labels ?? {}, object.metadata.labels ?? {}));
+export const labelsChanged: Predicate<KubeObject> = onUpdate(
+  (old, object) => !isDeepStrictEqual(old.metadata.labels ?? {}, object.metadata.labels ?? {}),
+);
 
 export const annotationsChanged: Predicate<KubeObject> = onUpdate(
   (old, object) => !isDeepStrictEqual(old.metadata.annotations ?? {}, object.metadata.annotations ?? {}),

@@ -24,7 +24,13 @@ export interface KubeEvent extends KubeObject {
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
-export const events = defineResource<KubeEvent>({ group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
+export const events = defineResource<KubeEvent>({
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+});
 
 /** What happened; emitted on transitions only, never at every reconcile. */
 export interface NewEvent {

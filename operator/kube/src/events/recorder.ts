@@ -31,6 +31,8 @@ interface Series {
   /** Monotonic ms of the last occurrence and of the last write. */
   seenAt: number;
   writtenAt: number;
+  /** The count last written. */
+  written: number;
 }
 
 /**
@@ -65,7 +67,7 @@ export class EventRecorder {
       return;
     }
     if (!this.#guard.allow(regarding.metadata.uid ?? regarding.metadata.name)) return;
-    this.#series.set(key, { event, seenAt: clock.monotonic(), writtenAt: clock.monotonic() });
+    this.#series.set(key, { event, seenAt: clock.monotonic(), writtenAt: clock.monotonic(), written: 1 });
     this.#enqueue(key, event);
   }
 
@@ -73,10 +75,15 @@ export class EventRecorder {
   async run(signal: AbortSignal): Promise<void> {
     const stop = (): void => this.#wake?.();
     signal.addEventListener('abort', stop, { once: true });
+    const { clock } = this.#options;
+    let tickAt = clock.monotonic() + finishMs;
     while (!signal.aborted) {
       const next = this.#queue.shift();
       if (next !== undefined) await this.#write(next.key, next.event, signal);
-      else if (await this.#idle(signal)) this.tick();
+      else await this.#idle(tickAt - clock.monotonic(), signal);
+      if (clock.monotonic() < tickAt) continue;
+      tickAt = clock.monotonic() + finishMs;
+      this.tick();
     }
     for (const { key, event } of this.#queue.splice(0)) await this.#write(key, event, signal);
   }
@@ -86,9 +93,11 @@ export class EventRecorder {
     const now = this.#options.clock.monotonic();
     for (const [key, series] of this.#series) {
       const ended = now - series.seenAt >= finishMs;
-      const unwritten = series.seenAt > series.writtenAt && series.event.series !== undefined;
+      const count = series.event.series?.count ?? 1;
+      const unwritten = count > series.written;
       if (unwritten && (ended || now - series.writtenAt >= refreshMs)) {
         series.writtenAt = now;
+        series.written = count;
         this.#enqueue(key, series.event);
       }
       if (ended) this.#series.delete(key);
@@ -102,6 +111,7 @@ export class EventRecorder {
     series.seenAt = clock.monotonic();
     if (count > 2) return;
     series.writtenAt = series.seenAt;
+    series.written = count;
     this.#enqueue(key, series.event);
   }
 
@@ -114,14 +124,12 @@ export class EventRecorder {
     this.#wake?.();
   }
 
-  /** True when time passed without an event. */
-  async #idle(signal: AbortSignal): Promise<boolean> {
+  /** Until an event comes, the signal is aborted or the time has passed. */
+  async #idle(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    if (signal.aborted) return false;
-    const waited = await sleep(this.#options.clock, finishMs, woken.signal);
+    if (!signal.aborted) await sleep(this.#options.clock, ms, woken.signal);
     this.#wake = undefined;
-    return waited;
   }
 
   async #write(key: string, event: KubeEvent, signal: AbortSignal): Promise<void> {

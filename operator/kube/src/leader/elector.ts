@@ -105,7 +105,13 @@ export class LeaderElector {
     this.#resign();
     if (!mine || lease === undefined) return;
     const now = microTimestamp(this.#options.clock.now());
-    const spec = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now, leaseTransitions: lease.spec?.leaseTransitions ?? 0 };
+    const spec = {
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: lease.spec?.leaseTransitions ?? 0,
+    };
     try {
       await this.#options.client.update({ ...lease, spec }, { timeoutMs: this.#callMs() });
     } catch (error) {
@@ -123,7 +129,11 @@ export class LeaderElector {
     const { namespace, name } = this.#options;
     this.#resign();
     const what = this.holder === this.#options.identity ? 'not renewed in time' : `taken by ${JSON.stringify(this.holder)}`;
-    return new KubeError('AF_LEADERSHIP_LOST', { what, where: `lease ${namespace}/${name}`, cure: 'Exit; the next start is a new candidate' });
+    return new KubeError('AF_LEADERSHIP_LOST', {
+      what,
+      where: `lease ${namespace}/${name}`,
+      cure: 'Exit; the next start is a new candidate',
+    });
   }
 
   #callMs(): number {

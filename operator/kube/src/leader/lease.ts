@@ -12,7 +12,13 @@ export interface Lease extends KubeObject {
   };
 }
 
-export const leases = defineResource<Lease>({ group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true });
+export const leases = defineResource<Lease>({
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+});
 
 /** The three calls that an elector makes; a `ResourceClient<Lease>` has them. It must not be fenced. */
 export interface LeaseClient {

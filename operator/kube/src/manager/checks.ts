@@ -22,7 +22,11 @@ export async function runChecks(checks: ReadonlyMap<string, Check>): Promise<rea
 }
 
 /** The text of Kubernetes' own components: one line for each check, reasons only in the process's log. */
-export function renderChecks(endpoint: string, results: readonly CheckResult[], verbose: boolean): { readonly ok: boolean; readonly text: string } {
+export function renderChecks(
+  endpoint: string,
+  results: readonly CheckResult[],
+  verbose: boolean,
+): { readonly ok: boolean; readonly text: string } {
   const ok = results.every((result) => result.failure === undefined);
   if (ok && !verbose) return { ok, text: 'ok' };
   const lines = results.map(({ name, failure }) => (failure === undefined ? `[+]${name} ok` : `[-]${name} failed: ${failure}`));

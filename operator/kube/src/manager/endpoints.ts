@@ -27,7 +27,12 @@ interface Answer {
 
 const plain = (status: number, text: string): Answer => ({ status, type: 'text/plain; charset=utf-8', text });
 
-async function checksAnswer(endpoint: string, checks: ReadonlyMap<string, Check>, only: string | undefined, verbose: boolean): Promise<Answer> {
+async function checksAnswer(
+  endpoint: string,
+  checks: ReadonlyMap<string, Check>,
+  only: string | undefined,
+  verbose: boolean,
+): Promise<Answer> {
   const chosen = only === undefined ? checks : new Map([...checks].filter(([name]) => name === only));
   if (only !== undefined && chosen.size === 0) return plain(404, `no check ${JSON.stringify(only)}\n`);
   const { ok, text } = renderChecks(endpoint, await runChecks(chosen), verbose);

@@ -157,7 +157,11 @@ export class Manager {
     if (!(await this.#end(groups.caches, until))) late.push('caches');
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()));
     if (late.length === 0 || lost) return undefined;
-    return new KubeError('AF_MANAGER', { what: `${late.join(', ')} did not stop within ${gracefulMs} ms`, where: 'shutdown', cure: 'See which reconcile hangs' });
+    return new KubeError('AF_MANAGER', {
+      what: `${late.join(', ')} did not stop within ${gracefulMs} ms`,
+      where: 'shutdown',
+      cure: 'See which reconcile hangs',
+    });
   }
 
   async #end(group: RunnableGroup, until: number): Promise<boolean> {

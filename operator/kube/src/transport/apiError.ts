@@ -28,7 +28,8 @@ export class ApiError extends Error {
     this.code = code;
     this.reason = status.reason ?? 'Unknown';
     this.details = status.details;
-    this.retryAfterMs = retryAfterMs ?? (status.details?.retryAfterSeconds === undefined ? undefined : status.details.retryAfterSeconds * 1000);
+    this.retryAfterMs =
+      retryAfterMs ?? (status.details?.retryAfterSeconds === undefined ? undefined : status.details.retryAfterSeconds * 1000);
   }
 
   /** True when the same request may succeed later without anybody changing it. A conflict needs a fresh read and is not. */

@@ -63,7 +63,11 @@ class HttpTransport implements Transport {
         return JSON.parse(text) as T;
       } catch (error) {
         const where = `${request.method} ${request.path}`;
-        throw new KubeError('AF_API_MALFORMED', { what: 'the answer is not JSON', where, cure: 'Check what stands between us and the server' }, { cause: error });
+        throw new KubeError(
+          'AF_API_MALFORMED',
+          { what: 'the answer is not JSON', where, cure: 'Check what stands between us and the server' },
+          { cause: error },
+        );
       }
     });
   }
@@ -170,7 +174,11 @@ function explain(error: unknown, request: ApiRequest, limit: Deadline, host: str
   if (isApiError(error) || error instanceof KubeError) return error;
   const where = `${request.method} ${host}${request.path}`;
   if (limit.expired()) {
-    return new KubeError('AF_API_TIMEOUT', { what: 'no answer in time', where, cure: 'Read the object before repeating a write' }, { cause: error });
+    return new KubeError(
+      'AF_API_TIMEOUT',
+      { what: 'no answer in time', where, cure: 'Read the object before repeating a write' },
+      { cause: error },
+    );
   }
   if (request.signal?.aborted) return stopped(request);
   const cause = asError(error);

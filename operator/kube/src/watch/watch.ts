@@ -49,7 +49,11 @@ function parseEvent<T>(line: string, where: string): WatchEvent<T> {
     event = JSON.parse(line) as RawEvent<T>;
   } catch (error) {
     // Skipping it would lose an object for good, because the next event moves the version past it.
-    throw new KubeError('AF_API_MALFORMED', { what: 'a line is not JSON', where, cure: 'Nothing to do: the state is listed again' }, { cause: error });
+    throw new KubeError(
+      'AF_API_MALFORMED',
+      { what: 'a line is not JSON', where, cure: 'Nothing to do: the state is listed again' },
+      { cause: error },
+    );
   }
   if (event === null || typeof event !== 'object' || !eventTypes.has(event.type) || typeof event.object !== 'object') {
     throw new KubeError('AF_API_MALFORMED', { what: 'a line is no event', where, cure: 'Nothing to do: the state is listed again' });

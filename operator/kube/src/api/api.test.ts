@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseSelector } from './labelQuery.ts';
+import { keyOf, parseKey, toKey } from './object.ts';
+import { collectionPath, defineResource, objectPath } from './resource.ts';
+import { compareVersions } from './resourceVersion.ts';
+import { formatSelector, requirementsOf, type LabelSelector } from './selector.ts';
+
+const word = fc.stringMatching(/^[a-z][a-z0-9/.]{0,8}[a-z0-9]$/);
+
+describe('resource versions', () => {
+  it('compare as numbers of any length', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n }), fc.bigInt({ min: 0n }), (a, b) => {
+        const order = compareVersions(String(a), String(b));
+        expect(Math.sign(order ?? NaN)).toBe(a < b ? -1 : a > b ? 1 : 0);
+      }),
+    );
+    expect(compareVersions('9', '10')).toBeLessThan(0);
+    expect(compareVersions('abc', '1')).toBeUndefined();
+    expect(compareVersions('01', '1')).toBeUndefined();
+  });
+});
+
+describe('selectors', () => {
+  it('what is written reads back the same', () => {
+    const values = fc.array(word, { minLength: 2, maxLength: 3 });
+    const requirement = fc.oneof(
+      fc.record({ key: word, operator: fc.constantFrom('In' as const, 'NotIn' as const), values }),
+      fc.record({ key: word, operator: fc.constantFrom('Exists' as const, 'DoesNotExist' as const) }),
+    );
+    const selector: fc.Arbitrary<LabelSelector> = fc.record({
+      matchLabels: fc.dictionary(word, word),
+      matchExpressions: fc.array(requirement, { maxLength: 3 }),
+    });
+    fc.assert(
+      fc.property(selector, (one) => {
+        expect(parseSelector(formatSelector(one))).toEqual(requirementsOf(one));
+      }),
+    );
+  });
+
+  it('quotes what it cannot read', () => {
+    expect(() => parseSelector('a=b,=x')).toThrow(/"=x"/);
+  });
+});
+
+describe('names and paths', () => {
+  it('keys go both ways', () => {
+    expect(keyOf({ metadata: { namespace: 'n', name: 'a' } })).toBe('n/a');
+    expect(parseKey('n/a')).toEqual({ namespace: 'n', name: 'a' });
+    expect(toKey(parseKey('a'))).toBe('a');
+  });
+
+  it('a namespaced object is not addressed without its namespace', () => {
+    const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+    expect(collectionPath(pods)).toBe('/api/v1/pods');
+    expect(objectPath(pods, { namespace: 'n', name: 'a' }, 'status')).toBe('/api/v1/namespaces/n/pods/a/status');
+    expect(() => objectPath(pods, { name: 'a' })).toThrow(TypeError);
+    expect(() => objectPath(pods, { namespace: 'n', name: '' })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest';
+import { ResourceClient } from '../client/client.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { silentLog } from '../runtime/log.ts';
+import { seededRandom } from '../testing/random.ts';
+import { eventually, testBed, widgets, type Bed, type Widget } from '../testing/widget.ts';
+import { Informer, type InformerOptions } from './informer.ts';
+
+const fast = { baseMs: 5, factor: 2, capMs: 50, jitter: 1, resetMs: 1000 };
+
+interface Follower extends AsyncDisposable {
+  readonly informer: Informer<Widget>;
+  /** The last state told of each uid, or `deleted`. */
+  readonly told: Map<string, string>;
+  readonly faults: string[];
+}
+
+function follow(bed: Bed, options: Partial<InformerOptions<Widget>> = {}): Follower {
+  const informer = new Informer<Widget>({
+    transport: bed.transport,
+    resource: widgets,
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silentLog,
+    backoff: fast,
+    stallMs: 2000,
+    ...options,
+  });
+  const told = new Map<string, string>();
+  const faults: string[] = [];
+  const set = (object: Widget, state: string): void => void told.set(object.metadata.uid ?? '', state);
+  const known = (object: Widget): string | undefined => told.get(object.metadata.uid ?? '');
+  informer.addHandler({
+    onAdd: (object) => {
+      if (known(object) !== undefined) faults.push(`added twice: ${object.metadata.name} ${known(object)}`);
+      set(object, String(object.spec?.size));
+    },
+    onUpdate: (old, object) => {
+      if (old.metadata.uid !== object.metadata.uid) faults.push('update across uids');
+      if (known(object) !== String(old.spec?.size)) faults.push(`update of an unknown state: ${object.metadata.name}`);
+      set(object, String(object.spec?.size));
+    },
+    onDelete: (object) => {
+      if (known(object) === undefined || known(object) === 'deleted') faults.push(`deleted twice or unknown: ${object.metadata.name}`);
+      set(object, 'deleted');
+    },
+  });
+  const stop = new AbortController();
+  const running = informer.run(stop.signal);
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return { informer, told, faults, [Symbol.asyncDispose]: close };
+}
+
+const stateOf = (objects: readonly Widget[]): string[] =>
+  objects.map((object) => `${object.metadata.name} ${object.metadata.resourceVersion}`).sort();
+
+describe('Informer', () => {
+  for (const watchList of [true, false]) {
+    it(`equals the server after a random history with faults (${watchList ? 'streamed' : 'paged'} lists)`, async () => {
+      await using bed = await testBed({ watchList, bookmarkMs: 20 });
+      const client = new ResourceClient(bed.transport, widgets);
+      await using follower = follow(bed, { pageSize: 3 });
+      const random = seededRandom(42);
+      const pick = (n: number): number => Math.floor(random() * n);
+      for (let step = 0; step < 400; step += 1) {
+        const name = { namespace: 'default', name: `w${pick(12)}` };
+        const spec = { size: step };
+        if (random() < 0.6) await client.apply({ metadata: name, spec }, { fieldManager: 'test' });
+        else await client.delete(name).catch(() => {});
+        const fault = pick(30);
+        if (fault === 0) bed.server.watches.disconnect();
+        if (fault === 1) bed.server.watches.disconnect(undefined, true);
+        if (fault === 2) bed.server.watches.inject('widgets.test.example.com', '{"type":"MODI\n');
+        if (fault === 3) {
+          bed.server.compact();
+          bed.server.watches.disconnect();
+        }
+        if (fault === 4) bed.server.watches.freeze('widgets.test.example.com');
+        if (fault === 5) bed.server.watches.thaw('widgets.test.example.com');
+        bed.server.onRequest = ({ verb }) =>
+          (verb === 'list' || verb === 'watch') && random() < 0.2 ? { kind: 'error', code: 500, reason: 'InternalError' } : undefined;
+      }
+      bed.server.onRequest = undefined;
+      bed.server.watches.thaw('widgets.test.example.com');
+      const { informer, told, faults } = follower;
+      await eventually('quiescence', () => informer.hasSeen(bed.server.version));
+      const objects = bed.server.objects(widgets);
+      expect(stateOf(informer.lister.list())).toEqual(stateOf(objects));
+      expect(faults).toEqual([]);
+      const alive = new Map([...told].filter(([, state]) => state !== 'deleted'));
+      expect(alive).toEqual(new Map(objects.map((object) => [object.metadata.uid ?? '', String(object.spec?.size)])));
+    });
+  }
+
+  it('a new object under an old name is a deletion and an addition', async () => {
+    await using bed = await testBed();
+    const client = new ResourceClient(bed.transport, widgets);
+    const name = { namespace: 'default', name: 'again' };
+    const first = await client.create({ metadata: name, spec: { size: 1 } });
+    await using follower = follow(bed);
+    await follower.informer.waitForSync(5000);
+    bed.server.watches.freeze('widgets.test.example.com');
+    await client.delete(name);
+    const second = await client.create({ metadata: name, spec: { size: 2 } });
+    bed.server.compact();
+    bed.server.watches.disconnect();
+    bed.server.watches.thaw('widgets.test.example.com');
+    await eventually('the second', () => follower.informer.hasSeen(second.metadata.resourceVersion ?? ''));
+    expect(follower.faults).toEqual([]);
+    expect(follower.told.get(first.metadata.uid ?? '')).toBe('deleted');
+    expect(follower.told.get(second.metadata.uid ?? '')).toBe('2');
+  });
+
+  it('goes on after a handler threw, tells late handlers what is there, and indexes', async () => {
+    await using bed = await testBed();
+    const client = new ResourceClient(bed.transport, widgets);
+    const errors: Error[] = [];
+    const bySize = (object: Widget): string[] => [String(object.spec?.size)];
+    await using follower = follow(bed, { indexers: { size: bySize }, onHandlerError: (error) => errors.push(error) });
+    const { informer } = follower;
+    informer.addHandler({
+      onAdd: () => {
+        throw new Error('a bad handler');
+      },
+    });
+    await informer.waitForSync(5000);
+    for (const size of [1, 1, 2]) await client.create({ metadata: { generateName: 'i-', namespace: 'default' }, spec: { size } });
+    await eventually('three objects', () => informer.lister.size === 3);
+    expect(errors).toHaveLength(3);
+    expect(informer.lister.byIndex('size', '1')).toHaveLength(2);
+    const [one] = informer.lister.byIndex('size', '2');
+    await client.patch(one?.metadata ?? { name: '' }, { spec: { size: 1 } });
+    await eventually('the index', () => informer.lister.byIndex('size', '1').length === 3);
+    expect(informer.lister.byIndex('size', '2')).toEqual([]);
+    expect(() => informer.lister.byIndex('none', '')).toThrow(/no index/);
+    const late: string[] = [];
+    informer.addHandler({ onAdd: (object) => late.push(object.metadata.name) });
+    expect(late).toHaveLength(3);
+    expect(informer.lister.list()[0]?.metadata.managedFields).toBeUndefined();
+  });
+
+  it('reconnects when the stream falls silent, and relists when its version never comes', async () => {
+    await using bed = await testBed({ bookmarkMs: 60_000 });
+    const client = new ResourceClient(bed.transport, widgets);
+    await using follower = follow(bed, { stallMs: 50, watchList: false });
+    await follower.informer.waitForSync(5000);
+    const lists = (): number => bed.server.requests.filter((request) => request.verb === 'list').length;
+    const before = lists();
+    await eventually('another list', () => lists() > before);
+    const made = await client.create({ metadata: { name: 'seen', namespace: 'default' } });
+    await eventually('the object', () => follower.informer.hasSeen(made.metadata.resourceVersion ?? ''));
+    expect(follower.faults).toEqual([]);
+  });
+
+  it('does not relist at a disconnect: it goes on from the last version, also one of a bookmark', async () => {
+    await using bed = await testBed({ bookmarkMs: 20 });
+    await using follower = follow(bed, { watchList: false });
+    await follower.informer.waitForSync(5000);
+    const other = new ResourceClient(bed.transport, {
+      ...widgets,
+      group: '',
+      version: 'v1',
+      plural: 'configmaps',
+      kind: 'ConfigMap',
+      apiVersion: 'v1',
+    });
+    await other.create({ metadata: { name: 'other', namespace: 'default' } });
+    await eventually('the bookmark', () => follower.informer.hasSeen(bed.server.version));
+    bed.server.compact();
+    bed.server.watches.disconnect();
+    await eventually('a second watch', () => bed.server.requests.filter((request) => request.verb === 'watch').length >= 2);
+    await eventually('an open watch', () => bed.server.watches.size === 1);
+    expect(bed.server.requests.filter((request) => request.verb === 'list')).toHaveLength(1);
+  });
+
+  it('stops during a list without opening a watch', async () => {
+    await using bed = await testBed();
+    bed.server.onRequest = ({ verb }) => (verb === 'list' ? { kind: 'delay', ms: 100 } : undefined);
+    const follower = follow(bed, { watchList: false });
+    await eventually('the list', () => bed.server.requests.length > 0);
+    await follower[Symbol.asyncDispose]();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(bed.server.requests.map((request) => request.verb)).toEqual(['list']);
+    expect(follower.informer.state).toBe('stopped');
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { ResourceClient } from '../client/client.ts';
+import { silentLog } from '../runtime/log.ts';
+import { eventually, testBed, type Bed, type Widget } from '../testing/widget.ts';
+import { VirtualClock } from '../testing/virtualClock.ts';
+import { cutBytes, events, type KubeEvent } from './event.ts';
+import { EventRecorder } from './recorder.ts';
+
+const about: Widget = { apiVersion: 'test.example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace: 'default', uid: 'u1' } };
+const made = { type: 'Normal', reason: 'Made', action: 'Make', note: 'it was made' } as const;
+
+interface Scene extends AsyncDisposable {
+  readonly clock: VirtualClock;
+  readonly recorder: EventRecorder;
+  readonly stored: () => KubeEvent[];
+  readonly written: () => number;
+}
+
+function scene(bed: Bed): Scene {
+  const clock = new VirtualClock();
+  const client = new ResourceClient<KubeEvent>(bed.transport, events);
+  const recorder = new EventRecorder({
+    client,
+    reportingController: 'example.com/test',
+    reportingInstance: 'pod',
+    clock,
+    random: () => 0.5,
+    log: silentLog,
+  });
+  const stop = new AbortController();
+  const running = recorder.run(stop.signal);
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return {
+    clock,
+    recorder,
+    stored: () => bed.server.objects(events),
+    written: () => bed.server.writes.length,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+describe('EventRecorder', () => {
+  it('makes one object of equal events, and writes a long series rarely', async () => {
+    await using bed = await testBed();
+    await using stage = scene(bed);
+    for (let i = 0; i < 50; i += 1) stage.recorder.record(about, made);
+    await eventually('two writes', () => stage.written() === 2 && stage.clock.timers === 1);
+    expect(stage.stored()).toHaveLength(1);
+    expect(stage.stored()[0]).toMatchObject({
+      ...made,
+      regarding: { name: 'w', uid: 'u1' },
+      series: { count: 2 },
+      reportingController: 'example.com/test',
+    });
+    await stage.clock.advance(6 * 60_000);
+    await eventually('the end of the series', () => stage.written() === 3);
+    expect(stage.stored()[0]?.series?.count).toBe(50);
+    stage.recorder.record(about, made);
+    await eventually('a new object', () => stage.stored().length === 2);
+  });
+
+  it('lets no object flood the server', async () => {
+    await using bed = await testBed();
+    await using stage = scene(bed);
+    for (let i = 0; i < 100; i += 1) stage.recorder.record(about, { ...made, note: `n${i}`, reason: `R${i}` });
+    await eventually('the burst', () => stage.recorder.pending === 0 && stage.stored().length === 25);
+    await stage.clock.advance(300_000);
+    stage.recorder.record(about, { ...made, reason: 'Later' });
+    stage.recorder.record(about, { ...made, reason: 'TooMany' });
+    await eventually('one more', () => stage.stored().length === 26);
+  });
+
+  it('tries again what may pass, drops what never will, and writes the rest at the end', async () => {
+    await using bed = await testBed();
+    const stage = scene(bed);
+    let left = 1;
+    bed.server.onRequest = () => (left-- > 0 ? { kind: 'error', code: 500, reason: 'InternalError' } : undefined);
+    stage.recorder.record(about, made);
+    await eventually('a failure', () => stage.written() === 1 && stage.clock.timers === 1);
+    await stage.clock.advance(12_500);
+    await eventually('the event', () => stage.stored().length === 1);
+    bed.server.onRequest = () => ({ kind: 'error', code: 403, reason: 'Forbidden' });
+    stage.recorder.record(about, { ...made, reason: 'Refused' });
+    await eventually('the refusal', () => stage.written() === 3);
+    bed.server.onRequest = undefined;
+    stage.recorder.record(about, { ...made, reason: 'Last' });
+    await stage[Symbol.asyncDispose]();
+    expect(stage.stored().map((event) => event.reason)).toEqual(['Made', 'Last']);
+  });
+
+  it('cuts notes at a character', () => {
+    expect(cutBytes('aé', 2)).toBe('a');
+    expect(cutBytes('😀'.repeat(300), 1024)).toBe('😀'.repeat(256));
+  });
+});

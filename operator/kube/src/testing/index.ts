@@ -1,0 +1,6 @@
+/** For tests: an API server with faults, virtual time, seeded random numbers. May import everything of this package. */
+export * from './faults.ts';
+export type { KindDefinition, ListType } from './kinds.ts';
+export * from './random.ts';
+export { FakeApiServer, startFakeServer, type FakeServerOptions } from './server.ts';
+export * from './virtualClock.ts';

@@ -1,0 +1,73 @@
+import { defineResource, resourceName, type Resource } from '../api/resource.ts';
+import type { Json } from './json.ts';
+
+/** How server-side apply merges a list: by the keys of its items, or as a set. Lists that are not named are atomic. */
+export type ListType = readonly string[] | 'set';
+
+/** What the fake knows of a kind. */
+export interface KindDefinition {
+  readonly resource: Resource;
+  /** Status is written through /status only, and there only status. */
+  readonly statusSubresource?: boolean;
+  /** metadata.generation counts changes outside metadata and status. */
+  readonly generation?: boolean;
+  /** Lists by their path, `spec.containers`. */
+  readonly lists?: Readonly<Record<string, ListType>>;
+  /** Paths for field selectors, apart from metadata.name and metadata.namespace. */
+  readonly selectableFields?: readonly string[];
+  /** Deletion waits for somebody to delete with grace 0, while bound to a node. */
+  readonly graceful?: boolean;
+  /** What is wrong with an object, in words. */
+  readonly validate?: (object: Json) => string | undefined;
+  /** POST to a subresource. */
+  readonly subresources?: Readonly<Record<string, (object: Json, body: Json) => Json>>;
+}
+
+const anyObject: Readonly<Record<string, ListType>> = {
+  'metadata.finalizers': 'set',
+  'metadata.ownerReferences': ['uid'],
+  'status.conditions': ['type'],
+};
+
+const pod: Readonly<Record<string, ListType>> = {
+  'spec.containers': ['name'],
+  'spec.initContainers': ['name'],
+  'spec.containers.ports': ['containerPort', 'protocol'],
+  'spec.containers.env': ['name'],
+  'spec.containers.volumeMounts': ['mountPath'],
+  'spec.volumes': ['name'],
+};
+
+export function listType(kind: KindDefinition, path: string): ListType | undefined {
+  return kind.lists?.[path] ?? anyObject[path];
+}
+
+export function kindName(kind: KindDefinition): string {
+  return resourceName(kind.resource);
+}
+
+function core(plural: string, kind: string, traits: Omit<KindDefinition, 'resource'> = {}, namespaced = true): KindDefinition {
+  return { resource: defineResource({ group: '', version: 'v1', plural, kind, namespaced }), ...traits };
+}
+
+function grouped(group: string, plural: string, kind: string, traits: Omit<KindDefinition, 'resource'> = {}): KindDefinition {
+  return { resource: defineResource({ group, version: 'v1', plural, kind, namespaced: true }), ...traits };
+}
+
+/** Kinds that every server has. */
+export function builtinKinds(): readonly KindDefinition[] {
+  return [
+    core('namespaces', 'Namespace', {}, false),
+    core('nodes', 'Node', { statusSubresource: true }, false),
+    core('configmaps', 'ConfigMap'),
+    core('secrets', 'Secret'),
+    core('serviceaccounts', 'ServiceAccount'),
+    core('services', 'Service', { lists: { 'spec.ports': ['port', 'protocol'] } }),
+    core('persistentvolumeclaims', 'PersistentVolumeClaim', { statusSubresource: true }),
+    core('pods', 'Pod', { statusSubresource: true, lists: pod, graceful: true, selectableFields: ['spec.nodeName', 'status.phase'] }),
+    grouped('coordination.k8s.io', 'leases', 'Lease'),
+    grouped('events.k8s.io', 'events', 'Event'),
+    grouped('networking.k8s.io', 'networkpolicies', 'NetworkPolicy', { generation: true }),
+    grouped('apps', 'deployments', 'Deployment', { statusSubresource: true, generation: true }),
+  ];
+}
