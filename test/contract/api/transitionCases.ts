@@ -1,0 +1,103 @@
+// For each rule over a change: one that passes, one that is refused, and the message.
+import { fullTask, minimalTask, orders, workspaces } from './examples.ts';
+import { withValue, type Node } from './fields.ts';
+
+export interface TransitionCase {
+  /** `message` of the rule, which may differ from what is said when the rule computes its words. */
+  readonly rule: string;
+  readonly says: string;
+  readonly base: Node;
+  readonly passes: Readonly<Record<string, unknown>>;
+  readonly refused: Readonly<Record<string, unknown>>;
+}
+
+const full = withValue(withValue(fullTask(workspaces['Git']!), 'spec.suspend', false), 'spec.cancel', 'None');
+
+function immutable(field: string, place: string, value: unknown): TransitionCase {
+  const says = `${field} is immutable; create a new object to change it`;
+  return { rule: says, says, base: full, passes: { 'spec.priority': 5 }, refused: { [place]: value } };
+}
+
+function present(field: string, value: unknown): readonly TransitionCase[] {
+  const says = `${field} is immutable and can be neither added nor removed; create a new object to change it`;
+  const row = { rule: says, says, passes: { 'spec.priority': 5 } };
+  return [
+    { ...row, base: minimalTask, refused: { [field]: value } },
+    { ...row, base: full, refused: { [field]: undefined } },
+  ];
+}
+
+function upward(field: string, low: number, value: number): readonly TransitionCase[] {
+  const rule = `${field} may only be raised`;
+  const says = `${rule}; give at least ${value}, not ${low}`;
+  return [{ rule, says, base: full, passes: { [field]: value + 1 }, refused: { [field]: low } }];
+}
+
+function notAdded(field: string): TransitionCase {
+  const says = `${field} cannot be added later, which would lower it; leave it out`;
+  return { rule: says, says, base: minimalTask, passes: {}, refused: { [field]: 100 } };
+}
+
+function cancel(from: string, passes: string, refused: string): TransitionCase {
+  const rule = 'spec.cancel may only move forward through None, Stop, Rollback, Terminate';
+  const says = `spec.cancel is ${from} and may only move forward through None, Stop, Rollback, Terminate, not back to ${refused}`;
+  return { rule, says, base: withValue(full, 'spec.cancel', from), passes: { 'spec.cancel': passes }, refused: { 'spec.cancel': refused } };
+}
+
+const orderRule = 'spec is immutable; create another order';
+
+export const transitionCases: readonly TransitionCase[] = [
+  immutable('spec.goal', 'spec.goal', 'Something else.'),
+  immutable('spec.poolRef', 'spec.poolRef.name', 'other'),
+  immutable('spec.poolRef', 'spec.poolRef.namespace', undefined),
+  immutable('spec.workspace', 'spec.workspace.git.ref', 'develop'),
+  immutable('spec.workspace', 'spec.workspace', workspaces['Inline']),
+  immutable('spec.setup', 'spec.setup[0].command', ['npm', 'install']),
+  immutable('spec.checks', 'spec.checks[0].expect', 'Pass'),
+  immutable('spec.checks', 'spec.checks[1]', { name: 'more', command: ['true'] }),
+  immutable('spec.protect', 'spec.protect.mode', 'None'),
+  immutable('spec.protect', 'spec.protect', undefined),
+  immutable('spec.policy', 'spec.policy.profile', 'Default'),
+  immutable('spec.policy', 'spec.policy.minIsolation', undefined),
+  immutable('spec.attempts', 'spec.attempts.max', 9),
+  immutable('spec.sandbox', 'spec.sandbox.image', 'registry.example.com/tools:2'),
+  immutable('spec.snapshots', 'spec.snapshots.retain', 11),
+  immutable('spec.rollback', 'spec.rollback.whenFailed', 'Keep'),
+  ...present('spec.poolRef', { name: 'coding' }),
+  ...present('spec.setup', [{ name: 'a', command: ['true'] }]),
+  ...present('spec.sandbox', { image: 'registry.example.com/tools:1' }),
+  ...upward('spec.budget.wallSeconds', 1799, 1800),
+  ...upward('spec.budget.toolCalls', 199, 200),
+  ...upward('spec.deadlineSeconds', 3599, 3600),
+  notAdded('spec.budget.wallSeconds'),
+  notAdded('spec.budget.toolCalls'),
+  cancel('Stop', 'Rollback', 'None'),
+  cancel('Rollback', 'Terminate', 'Stop'),
+  cancel('Terminate', 'Terminate', 'Rollback'),
+  {
+    rule: orderRule,
+    says: orderRule,
+    base: orders['Cancel']!,
+    passes: { 'metadata.labels': { a: 'b' } },
+    refused: { 'spec.reason': 'no more' },
+  },
+  { rule: orderRule, says: orderRule, base: orders['Message']!, passes: {}, refused: { 'spec.message': 'something else' } },
+];
+
+/** What may change on a running task. */
+export const allowedChanges: readonly Readonly<Record<string, unknown>>[] = [
+  { 'spec.priority': -1000 },
+  { 'spec.suspend': true },
+  { 'spec.cancel': 'Rollback' },
+  { 'spec.cancel': 'Terminate' },
+  { 'spec.retention.sandboxSeconds': 1 },
+  { 'spec.retention': undefined },
+  { 'spec.ttlSecondsAfterFinished': undefined },
+  { 'spec.ttlSecondsAfterFinished': 7 },
+  { 'spec.budget.wallSeconds': undefined },
+  { 'spec.budget.toolCalls': 100_000 },
+  { 'spec.deadlineSeconds': 7200 },
+  { 'metadata.labels': { a: 'b' } },
+];
+
+export { full as runningTask };
