@@ -32,6 +32,8 @@ describe('the configuration', () => {
         ],
       },
       quotaBytes: null,
+      scratch: [],
+      storeLimitBytes: null,
       quotaEntries: 250_000,
     });
   });
@@ -55,6 +57,8 @@ describe('the configuration', () => {
       AGENTFLEET_WORKSPACE_LIMIT_BYTES: '2Gi',
       LOG_LEVEL: 'loud',
       AGENTFLEET_STORE: 'here',
+      AGENTFLEET_STORE_LIMIT_BYTES: '0',
+      AGENTFLEET_SCRATCH: '/tmp,there',
     };
     try {
       readConfig(bad);

@@ -18,6 +18,8 @@ export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
   readonly link: { readonly path: string; readonly key: string };
   readonly storeDir: string;
+  /** What the store may hold; the kubelet evicts a pod, with its store, whose volume is over its size. Null = no limit. */
+  readonly storeLimitBytes: number | null;
   /** The first one is the default working folder of commands. */
   readonly roots: readonly Root[];
   readonly home: string;
@@ -29,6 +31,8 @@ export interface Config {
   readonly toolsPath: string;
   /** Bytes that the roots may hold together; null = no limit. */
   readonly quotaBytes: number | null;
+  /** Folders that count against the limit and belong to no snapshot. */
+  readonly scratch: readonly string[];
   /** Paths that the roots may hold together; what the keeper's own memory limit is sized for. */
   readonly quotaEntries: number;
   readonly logLevel: LogLevel;
@@ -63,6 +67,7 @@ export function readConfig(env: Env): Config {
       key: read('AGENTFLEET_LINK_KEY', parseKey),
     },
     storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
+    storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
     roots,
     home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
     pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
@@ -79,6 +84,7 @@ export function readConfig(env: Env): Config {
     runnerBinary: read('AGENTFLEET_RUNNER', parseFolder, '/opt/agentfleet/runner'),
     toolsPath: read('AGENTFLEET_TOOLS_PATH', text, defaultToolsPath),
     quotaBytes: read<number | null>('AGENTFLEET_WORKSPACE_LIMIT_BYTES', parseBytes, null),
+    scratch: read('AGENTFLEET_SCRATCH', (value) => value.split(',').map(parseFolder), []),
     quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
     logLevel: read('LOG_LEVEL', parseLevel, 'info'),
   };

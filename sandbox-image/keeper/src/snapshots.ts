@@ -4,7 +4,8 @@ import type { TreeDiff } from './snapshot/index.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {
-  take(options?: { readonly label?: string }): Promise<SnapshotRecord>;
+  /** `maxBytes`: what the store may grow by; more is AF_STORE_FULL. */
+  take(options?: { readonly label?: string; readonly maxBytes?: number }): Promise<SnapshotRecord>;
   restore(id: string): Promise<RestoreReport>;
   /** Oldest first. */
   list(): readonly SnapshotRecord[];

@@ -40,7 +40,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   const store = await openStore(options);
   const gate = new Gate(clock);
   const quota = new Quota(
-    config.roots.map((root) => root.path),
+    { roots: config.roots.map((root) => root.path), scratch: config.scratch },
     { bytes: config.quotaBytes ?? Number.POSITIVE_INFINITY, entries: config.quotaEntries },
     clock,
   );
@@ -59,12 +59,11 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'executor' | 'metrics'> & { readonly archive: JournalArchive };
+type Parts = Omit<KeeperParts, 'executor' | 'metrics'> & { readonly archive: JournalArchive; readonly usage: StoreUsage };
 
 function assemble(parts: Parts): KeeperParts {
-  const { config, link, log, quota, network } = parts;
+  const { config, link, log, quota, network, usage } = parts;
   const facts = () => readinessFacts({ config, link, log, network });
-  const usage = new StoreUsage(config.storeDir, parts.clock);
   const metrics = new KeeperMetrics({
     storeBytes: () => usage.bytes(),
     quotaUsed: () => quota.usedBytes,
@@ -89,7 +88,8 @@ function assemble(parts: Parts): KeeperParts {
 async function openStore({ config, clock, logger }: StartOptions) {
   const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
-  const reserve = new StoreReserve(config.storeDir);
+  const usage = new StoreUsage(config.storeDir, clock);
+  const reserve = new StoreReserve(config.storeDir, usage, config.storeLimitBytes ?? Number.POSITIVE_INFINITY);
   const unfinished = new UnfinishedExecs();
   const { log, tornBytes } = await EventLog.open({
     file: join(config.storeDir, 'events.log'),
@@ -102,7 +102,7 @@ async function openStore({ config, clock, logger }: StartOptions) {
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
   await log.flush();
-  return { fence, archive, reserve, log };
+  return { fence, archive, reserve, usage, log };
 }
 
 function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {

@@ -21,4 +21,6 @@ export const hiddenDir = '/.agentfleet';
 
 export const homeDir = '/home/agent';
 export const workspaceDir = '/workspace';
+/** Where the keeper sees /tmp of the user's container, to measure it. */
+export const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';

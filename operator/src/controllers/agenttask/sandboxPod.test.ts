@@ -46,6 +46,15 @@ describe('sandbox pod', () => {
     for (const name of ['bin', 'link']) expect(mounts('tools').find((mount) => mount.name === name)?.readOnly).toBe(true);
   });
 
+  test('lets the keeper stop a command before the kubelet evicts the pod', () => {
+    const size = (name: string) => Number(spec?.volumes?.find((volume) => volume.name === name)?.emptyDir?.sizeLimit);
+    const limit = (name: string) => Number(containers.flatMap(({ env }) => env ?? []).find((variable) => variable.name === name)?.value);
+    for (const name of ['workspace', 'home', 'tmp']) {
+      expect(size(name)).toBeGreaterThanOrEqual(1.5 * limit('AGENTFLEET_WORKSPACE_LIMIT_BYTES'));
+    }
+    expect(size('store')).toBeGreaterThanOrEqual(1.5 * limit('AGENTFLEET_STORE_LIMIT_BYTES'));
+  });
+
   test('hands the link key to keeper and runner through an annotation, never as a value in the spec', () => {
     expect(JSON.stringify(spec)).not.toContain(input.linkKey);
     const holders = containers.filter((container) => container.env?.some((variable) => variable.name === 'AGENTFLEET_LINK_KEY'));

@@ -1,5 +1,16 @@
 import type { V1Container, V1EnvVar, V1Pod, V1ResourceRequirements, V1SecurityContext, V1Volume } from '@kubernetes/client-node';
-import { hiddenDir, homeDir, jwksConfigMap, keeperPort, labels, linkKeyAnnotation, sandboxUid, storeDir, workspaceDir } from './names.ts';
+import {
+  hiddenDir,
+  homeDir,
+  jwksConfigMap,
+  keeperPort,
+  labels,
+  linkKeyAnnotation,
+  sandboxUid,
+  scratchDir,
+  storeDir,
+  workspaceDir,
+} from './names.ts';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
@@ -20,7 +31,7 @@ export interface SandboxPodInput {
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
   readonly toolsResources?: V1ResourceRequirements;
-  /** What workspace and home may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
+  /** What workspace, home and /tmp may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
   readonly workspaceBytes?: number;
   /** What snapshots, journals and the event log may hold. Default 4 GiB. */
   readonly storeBytes?: number;
@@ -104,6 +115,8 @@ function keeper(input: SandboxPodInput): V1Container {
       { name: 'workspace', mountPath: workspaceDir },
       { name: 'home', mountPath: homeDir },
       { name: 'store', mountPath: storeDir },
+      // To be measured, not to be used.
+      { name: 'tmp', mountPath: scratchDir, readOnly: true },
       { name: 'jwks', mountPath: '/etc/agentfleet/jwks', readOnly: true },
     ],
   };
@@ -120,6 +133,8 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_CLIENT: input.clients.join(','),
     AGENTFLEET_RUNNER: '/opt/agentfleet/runner',
     AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(input.workspaceBytes ?? 2 * gib),
+    AGENTFLEET_SCRATCH: scratchDir,
+    AGENTFLEET_STORE_LIMIT_BYTES: String(input.storeBytes ?? 4 * gib),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
     ...(input.runtimeClassName === undefined ? {} : { AGENTFLEET_RUNTIME_CLASS: input.runtimeClassName }),
     ...input.keeperEnv,
@@ -155,17 +170,20 @@ function tools(input: SandboxPodInput): V1Container {
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
-  const scratch = (name: 'workspace' | 'store', bytes: number): V1Volume => ({
-    name,
-    emptyDir: { ...(input.memoryBacked?.includes(name) === true ? { medium: 'Memory' } : {}), sizeLimit: String(bytes) },
-  });
+  // On a disk a volume's limit is no wall: the kubelet evicts the pod, with its store and its log. The
+  // keeper's own limits, which it checks every few seconds, must be reached before that.
+  const slack = 2;
+  const scratch = (name: 'workspace' | 'home' | 'tmp' | 'store', bytes: number): V1Volume => {
+    const memory = input.memoryBacked?.some((backed) => backed === name) === true;
+    return { name, emptyDir: { ...(memory ? { medium: 'Memory' } : {}), sizeLimit: String(memory ? bytes : slack * bytes) } };
+  };
   return [
     { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
     scratch('workspace', input.workspaceBytes ?? 2 * gib),
+    scratch('home', input.workspaceBytes ?? 2 * gib),
+    scratch('tmp', input.workspaceBytes ?? 2 * gib),
     scratch('store', input.storeBytes ?? 4 * gib),
-    { name: 'home', emptyDir: { sizeLimit: '1Gi' } },
-    { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
     { name: 'jwks', configMap: { name: jwksConfigMap } },
   ];
 }

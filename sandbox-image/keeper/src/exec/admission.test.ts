@@ -1,4 +1,6 @@
-import { writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { echoing, killable, startHarness, ulid, waitUntil, type Harness, type HarnessOptions } from '../testing/index.ts';
@@ -44,6 +46,32 @@ describe('the gatekeepers of a command', () => {
     await waitUntil(() => runner.frames.length > 0);
     await writeFile(join(h.workspace, 'big'), Buffer.alloc(2 * 1024 * 1024, 1));
     expect((await running).end).toMatchObject({ killed: 'QuotaExceeded' });
+  });
+
+  it('kill it when its scratch folder does, and let the next one in to clear that', async () => {
+    const scratch = await mkdtemp(join(tmpdir(), 'scratch-'));
+    const h = await harness({ env: { AGENTFLEET_WORKSPACE_LIMIT_BYTES: '1048576', AGENTFLEET_SCRATCH: scratch } });
+    const runner = await h.runner(killable);
+    for (const name of ['first', 'second']) {
+      const running = h.client().run({ ...shell(name), timeoutSeconds: 30 });
+      await waitUntil(() => runner.frames.length > 0);
+      await writeFile(join(scratch, 'big'), Buffer.alloc(2 * 1024 * 1024, 1));
+      expect((await running).end).toMatchObject({ killed: 'QuotaExceeded' });
+    }
+    await rm(scratch, { recursive: true });
+  });
+
+  it('refuse a snapshot and then commands when the store has reached its limit, before the kubelet does', async () => {
+    const h = await harness({ env: { AGENTFLEET_STORE_LIMIT_BYTES: String(4 * 1024 * 1024) } });
+    await h.runner(echoing);
+    await writeFile(join(h.workspace, 'big'), randomBytes(6 * 1024 * 1024));
+    await expect(h.client().takeSnapshot()).rejects.toMatchObject({ code: 'AF_STORE_FULL' });
+    await writeFile(join(h.workspace, 'big'), randomBytes(3 * 1024 * 1024));
+    await h.client().takeSnapshot();
+    await writeFile(join(h.workspace, 'big'), randomBytes(3 * 1024 * 1024));
+    await expect(h.client().takeSnapshot()).rejects.toMatchObject({ code: 'AF_STORE_FULL' });
+    await expect(h.client().run(shell('x'))).rejects.toMatchObject({ code: 'AF_STORE_FULL' });
+    expect((await h.client().info()).snapshots.count).toBe(1);
   });
 
   it('end it when a newer assignment comes, before that one acts', async () => {

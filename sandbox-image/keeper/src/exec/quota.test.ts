@@ -40,7 +40,7 @@ describe('the measured usage', () => {
 
 describe('the quota', () => {
   const refusal = (entries = 100): Promise<unknown> => {
-    const quota = new Quota([dir], { bytes: 8 * mebibyte, entries }, systemClock);
+    const quota = new Quota({ roots: [dir], scratch: [] }, { bytes: 8 * mebibyte, entries }, systemClock);
     return quota.measure().then(() => quota.assertWithin());
   };
 

@@ -95,14 +95,17 @@ const watchMs = 2000;
  * or two), so the keeper measures while a command runs and after it.
  */
 export class Quota {
-  readonly #folders: readonly string[];
+  readonly #roots: readonly string[];
+  readonly #scratch: readonly string[];
   readonly #limits: UsageLimits;
   readonly #clock: Clock;
   #usage: Usage = { bytes: 0, entries: 0, unreadable: 0 };
   #pending: Promise<void> | null = null;
 
-  constructor(folders: readonly string[], limits: UsageLimits, clock: Clock) {
-    this.#folders = folders;
+  /** `scratch`: counted while a command runs only. No restore clears it, so the next command must be let in to do that. */
+  constructor(folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] }, limits: UsageLimits, clock: Clock) {
+    this.#roots = folders.roots;
+    this.#scratch = folders.scratch;
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -117,12 +120,8 @@ export class Quota {
     return Number.isFinite(this.#limits.bytes) ? this.#limits.bytes : null;
   }
 
-  get exceeded(): boolean {
-    return this.#excess(0) !== null;
-  }
-
   async measure(signal?: AbortSignal): Promise<void> {
-    this.#usage = await measureUsage(this.#folders, this.#limits, signal);
+    this.#usage = await measureUsage(this.#roots, this.#limits, signal);
   }
 
   /** Measures in the background; whoever asks next waits for it. */
@@ -137,9 +136,9 @@ export class Quota {
   /** Measures again when the last measurement was over. @throws KeeperError `AF_QUOTA_EXCEEDED` */
   async assertWithin(moreBytes = 0): Promise<void> {
     await this.#pending;
-    if (this.#excess(moreBytes) === null) return;
+    if (this.#excess(this.#usage, moreBytes) === null) return;
     await this.measure();
-    const excess = this.#excess(moreBytes);
+    const excess = this.#excess(this.#usage, moreBytes);
     if (excess !== null) throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${excess}`);
   }
 
@@ -150,22 +149,21 @@ export class Quota {
 
   /** Measures every 2 s until the signal fires; calls `onExceeded` once and stops when it is over. */
   async watch(onExceeded: () => void, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (let excess: string | null = null; !signal.aborted;) {
       try {
         await this.#clock.sleep(watchMs, signal);
-        await this.measure(signal);
+        excess = this.#excess(await measureUsage([...this.#roots, ...this.#scratch], this.#limits, signal), 0);
       } catch (error) {
         if (signal.aborted) return;
         throw error;
       }
-      if (!this.exceeded) continue;
+      if (excess === null) continue;
       onExceeded();
       return;
     }
   }
 
-  #excess(moreBytes: number): string | null {
-    const { bytes, entries } = this.#usage;
+  #excess({ bytes, entries }: Usage, moreBytes: number): string | null {
     if (bytes + moreBytes > this.#limits.bytes) return `${bytes + moreBytes} bytes or more, ${this.#limits.bytes} are allowed`;
     if (entries === tooDeep.entries) return 'a path that is longer than the system allows';
     return entries > this.#limits.entries ? `more than ${this.#limits.entries} paths (long ones count more)` : null;

@@ -3,7 +3,7 @@ import { measureUsage, unlimited } from './quota.ts';
 
 const keepMs = 10_000;
 
-/** Bytes in the store folder, measured at most every 10 s: whoever reaches the port may ask. */
+/** Bytes in the store folder, by default measured at most every 10 s: whoever reaches the port may ask. */
 export class StoreUsage {
   readonly #folder: string;
   readonly #clock: Clock;
@@ -15,9 +15,9 @@ export class StoreUsage {
     this.#clock = clock;
   }
 
-  bytes(): Promise<number> {
+  bytes(maxAgeMs = keepMs): Promise<number> {
     const now = this.#clock.now();
-    if (this.#measured === null || now - this.#at > keepMs) {
+    if (this.#measured === null || now - this.#at >= maxAgeMs) {
       this.#at = now;
       this.#measured = measureUsage([this.#folder], unlimited).then((usage) => usage.bytes);
     }

@@ -48,11 +48,12 @@ async function compare(keeper: Keeper, { from, to }: { readonly from: string; re
 }
 
 async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
-  const { fence, gate, log, metrics, snapshots } = keeper.parts;
+  const { fence, gate, log, metrics, reserve, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
   try {
+    const maxBytes = await reserve.freeBytes(0);
     fence.assert(epoch);
-    const record = await snapshots.take(label === undefined ? {} : { label });
+    const record = await snapshots.take({ ...(label === undefined ? {} : { label }), maxBytes });
     const { skipped, ...told } = record;
     log.append('SnapshotTaken', { ...told, skipped: skipped.length });
     metrics.snapshots.inc({ result: 'ok' });

@@ -138,10 +138,11 @@ class CasEngine implements SnapshotEngine {
     this.#store.close();
   }
 
-  async #take({ label, signal }: TakeOptions): Promise<SnapshotRecord> {
+  async #take({ label, maxBytes, signal }: TakeOptions): Promise<SnapshotRecord> {
     const started = performance.now();
     const takenAt = new Date(this.#options.clock.now()).toISOString();
     try {
+      this.#store.allow(maxBytes ?? Number.POSITIVE_INFINITY);
       const manifest = await this.#scanner.scan(true, new Slices(signal));
       const added = await this.#store.sync();
       const head = this.#loadHead();

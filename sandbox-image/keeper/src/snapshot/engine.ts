@@ -80,6 +80,8 @@ export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Pro
 
 export interface TakeOptions {
   readonly label?: string;
+  /** What the object log may grow by; more is AF_STORE_FULL. */
+  readonly maxBytes?: number;
   readonly signal?: AbortSignal;
 }
 

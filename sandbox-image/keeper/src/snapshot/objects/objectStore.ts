@@ -106,6 +106,11 @@ export class ObjectStore {
     return { hash, size };
   }
 
+  /** How many bytes may still be added; more fails as on a full disk. */
+  allow(bytes: number): void {
+    this.#log.allow(bytes);
+  }
+
   /** Makes everything durable and says what has come since the last {@link keep}. After a failure call {@link abort}. */
   async sync(): Promise<Added> {
     await this.#log.sync();

@@ -42,6 +42,7 @@ export class SegmentLog {
   #fd = -1;
   #flushed = 0;
   #fill = 0;
+  #room = Number.POSITIVE_INFINITY;
 
   /** Opens at `end`; a missing segment is created by the first write. */
   constructor(dir: string, end: LogEnd, faults: SegmentFs = fs) {
@@ -58,6 +59,11 @@ export class SegmentLog {
 
   end(): LogEnd {
     return { segment: this.#segment, offset: this.#flushed + this.#fill };
+  }
+
+  /** Lets the log grow by this much; then it fails as a full disk does. Rewinding gives nothing back. */
+  allow(bytes: number): void {
+    this.#room = bytes;
   }
 
   advance(bytes: number): void {
@@ -79,6 +85,8 @@ export class SegmentLog {
 
   /** Writes past the buffer, which must be empty; for contents that do not fit into it. */
   appendDirect(source: Buffer, bytes: number): void {
+    this.#room -= bytes;
+    if (this.#room < 0) throw Object.assign(new Error(`ENOSPC: the store has reached its limit, write`), { code: 'ENOSPC' });
     this.patch(source, bytes, this.#flushed);
     this.#flushed += bytes;
   }
