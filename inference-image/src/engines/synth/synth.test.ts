@@ -54,6 +54,13 @@ describe('the Synth engine', () => {
     expect(fresh.candidates).toEqual(first.candidates);
   });
 
+  it('orders equal scores by the seed and changes nothing else', async () => {
+    const [one, other] = [await all({ seed: 1 }), await all({ seed: 2 })];
+    expect(other.map(({ id }) => id)).not.toEqual(one.map(({ id }) => id));
+    expect(other.map(({ id }) => id).sort()).toEqual(one.map(({ id }) => id).sort());
+    expect(other.map(({ score }) => score)).toEqual(one.map(({ score }) => score));
+  });
+
   it('goes on where the tried ones end, never twice with one text, until nothing is left', async () => {
     const candidates = await all();
     expect(new Set(candidates.map(({ id }) => id)).size).toBe(candidates.length);

@@ -33,21 +33,25 @@ const literalKinds: Readonly<Record<string, Kind>> = {
   lambda: 'callable',
 };
 
-const callKinds: Readonly<Record<string, Kind>> = {
-  ...Object.fromEntries(['len', 'int', 'float', 'sum', 'abs', 'round', 'ord'].map((name) => [name, 'number' as const])),
-  ...Object.fromEntries(['str', 'repr', 'join', 'strip', 'lower', 'upper', 'replace'].map((name) => [name, 'string' as const])),
-  ...Object.fromEntries(['list', 'sorted', 'split', 'splitlines'].map((name) => [name, 'list' as const])),
-  ...Object.fromEntries(['dict', 'defaultdict', 'Counter', 'OrderedDict'].map((name) => [name, 'dict' as const])),
-  ...Object.fromEntries(['set', 'frozenset'].map((name) => [name, 'set' as const])),
-  ...Object.fromEntries(['isinstance', 'any', 'all', 'isdigit', 'startswith', 'endswith'].map((name) => [name, 'bool' as const])),
-};
+function named(kind: Kind, names: readonly string[]): readonly (readonly [string, Kind])[] {
+  return names.map((name) => [name, kind]);
+}
+
+const callKinds = new Map<string, Kind>([
+  ...named('number', ['len', 'int', 'float', 'sum', 'abs', 'round', 'ord']),
+  ...named('string', ['str', 'repr', 'join', 'strip', 'lower', 'upper', 'replace']),
+  ...named('list', ['list', 'sorted', 'split', 'splitlines']),
+  ...named('dict', ['dict', 'defaultdict', 'Counter', 'OrderedDict']),
+  ...named('set', ['set', 'frozenset']),
+  ...named('bool', ['isinstance', 'any', 'all', 'isdigit', 'startswith', 'endswith']),
+]);
 
 /** Kind of an expression by its own form. */
 export function kindOf(node: SyntaxNode): Kind {
   const literal = literalKinds[node.type];
   if (literal !== undefined) return literal;
   if (node.type === 'parenthesized_expression') return node.namedChildren[0] === undefined ? 'unknown' : kindOf(node.namedChildren[0]);
-  if (node.type === 'call') return callKinds[node.child('function')?.text.split('.').at(-1) ?? ''] ?? 'unknown';
+  if (node.type === 'call') return callKinds.get(node.child('function')?.text.split('.').at(-1) ?? '') ?? 'unknown';
   if (node.type === 'unary_operator') return 'number';
   if (node.type !== 'binary_operator') return 'unknown';
   const kinds = [node.child('left'), node.child('right')].map((side) => (side === null ? 'unknown' : kindOf(side)));
@@ -166,19 +170,17 @@ function useKinds(scope: SyntaxNode, kinds: Map<string, Binding>): void {
   }
 }
 
-const methodKinds: Readonly<Record<string, Kind>> = {
-  ...Object.fromEntries(['append', 'extend', 'insert', 'sort'].map((name) => [name, 'list' as const])),
-  ...Object.fromEntries(['items', 'keys', 'values', 'setdefault', 'get'].map((name) => [name, 'dict' as const])),
-  ...Object.fromEntries(
-    ['strip', 'split', 'lower', 'upper', 'startswith', 'isdigit', 'splitlines'].map((name) => [name, 'string' as const]),
-  ),
-  add: 'set',
-};
+const methodKinds = new Map<string, Kind>([
+  ...named('list', ['append', 'extend', 'insert', 'sort']),
+  ...named('dict', ['items', 'keys', 'values', 'setdefault', 'get']),
+  ...named('string', ['strip', 'split', 'lower', 'upper', 'startswith', 'isdigit', 'splitlines']),
+  ['add', 'set'],
+]);
 
 function usedKind(node: SyntaxNode): Kind {
   const parent = node.parent;
   if (parent === null) return 'unknown';
-  if (parent.type === 'attribute') return methodKinds[parent.child('attribute')?.text ?? ''] ?? 'unknown';
+  if (parent.type === 'attribute') return methodKinds.get(parent.child('attribute')?.text ?? '') ?? 'unknown';
   if (['binary_operator', 'comparison_operator', 'augmented_assignment'].includes(parent.type)) {
     const other = parent.namedChildren.find((child) => child !== node);
     const kind = other === undefined ? 'unknown' : kindOf(other);

@@ -11,6 +11,7 @@ export const convert: Operator = {
   *propose(node) {
     const role = node.parent?.type ?? '';
     if (node.type === 'identifier' && !isRead(node)) return;
+    if (/assignment$|^for_/.test(role) && node.field === 'left') return;
     if (role === 'attribute' || (role === 'call' && node.field === 'function') || role === 'subscript') return;
     if (node.type === 'call') {
       const inner = node.child('arguments')?.namedChildren;

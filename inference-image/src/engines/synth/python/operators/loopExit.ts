@@ -6,8 +6,8 @@ export const loopExit: Operator = {
   prior: 0.7,
   on: ['break_statement', 'continue_statement', 'pass_statement', 'return_statement'],
   *propose(node, file) {
-    const inLoop = node.ancestor('for_statement', 'while_statement', 'function_definition')?.type !== 'function_definition';
-    if (!inLoop) return;
+    const holder = node.ancestor('for_statement', 'while_statement', 'function_definition')?.type;
+    if (holder === undefined || holder === 'function_definition') return;
     const weight = node.type === 'return_statement' ? 0.3 : 1;
     for (const after of ['break', 'continue']) if (after !== node.text) yield replace(node, after, weight);
     if (node.type === 'return_statement') return;

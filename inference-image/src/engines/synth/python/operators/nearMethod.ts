@@ -65,18 +65,18 @@ export const nearMethod: Operator = {
 };
 
 /** Methods that only one kind of value has. */
-const kinds: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['append', 'extend', 'insert'].map((name) => [name, 'list'])),
-  ...Object.fromEntries(['add', 'discard', 'union'].map((name) => [name, 'set'])),
-  ...Object.fromEntries(['keys', 'values', 'items', 'setdefault', 'popitem'].map((name) => [name, 'dict'])),
-};
+const kinds = new Map<string, string>([
+  ...['append', 'extend', 'insert'].map((name): [string, string] => [name, 'list']),
+  ...['add', 'discard', 'union'].map((name): [string, string] => [name, 'set']),
+  ...['keys', 'values', 'items', 'setdefault', 'popitem'].map((name): [string, string] => [name, 'dict']),
+]);
 
 /** Less for a method that the object cannot have, and for `insert`, which takes an argument more. */
 function plausibility(method: string, callee: SyntaxNode | null, file: PythonFile): number {
   const object = callee?.type === 'attribute' ? callee.child('object') : null;
   if (object === null) return 1;
   const kind = file.names(object).find((info) => info.name === object.text)?.kind ?? 'unknown';
-  const wanted = kinds[method];
+  const wanted = kinds.get(method);
   const fits = wanted === undefined || kind === 'unknown' || kind === wanted ? 1 : 0.1;
   return method === 'insert' ? fits * 0.3 : fits;
 }
