@@ -45,11 +45,8 @@ function named(rest: string): Pick<Entry, 'id' | 'message' | 'kind'> {
       return { id: rest.slice(0, at), message: rest.slice(at + 3), kind: 'Test' };
     }
   }
-  const first = rest.indexOf(' - ');
   // Unbalanced brackets in an id: better a message in the id than a wrong id.
-  return first === -1 || depth > 0
-    ? { id: rest, message: '', kind: 'Test' }
-    : { id: rest.slice(0, first), message: rest.slice(first + 3), kind: 'Test' };
+  return { id: rest, message: '', kind: 'Test' };
 }
 
 /** A line of `-v`: `tests/a.py::test_x PASSED   [ 50%]`, or xdist's `[gw0] [ 50%] PASSED tests/a.py::test_x`. */

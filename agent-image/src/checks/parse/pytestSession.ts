@@ -34,8 +34,7 @@ interface Ending {
 export function pytestSession(stdout: string): PytestSession {
   const { lines, ended } = linesOf(stdout);
   const endings = findEndings(ended ? lines : lines.slice(0, -1));
-  const outside = endings.filter(({ captured }) => !captured);
-  const candidates = outside.length > 0 ? outside : endings;
+  const candidates = endings.filter(({ captured }) => !captured);
   const last = candidates.at(-1);
   const faults = candidates.length > 1 ? [`${candidates.length} last lines of pytest`] : [];
   const end = last?.at ?? lines.length;

@@ -1,0 +1,213 @@
+import { expect, test } from 'vitest';
+import { output, pytestRun, run, type Rendered } from '../testdata/render.ts';
+import { wholeRun } from '../results.ts';
+import { compare, judgeBaseline, type CheckRun, type RunEnd } from './index.ts';
+
+const before: Rendered = [
+  ['t.py::fixed', 'Failed'],
+  ['t.py::other', 'Failed'],
+  ['t.py::good', 'Passed'],
+  ['t.py::off', 'Skipped'],
+];
+const baseline = [pytestRun(before)];
+const ended = (end: Partial<RunEnd>, stdout = ''): CheckRun => run('Pytest', output(1, stdout), { exitCode: null, ...end });
+const codes = (reasons: readonly { readonly code: string }[]): string[] => reasons.map(({ code }) => code);
+
+/** The baseline's tests with other outcomes; null takes one away. */
+function after(changes: Readonly<Record<string, 'Passed' | 'Failed' | 'Skipped' | null>>, more: Rendered = []): Rendered {
+  const kept = before.map(([id, outcome]) => [id, changes[id] === undefined ? outcome : changes[id]] as const);
+  return [...kept.filter((one): one is Rendered[number] => one[1] !== null), ...more];
+}
+
+test('one failing test that passes proves it, as decision 4 says, even while another still fails', () => {
+  const verdict = compare(baseline, pytestRun(after({ 't.py::fixed': 'Passed' }, [['t.py::new', 'Passed']])), 'Auto');
+  expect(verdict).toMatchObject({
+    proved: true,
+    class: null,
+    reasons: [],
+    newlyPassing: ['t.py::fixed'],
+    stillFailing: ['t.py::other'],
+    added: ['t.py::new'],
+  });
+});
+
+test.each([
+  ['a test is missing', after({ 't.py::fixed': 'Passed', 't.py::good': null }), ['Missing'], { missing: ['t.py::good'] }],
+  ['the failing test is missing', after({ 't.py::fixed': 'Passed', 't.py::other': null }), ['Missing'], { missing: ['t.py::other'] }],
+  ['a test is skipped', after({ 't.py::fixed': 'Passed', 't.py::other': 'Skipped' }), ['NewlySkipped'], { newlySkipped: ['t.py::other'] }],
+  ['a test regressed', after({ 't.py::fixed': 'Passed', 't.py::good': 'Failed' }), ['Regressed'], { regressed: ['t.py::good'] }],
+  ['nothing is fixed', after({}), ['NothingFixed'], { newlyPassing: [] }],
+] as const)('not proved when %s', (_, tests, reasons, lists) => {
+  const verdict = compare(baseline, pytestRun(tests), 'FailThenPass');
+  expect(verdict).toMatchObject({ proved: false, class: 'CheckFailed', ...lists });
+  expect(codes(verdict.reasons)).toEqual(reasons);
+  for (const { message, cure } of verdict.reasons) expect(`${message}; ${cure}`).toMatch(/^check unit: .+; .+/);
+});
+
+test('the exit code has to agree with the tests', () => {
+  const all = after({ 't.py::fixed': 'Passed', 't.py::other': 'Passed' });
+  expect(codes(compare(baseline, pytestRun(all, 1), 'Auto').reasons)).toEqual(['ExitDisagrees']);
+  expect(codes(compare(baseline, pytestRun(after({ 't.py::fixed': 'Passed' }), 0), 'Auto').reasons)).toEqual(['ExitHidesFailure']);
+});
+
+test('Pass asks for every test to pass', () => {
+  expect(codes(compare(baseline, pytestRun(after({ 't.py::fixed': 'Passed' })), 'Pass').reasons)).toEqual(['StillFails']);
+  expect(compare(baseline, pytestRun(after({ 't.py::fixed': 'Passed', 't.py::other': 'Passed' })), 'Pass').proved).toBe(true);
+});
+
+test('Auto is FailThenPass when the baseline fails, else Pass', () => {
+  const good = [pytestRun([['a.py::a', 'Passed']])];
+  expect(judgeBaseline(baseline, 'Auto')).toMatchObject({
+    accepted: true,
+    expect: 'FailThenPass',
+    failing: ['t.py::fixed', 't.py::other'],
+  });
+  expect(judgeBaseline(good, 'Auto')).toMatchObject({ accepted: true, expect: 'Pass' });
+  expect(judgeBaseline(good, 'FailThenPass')).toMatchObject({
+    accepted: false,
+    class: 'InvalidInput',
+    reasons: [{ code: 'AlreadyPasses' }],
+  });
+});
+
+test('what differs between baseline runs is neither proof nor regression, and is told', () => {
+  const flaky = (outcome: 'Passed' | 'Failed'): CheckRun =>
+    pytestRun([
+      ['a.py::flaky', outcome],
+      ['a.py::bad', 'Failed'],
+    ]);
+  const runs = [flaky('Passed'), flaky('Failed')];
+  expect(judgeBaseline(runs, 'Auto')).toMatchObject({ accepted: true, failing: ['a.py::bad'], flaky: ['a.py::flaky'] });
+  expect(
+    compare(
+      runs,
+      pytestRun([
+        ['a.py::flaky', 'Passed'],
+        ['a.py::bad', 'Failed'],
+      ]),
+      'Auto',
+    ),
+  ).toMatchObject({ proved: false, newlyPassing: [] });
+  expect(
+    compare(
+      runs,
+      pytestRun([
+        ['a.py::flaky', 'Failed'],
+        ['a.py::bad', 'Passed'],
+      ]),
+      'Auto',
+    ),
+  ).toMatchObject({ proved: true, flaky: ['a.py::flaky'] });
+  expect(codes(compare(runs, pytestRun([['a.py::bad', 'Passed']]), 'Auto').reasons)).toEqual(['Missing']);
+  const only = [pytestRun([['a.py::f', 'Failed']]), pytestRun([['a.py::f', 'Passed']])];
+  expect(judgeBaseline(only, 'FailThenPass')).toMatchObject({ class: 'InvalidInput', reasons: [{ code: 'OnlyFlaky' }] });
+});
+
+test.each([
+  ['exit code 127', { exitCode: 127 }, 'InvalidInput', 'NotRunnable'],
+  ['exit code 126', { exitCode: 126 }, 'InvalidInput', 'NotRunnable'],
+  ['no such program', { error: { code: 'ENOENT', message: 'no such file' } }, 'InvalidInput', 'NotRunnable'],
+  ['no processes left', { error: { code: 'EAGAIN', message: 'try again' } }, 'Infrastructure', 'Interrupted'],
+  ['a lost container', { interrupted: 'ToolsLost' as const }, 'Infrastructure', 'Interrupted'],
+  ['a shutdown', { killed: 'Shutdown' }, 'Infrastructure', 'Interrupted'],
+])('a baseline with %s is refused before budget is spent', (_, end, cls, code) => {
+  expect(judgeBaseline([ended(end)], 'Auto')).toMatchObject({ accepted: false, class: cls, reasons: [{ code }] });
+});
+
+test.each([
+  ['a time-out', { timedOut: true }, 'CheckFailed', 'TimedOut'],
+  ['no memory', { oom: true, signal: 'SIGKILL' }, 'CheckFailed', 'OutOfMemory'],
+  ['a crash', { signal: 'SIGSEGV' }, 'CheckFailed', 'Killed'],
+  ['a full disk quota', { killed: 'QuotaExceeded' }, 'CheckFailed', 'Killed'],
+  ['a restart of the keeper', { interrupted: 'KeeperRestarted' as const }, 'Infrastructure', 'Interrupted'],
+  ['a command that is gone', { exitCode: 127 }, 'CheckFailed', 'NotRunnable'],
+])('a result with %s proves nothing', (_, end, cls, code) => {
+  const verdict = compare(baseline, ended(end), 'Auto');
+  expect(verdict).toMatchObject({ proved: false, class: cls });
+  expect(codes(verdict.reasons)).toContain(code);
+});
+
+test('a baseline that never ends is proved by a run that does', () => {
+  const hangs = [ended({ timedOut: true }, 'a.py::one PASSED  [ 50%]\n')];
+  expect(judgeBaseline(hangs, 'Auto')).toMatchObject({ accepted: true, expect: 'FailThenPass', failing: [wholeRun] });
+  expect(
+    compare(
+      hangs,
+      pytestRun([
+        ['a.py::one', 'Passed'],
+        ['a.py::two', 'Passed'],
+      ]),
+      'Auto',
+    ),
+  ).toMatchObject({ proved: true, newlyPassing: [wholeRun] });
+  expect(compare(hangs, pytestRun([['a.py::two', 'Passed']]), 'Auto')).toMatchObject({ proved: false, missing: ['a.py::one'] });
+});
+
+test('a file that could not be loaded is fixed by the tests in it', () => {
+  const broken = [run('Pytest', output(2, '=== short test summary info ===\nERROR tests/test_a.py\n=== 1 error in 0.1s ===\n'))];
+  expect(judgeBaseline(broken, 'Auto').failing).toEqual(['tests/test_a.py']);
+  expect(compare(broken, pytestRun([['tests/test_a.py::a', 'Passed']]), 'Auto')).toMatchObject({
+    proved: true,
+    newlyPassing: ['tests/test_a.py'],
+  });
+  expect(compare(broken, pytestRun([['tests/test_a.py::a', 'Failed']]), 'Auto')).toMatchObject({
+    proved: false,
+    stillFailing: ['tests/test_a.py', 'tests/test_a.py::a'],
+  });
+  expect(compare(broken, pytestRun([['tests/test_b.py::a', 'Passed']]), 'Auto')).toMatchObject({
+    proved: false,
+    missing: ['tests/test_a.py'],
+  });
+});
+
+test('a step that fails after passing tests is what has to pass', () => {
+  const lint = [pytestRun([['a.py::a', 'Passed']], 1)];
+  expect(judgeBaseline(lint, 'Auto')).toMatchObject({ accepted: true, failing: [wholeRun] });
+  expect(compare(lint, pytestRun([['a.py::a', 'Passed']]), 'Auto').proved).toBe(true);
+  expect(compare(lint, pytestRun([['a.py::b', 'Passed']]), 'Auto').proved).toBe(false);
+});
+
+test('a baseline whose exit code hides failures, or where nothing ran, is the fault of the spec', () => {
+  expect(judgeBaseline([pytestRun([['a.py::a', 'Failed']], 0)], 'Auto')).toMatchObject({
+    class: 'InvalidInput',
+    reasons: [{ code: 'ExitHidesFailure' }],
+  });
+  expect(judgeBaseline([pytestRun([])], 'Auto')).toMatchObject({ class: 'InvalidInput', reasons: [{ code: 'NoTests' }] });
+  expect(judgeBaseline([], 'Auto')).toMatchObject({ accepted: false, class: 'Infrastructure' });
+});
+
+const quiet = (text: string, exitCode: number): CheckRun => run('Pytest', output(exitCode, text));
+const failing3 = [quiet('=== short test summary info ===\nFAILED t.py::a - no\n1 failed, 3 passed in 0.1s\n', 1)];
+
+test.each([
+  ['all pass', '4 passed in 0.1s\n', 0, true, []],
+  ['the failing test was deleted', '3 passed in 0.1s\n', 0, false, ['Missing', 'Missing', 'NothingFixed']],
+  ['it was skipped', '3 passed, 1 skipped in 0.1s\n', 0, false, ['Missing', 'Missing', 'NewlySkipped', 'NothingFixed']],
+  ['another one broke', '=== short test summary info ===\nFAILED t.py::b - no\n1 failed, 3 passed in 0.1s\n', 1, false, ['Regressed']],
+  ['nothing changed', '=== short test summary info ===\nFAILED t.py::a - no\n1 failed, 3 passed in 0.1s\n', 1, false, ['NothingFixed']],
+] as const)('where passing tests have no names they are counted: %s', (_, text, exitCode, proved, reasons) => {
+  const verdict = compare(failing3, quiet(text, exitCode), 'Auto');
+  expect(verdict).toMatchObject({ proved, evidence: 'Counts' });
+  expect(codes(verdict.reasons)).toEqual(reasons);
+});
+
+test('a result may not be told in another or a weaker way than the baseline', () => {
+  const weaker = quiet('4 passed in 0.1s\n', 0);
+  expect(codes(compare(baseline, weaker, 'Auto').reasons)).toContain('EvidenceChanged');
+  expect(codes(compare(baseline, run('Exit', output(0, '')), 'Auto').reasons)).toContain('FormatChanged');
+});
+
+test('by exit code alone a command has to fail and then pass', () => {
+  const fails = [run('Exit', output(1, ''))];
+  expect(compare(fails, run('Exit', output(0, '')), 'Auto')).toMatchObject({ proved: true, evidence: 'Exit', newlyPassing: [wholeRun] });
+  expect(compare(fails, run('Exit', output(2, '')), 'Auto').proved).toBe(false);
+  expect(compare([run('Exit', output(0, ''))], run('Exit', output(1, '')), 'Auto')).toMatchObject({ proved: false, regressed: [wholeRun] });
+});
+
+test('a test per name: renaming all of many takes no quadratic time, and reasons stay few', () => {
+  const many = (prefix: string, outcome: 'Failed' | 'Passed'): Rendered =>
+    Array.from({ length: 60_000 }, (_, at) => [`${prefix}.py::t${at}`, outcome]);
+  const verdict = compare([pytestRun(many('a', 'Failed'))], pytestRun(many('b', 'Passed')), 'Auto');
+  expect(verdict.missing).toHaveLength(60_000);
+  expect(verdict.reasons).toHaveLength(12);
+});

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { countTests, trusted, type Outcome, type ParsedResults, type ResultFormat } from '../results.ts';
+import { file, output } from '../testdata/render.ts';
+import { parseResults } from './index.ts';
+
+const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
+const outcomeOf = (results: ParsedResults, id: string): Outcome | undefined => results.tests.find((one) => one.id === id)?.outcome;
+const codes = ({ problems }: ParsedResults): string[] => problems.filter(({ severity }) => severity === 'Distrust').map(({ code }) => code);
+
+test.each([
+  ['pytest-rA.txt', 'Pytest', { passed: 9, failed: 2, skipped: 3, errored: 2 }],
+  ['pytest-v.txt', 'Pytest', { passed: 9, failed: 2, skipped: 3, errored: 2 }],
+  ['pytest-xdist.txt', 'Pytest', { passed: 9, failed: 2, skipped: 3, errored: 2 }],
+  ['pytest-color.txt', 'Pytest', { passed: 9, failed: 2, skipped: 3, errored: 2 }],
+  ['pytest-q.txt', 'Pytest', { passed: 11, failed: 2, skipped: 3, errored: 2 }],
+  ['pytest-collect.txt', 'Pytest', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
+  ['node-tap.txt', 'NodeTest', { passed: 9, failed: 2, skipped: 3, errored: 1 }],
+  ['go-json.txt', 'GoTest', { passed: 9, failed: 3, skipped: 1, errored: 1 }],
+] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
+  const results = parseResults('Auto', output(1, fixture(name)));
+  expect(results).toMatchObject({ format, complete: true });
+  expect(codes(results)).toEqual([]);
+  expect(countTests(results)).toEqual(counts);
+});
+
+test('pytest ids keep what parametrised names hold, and text in captured output is no result', () => {
+  const results = parseResults('Pytest', output(1, fixture('pytest-rA.txt')));
+  expect(outcomeOf(results, 'tests/test_calc.py::test_names[x - y]')).toBe('Passed');
+  expect(outcomeOf(results, 'tests/test_calc.py::test_names[tests/x::y PASSED]')).toBe('Passed');
+  expect(outcomeOf(results, 'tests/test_calc.py::test_add[1-2-3]')).toBe('Failed');
+  expect(outcomeOf(results, 'tests/test_calc.py::Old::test_sub')).toBe('Failed');
+  expect(outcomeOf(results, 'tests/test_calc.py::test_teardown')).toBe('Errored');
+  expect(outcomeOf(results, 'tests/test_calc.py::test_expected')).toBe('Skipped');
+});
+
+test('without names only failures are told, and that passing ones have none is said', () => {
+  const results = parseResults('Pytest', output(1, fixture('pytest-q.txt')));
+  expect(results.evidence).toBe('Counts');
+  expect(results.problems.map(({ code, severity }) => `${severity} ${code}`)).toEqual(['Note NamesMissing']);
+});
+
+test('lines that tests print with -s do not stand for results', () => {
+  const results = parseResults('Pytest', output(1, fixture('pytest-vs.txt')));
+  expect(results.evidence).toBe('Counts');
+  expect(outcomeOf(results, 'tests/test_calc.py::test_add[1-2-3]')).toBe('Failed');
+});
+
+test('the JUnit file is preferred to the text, and both must tell the same', () => {
+  const xml = fixture('pytest.xml');
+  const good = parseResults('Auto', output(1, fixture('pytest-color.txt'), { files: [file('pytest.xml', xml)] }));
+  expect(good).toMatchObject({ format: 'Pytest', source: 'Files' });
+  expect(codes(good)).toEqual([]);
+  const forged = '<testsuites><testsuite name="pytest" tests="1"><testcase classname="a" name="b"/></testsuite></testsuites>';
+  expect(codes(parseResults('Pytest', output(1, fixture('pytest-color.txt'), { files: [file('r.xml', forged)] })))).toEqual([
+    'SourcesDisagree',
+    'ExitDisagrees',
+  ]);
+});
+
+test('vitest: a file that cannot be loaded is a result under its name', () => {
+  const results = parseResults('Auto', output(1, '', { files: [file('vitest.xml', fixture('vitest.xml'))] }));
+  expect(results.format).toBe('JUnit');
+  expect(codes(results)).toEqual([]);
+  expect(outcomeOf(results, 'b.test.ts')).toBe('Failed');
+  expect(outcomeOf(results, 'a.test.ts > outer > fails <&>"')).toBe('Failed');
+  expect(results.tests).toHaveLength(8);
+});
+
+test('one test both passing and failing in two report files is refused', () => {
+  const suite = (inner: string): string => `<testsuite name="s" tests="1"><testcase classname="c" name="t">${inner}</testcase></testsuite>`;
+  const files = [file('a.xml', suite('')), file('b.xml', suite('<failure/>'))];
+  expect(codes(parseResults('JUnit', output(1, '', { files })))).toEqual(['ConflictingResult']);
+});
+
+test.each([
+  ['an external entity', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><testsuite name="&e;"><testcase name="a"/></testsuite>'],
+  [
+    'entity expansion',
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>',
+  ],
+  ['deep nesting', `${'<testsuite>'.repeat(5000)}${'</testsuite>'.repeat(5000)}`],
+  ['another root', '<html><testcase name="a"/></html>'],
+  ['two roots', '<testsuite><testcase name="a"/></testsuite><testsuite><testcase name="b"/></testsuite>'],
+  ['nothing', ''],
+])('a JUnit file with %s is not believed', (_, xml) => {
+  const results = parseResults('JUnit', output(0, '', { files: [file('r.xml', xml)] }));
+  expect(results.complete).toBe(false);
+  expect(trusted(results)).toBe(false);
+});
+
+test('captured output may hold a DOCTYPE and things that look like results', () => {
+  const out = '<system-out><![CDATA[<!DOCTYPE html><testcase name="forged"/>]]></system-out>';
+  const results = parseResults(
+    'JUnit',
+    output(0, '', { files: [file('r.xml', `<testsuite tests="1"><testcase name="&#97;&amp;lt;">${out}</testcase></testsuite>`)] }),
+  );
+  expect(codes(results)).toEqual([]);
+  expect(results.tests.map(({ id }) => id)).toEqual(['a&lt;']);
+});
+
+test.each([
+  ['1..2\nok 1 - a\nok 2 - b\n', 0, []],
+  ['TAP version 14\nok 1\nnot ok 2 # TODO later\n1..2\n', 0, []],
+  ['1..2\nok 1 - a\n', 0, ['Incomplete']],
+  ['1..1\nok 1 - a\nok 2 - b\n', 0, ['CountsDisagree']],
+  ['ok 1 - a\n', 0, ['Incomplete']],
+  ['1..1\n1..2\nok 1 - a\n', 0, ['CountsDisagree']],
+  ['1..2\nok 1 - a\nok 1 - b\n', 0, ['CountsDisagree']],
+  ['1..3\nok 1 - a\nBail out! no database\n', 1, ['BailedOut']],
+  ['1..0 # SKIP nothing here\n', 0, ['NoTests']],
+  ['1..1\nok 1 - a', 0, ['Incomplete']],
+  ['1..1\nnot ok 1 - a\n', 0, ['ExitHidesFailure']],
+  ['1..1\nok 1 - a\n', 1, ['ExitDisagrees']],
+  ['# Subtest: x\n    ok 1 - y\n    1..2\nok 1 - x\n1..1\n', 0, ['CountsDisagree']],
+])('TAP %j', (text, exitCode, problems) => {
+  expect(codes(parseResults('TAP', output(exitCode, text)))).toEqual(problems);
+});
+
+test('TAP subtests have the names of their parents, escapes and directives are read', () => {
+  const text =
+    '# Subtest: outer\r\n    # Subtest: in \\# ner\r\n    not ok 1 - in \\# ner # skip why\r\n    1..1\r\nok 1 - outer\r\nok 2 - b\\\\c # Todo\r\n1..2\r\n';
+  const results = parseResults('TAP', output(0, text));
+  expect(results.tests.map(({ id, outcome, kind }) => [id, outcome, kind])).toEqual([
+    ['outer > in # ner', 'Skipped', 'Test'],
+    ['outer', 'Passed', 'Group'],
+    ['b\\c', 'Passed', 'Test'],
+  ]);
+});
+
+test('printed lines make the spec reporter of node:test disagree with its summary', () => {
+  expect(codes(parseResults('NodeTest', output(1, fixture('node-spec.txt'))))).toEqual(['CountsDisagree']);
+  expect(codes(parseResults('NodeTest', output(1, fixture('node-tap.txt'))))).toEqual([]);
+});
+
+test('a printed PASS of a failing Go test is a conflict in text and nothing in events', () => {
+  expect(codes(parseResults('GoTest', output(1, fixture('go-v.txt'))))).toEqual(['ConflictingResult']);
+  const events = parseResults('GoTest', output(1, fixture('go-json.txt')));
+  expect(outcomeOf(events, 'example.test/m/a TestAdd')).toBe('Failed');
+  expect(outcomeOf(events, 'example.test/m/c')).toBe('Errored');
+});
+
+test('go test without -v names packages only', () => {
+  const results = parseResults('Auto', output(1, fixture('go.txt')));
+  expect(results).toMatchObject({ format: 'GoTest', evidence: 'Exit' });
+  expect(results.tests.map(({ id }) => id)).toEqual(['example.test/m/a', 'example.test/m/c', 'example.test/m/d']);
+});
+
+test('unittest: noise on standard error is no result, a failing subtest fails its test', () => {
+  const results = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture('unittest-v.txt') });
+  expect(results).toMatchObject({ format: 'Unittest', evidence: 'Tests', complete: true });
+  expect(codes(results)).toEqual([]);
+  expect(outcomeOf(results, 'test_u.T.test_print')).toBe('Passed');
+  expect(outcomeOf(results, 'test_u.T.test_sub')).toBe('Failed');
+  expect(outcomeOf(results, 'test_u.T.test_xs')).toBe('Failed');
+  expect(outcomeOf(results, 'test_broken')).toBe('Errored');
+  expect(results.tests.some(({ id }) => id.includes('fake'))).toBe(false);
+});
+
+test('ids that repeat are made distinct in an order that does not depend on the run', () => {
+  const ids = (text: string): unknown => parseResults('TAP', output(1, text)).tests.map(({ id, outcome }) => [id, outcome]);
+  expect(ids('1..2\nok 1 - a\nnot ok 2 - a\n')).toEqual(ids('1..2\nnot ok 1 - a\nok 2 - a\n'));
+  expect(ids('1..3\nok 1 - a\nok 2 - a (2)\nok 3 - a\n')).toEqual([
+    ['a', 'Passed'],
+    ['a (3)', 'Passed'],
+    ['a (2)', 'Passed'],
+  ]);
+});
+
+test('Auto falls back to the exit code and says so', () => {
+  expect(parseResults('Auto', output(0, 'all fine\n'))).toMatchObject({
+    format: 'Exit',
+    chosen: expect.stringContaining('nothing') as string,
+  });
+});
+
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest'] satisfies ResultFormat[])(
+  '%s believes nothing when some output was dropped',
+  (format) => {
+    expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);
+  },
+);
+
+test('dropped output does not matter where the runner wrote a file', () => {
+  const files = [file('r.xml', '<testsuite tests="1"><testcase name="a"/></testsuite>')];
+  expect(trusted(parseResults('JUnit', output(0, 'noise', { files, truncated: true })))).toBe(true);
+});
