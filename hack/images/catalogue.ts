@@ -1,5 +1,5 @@
-import { join } from 'node:path';
-import { bundle, hostArch, nodeLicence, repository, runnerBinary, storeContent, strippedNode, type Bundle } from './parts.ts';
+import { basename, join } from 'node:path';
+import { bundle, hostArch, moduleFile, nodeLicence, repository, runnerBinary, storeContent, strippedNode, type Bundle } from './parts.ts';
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import type { HashedFile } from './rootfs.ts';
@@ -16,6 +16,7 @@ export interface Parts {
   nodeLicence(): Promise<HashedFile>;
   runner(): Promise<HashedFile>;
   keeper(): Promise<Bundle>;
+  inference(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
 }
 
@@ -42,6 +43,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     nodeLicence: once(nodeLicence),
     runner: once(() => runnerBinary(hostArch(), signal)),
     keeper: once(() => bundle('keeper', keeperEntry)),
+    inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
   };
@@ -71,10 +73,26 @@ const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => 
   ];
 };
 
+const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const [node, server, marker] = await Promise.all([nodeContext(parts), parts.inference(), parts.moduleMarker()]);
+  const grammars = await Promise.all(grammarModules.map(moduleFile));
+  return [
+    ...node,
+    { ...server.code, path: 'dist/inference.js', mode: 0o644 },
+    { ...server.licences, path: 'dist/inference.LICENSES', mode: 0o644 },
+    { ...marker, path: 'dist/package.json', mode: 0o644 },
+    ...grammars.map((file) => ({ ...file, path: `dist/${basename(file.file)}`, mode: 0o644 })),
+  ];
+};
+
+/** The parser's runtime and its grammars, which a bundle cannot hold. */
+const grammarModules = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-python.wasm'] as const;
+
 /** All images, in the order in which they are listed. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
   { name: 'sandbox', dockerfile: 'sandbox-image/Dockerfile', rootfs: 'base', context: sandboxContext },
+  { name: 'inference', dockerfile: 'inference-image/Dockerfile', rootfs: 'base', context: inferenceContext },
   { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: nodeContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
 ];

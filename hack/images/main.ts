@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildImages, stageContext } from './build.ts';
 import { machineParts, selectImages } from './catalogue.ts';
@@ -11,7 +11,7 @@ import { reproduce } from './reproduce.ts';
 const usage = `usage: main.ts build [--json] [name…]   build images into the cache
        main.ts list                     the cached images and their sizes
        main.ts reproduce [name…]        build twice from nothing and compare
-       main.ts stage                    fill sandbox-image/dist, for docker build elsewhere
+       main.ts stage                    fill the dist folders of our images, for docker build elsewhere
        main.ts runner                   build the runner for all architectures
        main.ts prune                    delete what was not used for 14 days`;
 
@@ -32,10 +32,17 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
   return different.length === 0 && same.length > 0 ? 0 : 1;
 }
 
+/** Images with code of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
+const staged = ['sandbox', 'inference'];
+
 async function stage(signal: AbortSignal): Promise<number> {
-  const context = await selectImages(['sandbox'])[0]?.context(machineParts({ signal }));
-  await stageContext(context ?? [], join(repository, 'sandbox-image'));
-  for (const { path, sha256 } of context ?? []) console.log(`sandbox-image/${path} ${sha256}`);
+  const parts = machineParts({ signal });
+  for (const { dockerfile, context } of selectImages(staged)) {
+    const folder = dirname(dockerfile);
+    const files = await context(parts);
+    await stageContext(files, join(repository, folder));
+    for (const { path, sha256 } of files) console.log(`${folder}/${path} ${sha256}`);
+  }
   return 0;
 }
 

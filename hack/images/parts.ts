@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { cached, hashInputs } from '../cache/index.ts';
@@ -108,4 +109,10 @@ export async function storeContent(name: string, content: Uint8Array | string): 
     await chmod(join(target, name), 0o644);
   });
   return { file: join(dir, name), sha256 };
+}
+
+/** A file of an installed npm package, by the name that code would import it by. */
+export async function moduleFile(specifier: string): Promise<HashedFile> {
+  const file = createRequire(import.meta.url).resolve(specifier);
+  return { file, sha256: await sha256Of(file) };
 }
