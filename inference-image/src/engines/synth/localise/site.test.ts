@@ -27,6 +27,11 @@ describe('suspicion of a statement', () => {
     expect(site(9, true)).toBeCloseTo(site(2), 1);
   });
 
+  it('reads traces of other runners, and is not held up by long ones', () => {
+    const traces = traceLines(['x'.repeat(60_000), 'in a.py:3: AssertionError', '(src/a.py:4)'], ['a.py']);
+    expect([...(traces.get('a.py')?.keys() ?? [])]).toEqual([3, 4]);
+  });
+
   it('is raised where the trace of a failure ends', () => {
     const traces = traceLines(['File "/tmp/x/a.py", line 2, in f\nFile "/usr/lib/other.py", line 9'], ['a.py']);
     expect(siteSuspicion({ path: 'a.py', from: 2, to: 2, global: false }, lines, traces)).toBeGreaterThan(site(2));

@@ -8,6 +8,9 @@ const unknown: Suspicion = { ochiai: 0.5, dstar: 1 };
 /** A line that only passing tests ran may still matter, for example where a value is made. */
 export const unreached = 0.02;
 const traceBoost = 0.6;
+/** Of failures; the end of a trace tells most. */
+const maxTexts = 128;
+const maxTextChars = 16_384;
 
 export interface SiteLines {
   readonly path: string;
@@ -43,8 +46,8 @@ function strongest(site: SiteLines, lines: LineSuspicion): Suspicion {
 /** Finds `File "…/path", line 12` and `path:12` of the focus files in texts of failures. */
 export function traceLines(texts: readonly string[], paths: readonly string[]): TraceLines {
   const found = new Map<string, Map<number, number>>();
-  for (const text of texts) {
-    const frames = [...text.matchAll(/File "([^"\n]{1,500})", line (\d{1,7})|([^\s"':]{1,500}):(\d{1,7})\b/g)];
+  for (const text of texts.slice(0, maxTexts).map((whole) => whole.slice(-maxTextChars))) {
+    const frames = [...text.matchAll(/File "([^"\n]{1,500})", line (\d{1,7})|(?<![^\s"'(])([^\s"':(]{1,500}):(\d{1,7})\b/g)];
     const ours = frames.flatMap((frame) => {
       const file = frame[1] ?? frame[3] ?? '';
       const path = paths.find((known) => file === known || file.endsWith(`/${known}`));

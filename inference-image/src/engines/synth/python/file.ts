@@ -1,4 +1,4 @@
-import { namesAt, type NameInfo } from './names.ts';
+import { namesAt, type NameInfo, type ScopeCache } from './names.ts';
 import { functionOf, type SyntaxNode } from './syntax.ts';
 
 export interface FunctionInfo {
@@ -13,6 +13,7 @@ export class PythonFile {
   readonly root: SyntaxNode;
   readonly newline: string;
   readonly #names = new Map<SyntaxNode | null, readonly NameInfo[]>();
+  readonly #scopes: ScopeCache = new Map();
   readonly #texts = new Map<string, ReadonlyMap<string, number>>();
   #functions: ReadonlyMap<string, FunctionInfo> | null = null;
 
@@ -24,7 +25,7 @@ export class PythonFile {
 
   names(node: SyntaxNode): readonly NameInfo[] {
     const scope = functionOf(node);
-    const known = this.#names.get(scope) ?? namesAt(node);
+    const known = this.#names.get(scope) ?? namesAt(node, this.#scopes);
     this.#names.set(scope, known);
     return known;
   }

@@ -89,18 +89,27 @@ export function isBound(node: SyntaxNode): boolean {
   return at.field === 'alias';
 }
 
+/** Names by the scope that binds them; a file keeps one. */
+export type ScopeCache = Map<SyntaxNode, readonly NameInfo[]>;
+
 /** Every name that can be read at the node: of the function and of the module, locals first. */
-export function namesAt(node: SyntaxNode): readonly NameInfo[] {
+export function namesAt(node: SyntaxNode, cache: ScopeCache = new Map()): readonly NameInfo[] {
   const scopes: SyntaxNode[] = [];
   for (let at = functionOf(node); at !== null; at = functionOf(at)) scopes.push(at);
   const found = new Map<string, NameInfo>();
   scopes.forEach((scope, depth) => {
-    for (const info of bindings(scope, depth === 0)) if (!found.has(info.name)) found.set(info.name, info);
+    for (const info of known(scope, cache)) if (!found.has(info.name)) found.set(info.name, { ...info, local: depth === 0 });
   });
   let root = node;
   while (root.parent !== null) root = root.parent;
-  for (const info of bindings(root, false)) if (!found.has(info.name)) found.set(info.name, info);
+  for (const info of known(root, cache)) if (!found.has(info.name)) found.set(info.name, info);
   return [...found.values()];
+}
+
+function known(scope: SyntaxNode, cache: ScopeCache): readonly NameInfo[] {
+  const found = cache.get(scope) ?? bindings(scope);
+  cache.set(scope, found);
+  return found;
 }
 
 interface Binding {
@@ -109,13 +118,13 @@ interface Binding {
   readonly bindings: number;
 }
 
-function bindings(scope: SyntaxNode, local: boolean): readonly NameInfo[] {
+function bindings(scope: SyntaxNode): readonly NameInfo[] {
   const found = new Map<string, Binding>();
   for (const node of scope.walk()) if (node.type === 'identifier') bindAt(node, scope, found);
   useKinds(scope, found);
   const reads = new Map<string, number>();
   for (const node of scope.walk()) if (found.has(node.text) && isRead(node)) reads.set(node.text, (reads.get(node.text) ?? 0) + 1);
-  return [...found].map(([name, info]) => ({ name, local, ...info, reads: reads.get(name) ?? 0 }));
+  return [...found].map(([name, info]) => ({ name, local: false, ...info, reads: reads.get(name) ?? 0 }));
 }
 
 /** Notes what the identifier binds in the scope, if it binds something. */
