@@ -95,7 +95,7 @@ export class Command {
   /** Writes out held characters and adds what only the keeper knows. */
   async close(facts: EndFacts): Promise<EndFacts> {
     await this.#output?.finish();
-    const dropped = add(facts.dropped, this.#output?.dropped);
+    const dropped = add(add(facts.dropped, this.#output?.dropped), this.#journal?.lostBytes);
     const fault = this.#journal?.fault ?? null;
     if (fault === null) return { ...facts, dropped };
     const error = { code: errnoOf(fault) ?? 'EIO', message: `the journal took no more output: ${messageOf(fault)}` };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
+import type { StreamBytes } from '../link/index.ts';
 
 /** First line of a journal; the events follow, so that the line number is the sequence number. */
 export interface JournalHeader {
@@ -23,6 +24,10 @@ export interface JournalSummary {
   readonly events: number;
 }
 
+function outputBytes(event: Extract<NewEvent, { readonly type: 'out' }>): number {
+  return 'text' in event ? Buffer.byteLength(event.text) : Buffer.byteLength(event.b64, 'base64');
+}
+
 const highWaterBytes = 256 * 1024;
 /** Escapes and base64 make lines longer than what they carry; more than this is not output any more. */
 const maxFileBytes = 64 * 1024 * 1024;
@@ -42,6 +47,7 @@ export class Journal {
   #size = 0;
   #seq = 0;
   #lost = 0;
+  readonly #lostBytes = { stdout: 0, stderr: 0 };
   #fault: unknown = null;
   #ended = false;
   #changed = Promise.withResolvers<void>();
@@ -80,6 +86,11 @@ export class Journal {
     return this.#lost;
   }
 
+  /** Bytes of output that the journal has no room for. What a failing disk did not take is told by `fault`. */
+  get lostBytes(): StreamBytes {
+    return this.#lostBytes;
+  }
+
   get fault(): unknown {
     return this.#fault;
   }
@@ -92,6 +103,7 @@ export class Journal {
   append(event: NewEvent): Promise<void> | undefined {
     if (this.#fault !== null || this.#size + this.#pendingBytes > maxFileBytes) {
       this.#lost += 1;
+      if (event.type === 'out') this.#lostBytes[event.stream] += outputBytes(event);
       return undefined;
     }
     this.#seq += 1;

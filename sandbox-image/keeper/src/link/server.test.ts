@@ -19,6 +19,7 @@ let link: LinkServer;
 let events: string[];
 let received: CommandMessage[];
 let slow: Promise<void> | undefined;
+let logs: string[];
 
 async function listen(clock = systemClock): Promise<void> {
   link = await LinkServer.listen({
@@ -27,8 +28,8 @@ async function listen(clock = systemClock): Promise<void> {
     clock,
     random: randomBytes,
     logger: createLogger(
-      'silent',
-      () => undefined,
+      'warn',
+      (line) => logs.push(line),
       () => 0,
     ),
   });
@@ -48,6 +49,7 @@ beforeEach(async () => {
   events = [];
   received = [];
   slow = undefined;
+  logs = [];
   await listen();
 });
 
@@ -93,6 +95,15 @@ describe('the link', () => {
       await closed(socket);
     }
     expect(link.state).toMatchObject({ connected: false, connections: 0 });
+  });
+
+  it('tells of many refusals in one line: who floods the log rotates the rest of it away', async () => {
+    for (let n = 0; n < 50; n++) {
+      const socket = connect(path);
+      socket.write(encodeFrame({ t: 'info' }));
+      await closed(socket);
+    }
+    expect(logs.filter((line) => line.includes('refused'))).toHaveLength(1);
   });
 
   it('closes on who stays mute', async () => {

@@ -18,6 +18,8 @@ export interface LinkServerOptions {
 const maxPending = 8;
 const heartbeatMs = 10_000;
 const silenceMs = 30_000;
+/** User code can be refused thousands of times a second; the log of the container is rotated away by size. */
+const refusalsEveryMs = 10_000;
 
 /** The keeper's side of the link: a Unix socket on which one runner at a time is believed. */
 export class LinkServer implements RunnerLink {
@@ -31,6 +33,8 @@ export class LinkServer implements RunnerLink {
   #info: RunnerInfo | null = null;
   #connections = 0;
   #heardAt = 0;
+  #refused = 0;
+  #refusedToldAt = Number.NEGATIVE_INFINITY;
   #stopHeartbeat: () => void = () => undefined;
 
   private constructor(options: LinkServerOptions) {
@@ -124,7 +128,7 @@ export class LinkServer implements RunnerLink {
   }
 
   #closed(connection: Connection, why: string): void {
-    if (this.#pending.delete(connection)) this.#options.logger.warn('a connection to the link was refused', { why });
+    if (this.#pending.delete(connection)) this.#tellRefusal(why);
     if (connection !== this.#current) return;
     this.#stopHeartbeat();
     const instance = connection.instance ?? '';
@@ -132,6 +136,15 @@ export class LinkServer implements RunnerLink {
     this.#current = null;
     this.#info = null;
     if (announced) this.#events?.lost(instance, why);
+  }
+
+  #tellRefusal(why: string): void {
+    const { clock, logger } = this.#options;
+    this.#refused += 1;
+    if (clock.now() - this.#refusedToldAt < refusalsEveryMs) return;
+    logger.warn('connections to the link were refused', { why, count: this.#refused });
+    this.#refused = 0;
+    this.#refusedToldAt = clock.now();
   }
 
   /** A peer that answers nothing for 30 s is as good as gone. */
