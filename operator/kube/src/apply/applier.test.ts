@@ -103,6 +103,19 @@ describe('Applier', () => {
     expect(bed.server.objects(widgets)).toHaveLength(1);
   });
 
+  it('does not take for granted what was in place before a write whose answer was lost', async () => {
+    await using bed = await testBed();
+    await using stage = await scene(bed);
+    await stage.applier.apply({ metadata, spec: { size: 1 } });
+    await stage.seen();
+    bed.server.watches.freeze('widgets.test.example.com');
+    bed.server.onRequest = ({ verb }) => (verb === 'apply' ? { kind: 'lost-response' } : undefined);
+    await stage.applier.apply({ metadata, spec: { size: 2 } }).catch(() => {});
+    bed.server.onRequest = undefined;
+    expect((await stage.applier.apply({ metadata, spec: { size: 1 } })).written).toBe(true);
+    expect(bed.server.objects(widgets)[0]?.spec).toEqual({ size: 1 });
+  });
+
   it('contains: every declared field, lists of the same length, more fields allowed', () => {
     expect(contains({ a: 1, b: { c: [{ d: 1, e: 2 }] } }, { b: { c: [{ d: 1 }] } })).toBe(true);
     expect(contains({ b: { c: [{ d: 1 }, { d: 2 }] } }, { b: { c: [{ d: 1 }] } })).toBe(false);

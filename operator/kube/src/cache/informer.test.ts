@@ -73,7 +73,7 @@ describe('Informer', () => {
         const fault = pick(30);
         if (fault === 0) bed.server.watches.disconnect();
         if (fault === 1) bed.server.watches.disconnect(undefined, true);
-        if (fault === 2) bed.server.watches.inject('widgets.test.example.com', '{"type":"MODI\n');
+        if (fault === 2) bed.server.watches.damage('widgets.test.example.com');
         if (fault === 3) {
           bed.server.compact();
           bed.server.watches.disconnect();
@@ -174,6 +174,26 @@ describe('Informer', () => {
     await eventually('a second watch', () => bed.server.requests.filter((request) => request.verb === 'watch').length >= 2);
     await eventually('an open watch', () => bed.server.watches.size === 1);
     expect(bed.server.requests.filter((request) => request.verb === 'list')).toHaveLength(1);
+  });
+
+  it('ignores an event that is older than what it has seen', async () => {
+    await using bed = await testBed();
+    const client = new ResourceClient(bed.transport, widgets);
+    await using follower = follow(bed);
+    await follower.informer.waitForSync(5000);
+    const name = { namespace: 'default', name: 'a' };
+    const old = await client.create({ metadata: name, spec: { size: 1 } });
+    const fresh = await client.patch(name, { spec: { size: 2 } });
+    await follower.informer.waitForVersion(fresh.metadata.resourceVersion ?? '', 5000);
+    const inject = (type: string, object: Widget): void =>
+      bed.server.watches.inject('widgets.test.example.com', `${JSON.stringify({ type, object })}\n`);
+    inject('MODIFIED', old);
+    inject('DELETED', old);
+    const last = await client.patch(name, { spec: { size: 3 } });
+    await follower.informer.waitForVersion(last.metadata.resourceVersion ?? '', 5000);
+    expect(follower.informer.lister.get('default/a')?.spec).toEqual({ size: 3 });
+    expect([...follower.told.values()]).toEqual(['3']);
+    expect(follower.faults).toEqual([]);
   });
 
   it('stops during a list without opening a watch', async () => {

@@ -146,6 +146,18 @@ describe('Controller', () => {
     expect(log).toEqual(['begin a', 'end a']);
   });
 
+  it('begins nothing that was handed over at the moment of the stop', async () => {
+    const begun: string[] = [];
+    const { controller, stop } = start((key) => {
+      begun.push(key);
+      return Promise.resolve(done);
+    });
+    await settle();
+    controller.enqueue('a');
+    await stop();
+    expect(begun).toEqual([]);
+  });
+
   it('fails its start when a cache does not fill', async () => {
     const source = {
       name: 'never',

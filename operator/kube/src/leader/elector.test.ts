@@ -157,6 +157,34 @@ describe('LeaderElector', () => {
     expect(await next).toBe(true);
   });
 
+  it('counts the fence from before the renewal was sent, and does not release what it lost', async () => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer(clock, () => 0.25);
+    server.slowness = 4000; // one second each way: read and create take four
+    let alive = true;
+    const one = elector(
+      server,
+      clock,
+      () => 0.25,
+      'one',
+      () => alive,
+    );
+    const stop = new AbortController();
+    const led = one.acquire(stop.signal);
+    await clock.advance(4000);
+    expect(await led).toBe(true);
+    expect(one.fence.remainingMs()).toBe(6000);
+    alive = false;
+    const lost = one.hold(stop.signal).catch((error: unknown) => error);
+    await clock.advance(20_000);
+    expect(await lost).toMatchObject({ code: 'AF_LEADERSHIP_LOST' });
+    alive = true;
+    const released = one.release();
+    await clock.advance(10_000);
+    await released;
+    expect(server.lease?.spec?.holderIdentity).toBe('one');
+  });
+
   it('a leader whose process stood still finds its fence down before it asks anybody', async () => {
     const clock = new VirtualClock();
     const one = elector(new LeaseServer(clock, () => 0), clock, () => 0, 'one');

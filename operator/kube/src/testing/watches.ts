@@ -15,6 +15,7 @@ interface Watcher {
   readonly after: number;
   /** Lines that wait while the kind is frozen. */
   held: string[];
+  damaged: boolean;
   timers: Timer[];
 }
 
@@ -48,7 +49,7 @@ export class WatchHub {
     const version = this.#checked(kind, query, initial);
     const bookmarks = query.get('allowWatchBookmarks') === 'true';
     const select = selectionOf(kind, namespace, query);
-    const watcher: Watcher = { kind, select, response, bookmarks, after: version, held: [], timers: [] };
+    const watcher: Watcher = { kind, select, response, bookmarks, after: version, held: [], damaged: false, timers: [] };
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     try {
@@ -85,6 +86,11 @@ export class WatchHub {
       if (kindName(watcher.kind) !== kind) continue;
       for (const line of watcher.held.splice(0)) watcher.response.write(line);
     }
+  }
+
+  /** Cuts the next event of each watch of a kind in half: the line stays, the object is lost. */
+  damage(kind: string): void {
+    for (const watcher of this.#watchers) if (kindName(watcher.kind) === kind) watcher.damaged = true;
   }
 
   /** Sends raw text to all watches of a kind, for damage. */
@@ -144,7 +150,9 @@ export class WatchHub {
   }
 
   #write(watcher: Watcher, type: string, object: unknown): void {
-    const line = `${JSON.stringify({ type, object })}\n`;
+    const whole = JSON.stringify({ type, object });
+    const line = `${watcher.damaged ? whole.slice(0, whole.length / 2) : whole}\n`;
+    watcher.damaged = false;
     if (this.#frozen.has(kindName(watcher.kind)) && isJson(object)) watcher.held.push(line);
     else watcher.response.write(line);
   }
