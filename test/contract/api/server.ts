@@ -63,7 +63,8 @@ function send(base: RequestOptions, method: string, path: string, { body, type, 
       accept: 'application/json',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
-    const identity = token === undefined ? base : { ...base, cert: undefined, key: undefined };
+    // The agent carries the administrator's certificate, which would outrank a token.
+    const identity = token === undefined ? base : { host: base.host, port: base.port, ca: base.ca };
     const outgoing = httpsRequest({ ...identity, method, path, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));

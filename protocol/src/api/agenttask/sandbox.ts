@@ -97,7 +97,9 @@ function toleration(path: string) {
 /** What a sandbox looks like. `path` is the field's name in messages: tasks and pools have the same fields. */
 export function sandboxTemplate(path: string) {
   return struct('The sandbox pod. What is left out is as the pool says.', {
-    image: optional(text('Image with the tools; nothing of ours needs to be in it.', { max: 512, min: 1, pattern: '^[A-Za-z0-9][-_.:/@A-Za-z0-9]*$' })),
+    image: optional(
+      text('Image with the tools; nothing of ours needs to be in it.', { max: 512, min: 1, pattern: '^[A-Za-z0-9][-_.:/@A-Za-z0-9]*$' }),
+    ),
     resources: optional(containerResources(`${path}.resources`)),
     workspaceSizeLimit: optional(byteQuantity('Bytes that workspace and home may hold together.', `${path}.workspaceSizeLimit`)),
     runtimeClassName: optional(objectName('RuntimeClass of the pod.')),

@@ -1,0 +1,112 @@
+// Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
+import { fullModel, fullPool, orders } from './examples.ts';
+import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
+
+const orderCases: readonly RuleCase[] = (
+  [
+    ['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']],
+    ['snapshot', 'Restore', 'Approve', ['Restore']],
+    ['message', 'Message', 'Restore', ['Message']],
+  ] as const
+).flatMap(([field, types, other, owners]) => {
+  const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;
+  const value = (orders[owners[0]] as { spec: Record<string, unknown> }).spec[field];
+  return [
+    { base: orders[other]!, passes: {}, refused: { [`spec.${field}`]: value }, message },
+    ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
+  ];
+});
+
+const poolCases: readonly RuleCase[] = [
+  change(
+    fullPool,
+    'spec.storage.credential',
+    'store',
+    'other',
+    'spec.storage.credential must be the name of an entry of spec.credentials; add the entry or correct the name',
+  ),
+  change(
+    fullPool,
+    'spec.credentials[0].hosts',
+    ['a.example.com', 's3.example.com'],
+    ['a.example.com'],
+    'spec.credentials[].hosts must hold the host of spec.storage.endpoint, or the credential is not sent there; add the host',
+  ),
+  ...['Same', 'All'].map((from) =>
+    change(
+      fullPool,
+      'spec.allowedNamespaces',
+      { from },
+      { from, selector: {} },
+      'spec.allowedNamespaces.selector must be set exactly when spec.allowedNamespaces.from is Selector; set or remove it',
+    ),
+  ),
+  change(
+    fullPool,
+    'spec.allowedNamespaces',
+    { from: 'Selector', selector: {} },
+    { from: 'Selector' },
+    'spec.allowedNamespaces.selector must be set exactly when spec.allowedNamespaces.from is Selector; set or remove it',
+  ),
+  ...(
+    [
+      [
+        { key: 'a', operator: 'NotIn', values: ['b'] },
+        { key: 'a', operator: 'In' },
+      ],
+      [
+        { key: 'a', operator: 'Exists' },
+        { key: 'a', operator: 'DoesNotExist', values: ['b'] },
+      ],
+    ] as const
+  ).map(([passes, refused]) =>
+    change(
+      fullPool,
+      'spec.allowedNamespaces.selector.matchExpressions[0]',
+      passes,
+      refused,
+      'spec.allowedNamespaces.selector.matchExpressions[].values must be set exactly for the operators In and NotIn; set or remove them',
+    ),
+  ),
+  change(
+    fullPool,
+    'spec.experts[0].role',
+    'Generalist',
+    'Specialist',
+    'spec.experts must hold a Generalist, which answers where no Specialist does; add one',
+  ),
+  change(fullPool, 'spec.experts[1].name', 'js', 'gen', 'spec.experts[1]: Duplicate value: {"name":"gen"}'),
+  ...[{ type: 'Replay' }, { type: 'Synth', replay: { configMap: { name: 'a' } } }].map((engine) =>
+    change(
+      fullPool,
+      'spec.experts[0].engine',
+      { type: 'Synth' },
+      engine,
+      `spec.experts[].engine.replay must be set exactly when spec.experts[].engine.type is Replay; ${member}`,
+    ),
+  ),
+  ...resourceCases(fullPool, 'spec.experts[0].resources', 'spec.experts[].resources'),
+  ...resourceCases(fullPool, 'spec.workers.resources', 'spec.workers.resources'),
+  ...['s3.example.com', 'ftp://s3.example.com', 'https://s3.example.com/path', 'https://me@s3.example.com'].map((endpoint) =>
+    change(
+      fullPool,
+      'spec.storage.endpoint',
+      'http://s3.example.com:9000',
+      endpoint,
+      'spec.storage.endpoint must be http or https, a host and perhaps a port; write it like https://s3.example.com',
+    ),
+  ),
+  change(fullPool, 'spec.limits.perNamespace', 10, 11, 'spec.limits.perNamespace must not be more than spec.limits.maxRunning; lower it'),
+];
+
+const modelCases: readonly RuleCase[] = [
+  change(
+    fullModel,
+    'spec.thresholds.vetoBelowProbability',
+    '0.20',
+    '0.21',
+    'spec.thresholds.vetoBelowProbability must not be more than spec.thresholds.warnBelowProbability; lower it',
+  ),
+];
+
+export const poolAndOrderCases: readonly RuleCase[] = [...orderCases, ...poolCases, ...modelCases];
