@@ -77,6 +77,7 @@ describe('the Replay engine', () => {
     expect(await ask({ goal: 'Another.' })).toMatchObject({ error: { code: 'AF_RECORD_UNKNOWN', field: 'goal' } });
     expect(await ask({ step: 2 })).toMatchObject({ error: { code: 'AF_RECORD_ENDED', field: 'step' } });
     expect(await ask({ step: 1 })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
+    expect(await ask({ files: [{ path: 'a.js', content: 'a = 1; a = 1;' }] })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
     expect(await ask({ files: [{ path: 'b.js', content: '' }] })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
   });
 

@@ -37,8 +37,8 @@ async function all(change: Partial<GenerateRequest> = {}): Promise<readonly Cand
   return found;
 }
 
-function patch({ edits }: Candidate): string {
-  let bytes = Buffer.from(content);
+function patch({ edits }: Candidate, source = content): string {
+  let bytes = Buffer.from(source);
   for (const { range, before, after } of edits.toReversed()) {
     expect(bytes.subarray(range.startByte, range.endByte).toString()).toBe(before);
     bytes = Buffer.concat([bytes.subarray(0, range.startByte), Buffer.from(after), bytes.subarray(range.endByte)]);
@@ -64,13 +64,23 @@ describe('the Synth engine', () => {
   it('goes on where the tried ones end, never twice with one text, until nothing is left', async () => {
     const candidates = await all();
     expect(new Set(candidates.map(({ id }) => id)).size).toBe(candidates.length);
-    expect(new Set(candidates.map(patch)).size).toBe(candidates.length);
+    expect(new Set(candidates.map((candidate) => patch(candidate))).size).toBe(candidates.length);
     const last = await ask({ exclude: candidates.map(({ id }) => id) });
     expect(last).toMatchObject({ candidates: [], exhausted: true, margin: null, entropyNats: 0 });
   });
 
   it('returns only what parses, with byte ranges that hold `before`', async () => {
     for (const candidate of await all()) expect(parser.accepts(patch(candidate))).toBe(true);
+  });
+
+  it('drops what an operator proposes and Python refuses', async () => {
+    // The missing `else` may be `continue`, which only a loop allows.
+    const source = 'def f(xs):\n    if xs:\n        g(xs)\n    for x in xs:\n        continue\n';
+    const files = [{ path, content: source }];
+    const localisation = { spectrum: { passed: 0, failed: 0, lines: [] }, failingTests: [] };
+    const candidates = await all({ files, localisation });
+    expect(candidates.map((candidate) => patch(candidate, source)).filter((text) => !parser.accepts(text))).toEqual([]);
+    expect(candidates.length).toBeLessThan((await ask({ files, localisation })).stats.considered);
   });
 
   it('tells scores of one pool: falling, summing to at most one', async () => {
@@ -91,10 +101,10 @@ describe('the Synth engine', () => {
 
   it('repairs two bugs by a pair of edits, and only when asked for pairs', async () => {
     const repaired = content.replace('= 1', '= 0').replace('-=', '+=');
-    expect((await all()).map(patch)).not.toContain(repaired);
+    expect((await all()).map((candidate) => patch(candidate))).not.toContain(repaired);
     const pairs = await all({ maxEdits: 2 });
-    expect(pairs.map(patch)).toContain(repaired);
-    expect(new Set(pairs.map(patch)).size).toBe(pairs.length);
+    expect(pairs.map((pair) => patch(pair))).toContain(repaired);
+    expect(new Set(pairs.map((pair) => patch(pair))).size).toBe(pairs.length);
   });
 
   it('says when the budget ended the search, and keeps nothing of it', async () => {

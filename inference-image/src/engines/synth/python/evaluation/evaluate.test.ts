@@ -5,7 +5,7 @@ import { evaluate } from './evaluate.ts';
 import { execute, localise } from './execute.ts';
 
 describe('repair of the dev half', () => {
-  it('finds at least 70 % among the first 100 candidates', async () => {
+  it('finds at least 70 % among the first 100 candidates', { timeout: 240_000 }, async () => {
     const engine = new SynthEngine({ parser: await PythonParser.load(installedGrammar()), modelDigest: '', now: () => 0 });
     const cases = await readCases('dev');
     const results = [];
