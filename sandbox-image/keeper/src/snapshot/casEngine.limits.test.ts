@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Harness } from './testing/harness.ts';
@@ -8,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => h.dispose());
 
-const limits = { entries: 40, bytes: 1 << 20 };
+const limits = { entries: 400, bytes: 1 << 20 };
 const refused = { code: 'AF_QUOTA_EXCEEDED' };
 
 /** Makes folders below `top` until the path is longer than the system takes, and puts a file at the end. */
@@ -38,13 +39,20 @@ async function captured() {
 
 describe('a tree that is too much', () => {
   it.each([
-    ['many files', () => Array.from({ length: 60 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, ''))],
-    ['many folders in folders', () => fs.mkdirSync(`${h.workspace}/${'x/'.repeat(60)}`, { recursive: true })],
-    ['few paths with long names', () => fs.mkdirSync(`${h.workspace}/${`${'y'.repeat(250)}/`.repeat(12)}`, { recursive: true })],
+    ['many files', () => Array.from({ length: 420 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, ''))],
+    ['many folders in folders', () => fs.mkdirSync(`${h.workspace}/${'x/'.repeat(500)}`, { recursive: true })],
+    [
+      'few paths with long names',
+      () => fs.mkdirSync(`${h.workspace}/${`${'y'.repeat(250)}/`.repeat(15)}${'z/'.repeat(15)}`, { recursive: true }),
+    ],
     ['a file that is long and holds nothing', () => fs.truncateSync(`${h.workspace}/src/a`, 2 ** 42)],
     [
       'many files that are too much together',
       () => Array.from({ length: 9 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, Buffer.alloc(1 << 17, n))),
+    ],
+    [
+      'fifos, which every record would name',
+      () => execFileSync('sh', ['-c', 'for n in $(seq 300); do mkfifo "$0/f$n"; done', h.workspace]),
     ],
     ['a path that the system cannot name', () => dig(`${h.workspace}/src`)],
     ['such a path, closed', () => dig(`${h.workspace}/src`, 0o000)],
@@ -77,7 +85,7 @@ describe('a tree that is too much', () => {
     await engine.close();
     fs.writeFileSync(`${h.storeDir}/segments/000001.seg`, '');
     const again = await h.engine({ limits });
-    for (let n = 0; n < 60; n++) fs.writeFileSync(`${h.workspace}/src/n${n}`, '');
+    for (let n = 0; n < 420; n++) fs.writeFileSync(`${h.workspace}/src/n${n}`, '');
     fs.writeFileSync(`${h.workspace}/src/later`, 'kept');
     await expect(again.restore(taken.id)).rejects.toMatchObject({ code: 'AF_SNAPSHOT_OBJECT_CORRUPT' });
     expect(fs.readFileSync(`${h.workspace}/src/later`, 'utf8')).toBe('kept');

@@ -35,8 +35,9 @@ export class NodeReader {
   }
 
   /** Counts a visited path and what it holds. @throws TreeTooLarge */
-  count({ path, entry, size, nlink }: TreeNode): void {
+  count({ path, entry, skipped, size, nlink }: TreeNode): void {
     this.#options.budget.spend(path);
+    if (skipped !== null) this.#options.budget.spendSkipped(path);
     if (entry?.type === 'f') this.#options.budget.spendBytes(size, nlink);
   }
 

@@ -12,6 +12,8 @@ export const NO_LIMITS: TreeLimits = { entries: Number.POSITIVE_INFINITY, bytes:
 
 /** A path is held in several forms; this many bytes of it weigh as much as an entry without a name. */
 const BYTES_PER_ENTRY = 128;
+/** Each snapshot's record names what it skipped, and all records are in memory for as long as the keeper lives. */
+const MAX_SKIPPED = 256;
 
 /** How much one path counts against {@link TreeLimits.entries}. */
 export function weightOf(path: string): number {
@@ -31,6 +33,7 @@ export class TreeBudget {
   readonly #limits: TreeLimits;
   #weight = 0;
   #bytes = 0;
+  #skipped = 0;
 
   constructor(limits: TreeLimits) {
     this.#limits = limits;
@@ -40,6 +43,14 @@ export class TreeBudget {
   spend(path: string): void {
     this.#weight += weightOf(path);
     this.ahead(0);
+  }
+
+  /** Of a path that is seen and not captured. @throws TreeTooLarge */
+  spendSkipped(path: string): void {
+    this.#skipped += weightOf(path);
+    if (this.#skipped > Math.min(MAX_SKIPPED, this.#limits.entries)) {
+      throw new TreeTooLarge(`the tree has more than ${MAX_SKIPPED} fifos, sockets and devices (long names count more)`);
+    }
   }
 
   /** To be asked before `names` paths are made from a directory's names. @throws TreeTooLarge */
