@@ -1,0 +1,274 @@
+import { hole } from '../shell/marks.ts';
+import { child, named, type Node } from '../syntax/node.ts';
+import { asText, constantCall, literal, nothingKnown, textOf, type Abstract } from './abstract.ts';
+import { effectOf, pathMethods } from './effects.ts';
+
+/** Something a program does: a command, shell code, code of its own language, or what cannot be told. */
+export type Deed =
+  | { readonly kind: 'argv'; readonly argv: readonly string[]; readonly content?: string }
+  | { readonly kind: 'shell' | 'code'; readonly text: string }
+  | { readonly kind: 'unknown'; readonly what: string };
+
+const maxNodes = 20_000;
+
+/** Walks a Python or JavaScript program from top to bottom; functions are walked where they stand. */
+export function deedsOf(root: Node): readonly Deed[] {
+  const program = new Program();
+  program.value(root);
+  return program.deeds;
+}
+
+class Program {
+  readonly deeds: Deed[] = [];
+  readonly #names = new Map<string, Abstract>();
+  #nodes = 0;
+
+  value(node: Node): Abstract {
+    this.#nodes += 1;
+    if (this.#nodes > maxNodes) return nothingKnown;
+    const kind = kinds[node.type];
+    if (kind !== undefined) return kind.call(this, node);
+    for (const one of named(node)) this.value(one);
+    return nothingKnown;
+  }
+
+  name(text: string): Abstract {
+    return this.#names.get(text) ?? { kind: 'name', name: text };
+  }
+
+  bind(target: Node | null, value: Abstract): Abstract {
+    if (target === null) return value;
+    if (target.type === 'identifier') this.#names.set(target.text, value);
+    else if (target.type === 'object_pattern') {
+      for (const one of named(target)) {
+        const [key, local] = one.type === 'pair_pattern' ? [child(one, 'key')?.text, child(one, 'value')?.text] : [one.text, one.text];
+        if (key !== undefined && local !== undefined && value.kind === 'name')
+          this.#names.set(local, { kind: 'name', name: `${value.name}.${key}` });
+      }
+    } else this.value(target);
+    return value;
+  }
+
+  import(local: string, name: string): void {
+    this.#names.set(local, { kind: 'name', name: name.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') });
+  }
+
+  call(node: Node): Abstract {
+    const callee = child(node, 'function') ?? child(node, 'constructor');
+    const list = child(node, 'arguments');
+    const self = callee === null ? null : (child(callee, 'object') ?? null);
+    const target = callee === null ? nothingKnown : this.value(callee);
+    const own = self === null ? null : this.value(self);
+    const args =
+      list === null ? [] : named(list).map((one) => this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one));
+    const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
+    const method = callee === null ? '' : ((child(callee, 'attribute') ?? child(callee, 'property'))?.text ?? '');
+    const loaded = this.#loads(name, args);
+    if (loaded !== null) return loaded;
+    const constant = constantCall(name === '' ? `.${method}` : name, own, args);
+    if (constant !== null && !(own?.kind === 'text' && own.path === true && pathMethods[method] !== undefined && args.length < 2))
+      return constant;
+    this.#act(name, method, own, args, list);
+    return nothingKnown;
+  }
+
+  /** `require('x')`, `__import__('x')`, `getattr(x, 'y')`. */
+  #loads(name: string, args: readonly Abstract[]): Abstract | null {
+    if (/^(?:require|__import__|importlib\.import_module|import|process\.mainModule\.require)$/.test(name)) {
+      const module = asText(args[0]);
+      if (module.includes(hole)) this.deeds.push({ kind: 'unknown', what: 'a module is loaded whose name is not known' });
+      return { kind: 'name', name: module.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') };
+    }
+    if (name !== 'getattr' || args[0]?.kind !== 'name') return null;
+    const attribute = asText(args[1]);
+    if (attribute.includes(hole)) this.deeds.push({ kind: 'unknown', what: 'a function is called whose name is not known' });
+    return { kind: 'name', name: `${args[0].name}.${attribute}` };
+  }
+
+  #act(name: string, method: string, own: Abstract | null, args: readonly Abstract[], list: Node | null): void {
+    const effect = effectOf(name);
+    const methodArgv = own?.kind === 'text' ? pathMethods[method] : undefined;
+    if (methodArgv !== undefined && own !== null) this.#command(methodArgv, [own, ...args]);
+    else if (effect === null) {
+      if (method === 'connect' && args.length > 0) this.#connect(args);
+    } else if (effect.kind === 'command') this.#command(effect.argv, args);
+    else if (effect.kind === 'shell') this.deeds.push({ kind: 'shell', text: asText(args[0]) });
+    else if (effect.kind === 'code') this.deeds.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
+    else if (effect.kind === 'open') this.#open(args, list);
+    else this.#run(effect.kind, args);
+  }
+
+  #command(template: readonly string[], args: readonly Abstract[]): void {
+    const argv = template.map((word) => (/^\$\d$/.test(word) ? homely(asText(args[Number(word[1])])) : word));
+    const content = argv[0] === 'tee' && args[1]?.kind === 'text' ? args[1].text : undefined;
+    this.deeds.push({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
+  }
+
+  #connect(args: readonly Abstract[]): void {
+    const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
+    this.deeds.push({ kind: 'argv', argv: ['nc', to] });
+  }
+
+  #open(args: readonly Abstract[], list: Node | null): void {
+    const mode = /mode\s*=\s*["'](\w+)/.exec(list?.text ?? '')?.[1] ?? (args[1]?.kind === 'text' ? args[1].text : 'r');
+    this.deeds.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', homely(asText(args[0]))] });
+  }
+
+  #run(kind: 'argv' | 'spawn', args: readonly Abstract[]): void {
+    const [first, second] = args;
+    if (kind === 'argv') {
+      if (first?.kind === 'list') this.deeds.push({ kind: 'argv', argv: first.items.map(asText) });
+      else this.deeds.push({ kind: 'shell', text: asText(first) });
+      return;
+    }
+    const rest = second?.kind === 'list' ? second.items : args.slice(1).filter((one) => one.kind === 'text');
+    const words = rest.map(asText);
+    // os.execv repeats the program's name as the first of its arguments.
+    const repeats = words[0] !== undefined && asText(first).endsWith(words[0]) && words.length > 1;
+    this.deeds.push({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
+  }
+}
+
+function homely(text: string): string {
+  return text;
+}
+
+type Kind = (this: Program, node: Node) => Abstract;
+
+function stringNode(this: Program, node: Node): Abstract {
+  const holes = node.children.filter((one) => one.type === 'interpolation' || one.type === 'template_substitution');
+  if (holes.length === 0) return textOf(literal(node));
+  let text = node.text;
+  for (const one of [...holes].reverse()) {
+    const inner = named(one)[0];
+    const value = inner === undefined ? hole : asText(this.value(inner));
+    text = text.slice(0, one.start - node.start) + value + text.slice(one.end - node.start);
+  }
+  return textOf(literal({ ...node, text }));
+}
+
+function member(this: Program, node: Node): Abstract {
+  const object = child(node, 'object') ?? child(node, 'value');
+  const of = object === null ? nothingKnown : this.value(object);
+  const property = (child(node, 'attribute') ?? child(node, 'property'))?.text;
+  if (property !== undefined) {
+    if (of.kind !== 'name') return nothingKnown;
+    return { kind: 'name', name: `${of.name}.${property}` };
+  }
+  const index = child(node, 'subscript') ?? child(node, 'index');
+  const key = index === null ? nothingKnown : this.value(index);
+  if (of.kind === 'text' && index?.text === '::-1') return textOf(Array.from(of.text).reverse().join(''));
+  if (of.kind === 'list') return of.items[Number(index?.text)] ?? nothingKnown;
+  return of.kind === 'name' && key.kind === 'text' ? { kind: 'name', name: `${of.name}.${key.text}` } : nothingKnown;
+}
+
+function binary(this: Program, node: Node): Abstract {
+  const [left, right] = [child(node, 'left'), child(node, 'right')].map((one) => (one === null ? nothingKnown : this.value(one)));
+  const operator = node.children.find((one) => !one.named)?.text;
+  if (left?.kind === 'list' && right?.kind === 'list') return { kind: 'list', items: [...left.items, ...right.items] };
+  if (operator === '+' && (left?.kind === 'text' || right?.kind === 'text')) return textOf(asText(left) + asText(right));
+  if (operator === '/' && left?.kind === 'text') return { kind: 'text', text: `${left.text}/${asText(right)}`, path: true };
+  if (operator === '%' && left?.kind === 'text') {
+    const values = right?.kind === 'list' ? [...right.items] : [right];
+    return textOf(left.text.replace(/%[sdr]/g, () => asText(values.shift())));
+  }
+  return nothingKnown;
+}
+
+const list: Kind = function (node) {
+  return { kind: 'list', items: named(node).map((one) => this.value(one)) };
+};
+
+const bind: Kind = function (node) {
+  const right = child(node, 'right') ?? child(node, 'value');
+  return this.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : this.value(right));
+};
+
+/** Python's `import a.b as c` and `from a import b as c`; JavaScript's import clause. */
+const importNode: Kind = function (node) {
+  const from = child(node, 'module_name') ?? child(node, 'source');
+  const module = from === null ? null : from.type === 'string' ? literal(from) : from.text;
+  for (const one of named(node)) {
+    if (one === from) continue;
+    if (one.type === 'import_clause') importClause(one, module ?? '', this);
+    else {
+      const name = one.type === 'aliased_import' ? (child(one, 'name')?.text ?? '') : one.text;
+      const local = one.type === 'aliased_import' ? (child(one, 'alias')?.text ?? name) : (name.split('.')[0] as string);
+      this.import(local, module === null ? (one.type === 'aliased_import' ? name : local) : `${module}.${name}`);
+    }
+  }
+  return nothingKnown;
+};
+
+function importClause(clause: Node, module: string, program: Program): void {
+  for (const one of named(clause)) {
+    if (one.type === 'identifier') program.import(one.text, module);
+    else if (one.type === 'namespace_import') program.import(named(one)[0]?.text ?? '', module);
+    else
+      for (const name of named(one))
+        program.import((child(name, 'alias') ?? child(name, 'name') ?? name).text, `${module}.${child(name, 'name')?.text ?? name.text}`);
+  }
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  identifier(node) {
+    return this.name(node.text);
+  },
+  import(node) {
+    return { kind: 'name', name: node.text };
+  },
+  string: stringNode,
+  template_string: stringNode,
+  integer: (node) => textOf(node.text),
+  number: (node) => textOf(/^0x/i.test(node.text) ? String(Number(node.text)) : node.text),
+  unary_operator: (node) => textOf(node.text),
+  unary_expression(node) {
+    for (const one of named(node)) this.value(one);
+    return textOf(node.text);
+  },
+  concatenated_string(node) {
+    return textOf(
+      named(node)
+        .map((one) => asText(this.value(one)))
+        .join(''),
+    );
+  },
+  attribute: member,
+  member_expression: member,
+  subscript: member,
+  subscript_expression: member,
+  binary_operator: binary,
+  binary_expression: binary,
+  list,
+  tuple: list,
+  array: list,
+  parenthesized_expression(node) {
+    return (
+      named(node)
+        .map((one) => this.value(one))
+        .at(-1) ?? nothingKnown
+    );
+  },
+  await_expression(node) {
+    return (
+      named(node)
+        .map((one) => this.value(one))
+        .at(-1) ?? nothingKnown
+    );
+  },
+  assignment: bind,
+  named_expression: bind,
+  assignment_expression: bind,
+  variable_declarator: bind,
+  import_statement: importNode,
+  import_from_statement: importNode,
+  call(node) {
+    return this.call(node);
+  },
+  call_expression(node) {
+    return this.call(node);
+  },
+  new_expression(node) {
+    return this.call(node);
+  },
+};

@@ -1,0 +1,33 @@
+import { rails } from './rail/index.ts';
+import { profiles, severities } from './types.ts';
+import { decisionTable } from './verdict.ts';
+
+/** The text of README.md, from the tables that decide; a test compares them. */
+export function railsPage(): string {
+  const shown = severities.filter((one) => one !== 'Notice').reverse();
+  const lines = [
+    '# rails',
+    '',
+    'Gate 1: `createRails({ grammars }).judge(act, policy)` tells from the text of an act what it would run, read',
+    'and write, and decides. Pure and deterministic: no clock, no file, no network; only the grammars are loaded',
+    'beforehand (`loadGrammars`). Every simple command of a line is judged, also inside substitutions, functions,',
+    'wrappers (`sh -c`, `xargs`, `find -exec`, …), here-documents and one-liners of other languages. What only the',
+    'run would tell is never allowed in silence where it matters. This file is made by `railsPage()`.',
+    '',
+    'The strictest finding decides:',
+    '',
+    `| Severity | ${profiles.join(' | ')} |`,
+    `| --- |${' --- |'.repeat(profiles.length)}`,
+    ...shown.map((severity) => `| ${severity} | ${profiles.map((profile) => decisionTable[severity][profile]).join(' | ')} |`),
+    '',
+    '| Rail | Worst | Finds |',
+    '| --- | --- | --- |',
+    ...rails.map((rail) => `| \`${rail.id}\` | ${rail.severity} | ${rail.title} |`),
+    '| `tool` | Critical | a tool that the policy does not list |',
+    '',
+    '`syntax/` holds the parsers, `shell/` walks a command line to simple commands, `language/` turns calls of other',
+    'languages into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
+    '',
+  ];
+  return lines.join('\n');
+}

@@ -1,0 +1,41 @@
+import { describeRail } from '../testing.ts';
+
+await describeRail('escape', {
+  policy: { network: 'Allowed' },
+  positives: [
+    'unshare -r sh',
+    'nsenter -t 1 -m sh',
+    'mount -t proc proc /mnt',
+    'docker run --rm -v /:/host alpine',
+    'kubectl get secrets',
+    'cat /proc/1/environ',
+    'curl http://169.254.169.254/latest/meta-data/',
+    'curl --unix-socket /var/run/docker.sock http://localhost/containers/json',
+    'strace -p 1',
+    'ls /proc/1/root/',
+    'cat /var/run/secrets/kubernetes.io/serviceaccount/token',
+  ],
+  evasions: [
+    'curl http://2852039166/latest/',
+    'cat /proc/*/environ',
+    'cat /proc//self/../1/environ /proc/self/mem',
+    'p=/proc/self; xxd $p/environ',
+    "bash -c 'exec unshare -Ur id'",
+    'python3 -c "print(open(\'/proc/1/environ\').read())"',
+    'echo core > /proc/sys/kernel/core_pattern',
+    'curl http://[::ffff:169.254.169.254]/',
+  ],
+  benign: [
+    'cat /proc/cpuinfo',
+    'cat /proc/self/status',
+    'mount',
+    'docker --version',
+    'cat Dockerfile',
+    'strace ls',
+    'curl http://localhost:8080/metadata',
+    'nproc',
+    'cat /proc/meminfo | head -1',
+    'ls kubectl-plugin/',
+    'cat <(echo a)',
+  ],
+});

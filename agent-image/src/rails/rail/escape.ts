@@ -1,0 +1,57 @@
+import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { absolute } from '../shell/path.ts';
+import { readTargets, writeTargets } from '../targets.ts';
+import { fetchers, hostsOf, isMetadata } from './hosts.ts';
+import { found, nothing, type Found, type Rail } from './rail.ts';
+
+const tools =
+  /^(?:unshare|nsenter|pivot_root|switch_root|chroot|setns|kexec|insmod|rmmod|modprobe|bpftool|bpftrace|capsh|kubectl|oc|helm|docker|docker-compose|podman|nerdctl|ctr|crictl|runc|crun|containerd|lxc|lxc-attach|machinectl|criu|umount|swapoff|sysctl|iptables|ip6tables|nft|ipvsadm|reboot|shutdown|halt|poweroff|init|telinit)$/;
+const paths =
+  /^\/(?:proc\/(?:\d+|self|thread-self|[^/]*[\uE000-\uE003][^/]*)\/(?:task\/[^/]+\/)?(?:environ|mem|root|cwd|maps|fd|ns|auxv|stack)(?:\/|$)|proc\/1(?:\/|$)|proc\/(?:sys|sysrq-trigger|kallsyms|kmsg)|sys\/(?:fs\/cgroup|kernel|firmware)|(?:var\/)?run\/(?:.*\.sock$|secrets|docker|containerd|crio)|dev\/(?:kmsg|fuse|kvm|net\/tun))/;
+const harmless = /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/;
+
+/** Ways out of the sandbox, or to what holds it. */
+export const escape: Rail = {
+  id: 'escape',
+  title: 'namespaces, mounts, container and cluster control, other processes',
+  severity: 'Critical',
+  risk: 'Destructive',
+  cure: 'Stay in the sandbox: what the task needs from outside is given by its spec.',
+  check(command) {
+    const { name } = command;
+    const asks =
+      args(command).length === 0
+        ? ['umount', 'sysctl', 'helm', 'init'].includes(name)
+        : args(command).every((text) => /^(?:--version|--help|-V|-h|version)$/.test(text));
+    if (tools.test(name) && !asks && !(name === 'helm' && /^(?:template|lint|dep|show)/.test(operands(command)[0] ?? '')))
+      return found('Critical', `${name} reaches around the sandbox`);
+    if (name === 'mount' && (operands(command).length > 0 || hasFlag(command, 'a')))
+      return found('Critical', 'mount changes what the sandbox sees');
+    if (
+      /^(?:gdb|strace|ltrace|lldb|perf|reptyr|gcore)$/.test(name) &&
+      (hasFlag(command, 'p', '--pid', '--attach-pid') || name === 'gcore' || name === 'reptyr')
+    )
+      return found('High', `${name} looks into another process`);
+    return [...pathsOf(command), ...hosts(command)];
+  },
+};
+
+function pathsOf(command: Command): readonly Found[] {
+  const named = [...readTargets(command), ...writeTargets(command), ...operands(command)].flatMap((text) => {
+    const written = text.replace(/^@/, '');
+    return [written, absolute(written, command.cwd)];
+  });
+  const socket = args(command)
+    .map((text) => /^(?:--unix-socket=?|unix:(?:\/\/)?|UNIX-CONNECT:)(.*)$/.exec(text)?.[1])
+    .find((text) => text !== undefined);
+  const path = [...named, ...(socket === undefined ? [] : [socket])].find((text) => paths.test(text) && !harmless.test(text));
+  return path === undefined || (/^(?:echo|printf)$/.test(command.name) && !writeTargets(command).includes(path))
+    ? nothing
+    : found('Critical', `${command.name || 'a redirect'} touches ${path}`);
+}
+
+function hosts(command: Command): readonly Found[] {
+  if (!fetchers.has(command.name) && !/^(?:ping|nmap)$/.test(command.name)) return nothing;
+  const host = hostsOf(command).find(isMetadata);
+  return host === undefined ? nothing : found('Critical', `${command.name} asks ${host}, which hands out credentials`);
+}

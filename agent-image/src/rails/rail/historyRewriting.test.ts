@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { describeRail, shell, testPolicy, testRails } from '../testing.ts';
+
+const positives = [
+  'git reset --hard HEAD~1',
+  'git checkout -- .',
+  'git checkout .',
+  'git rebase -i HEAD~3',
+  'git filter-branch --all',
+  'git stash drop',
+  'git branch -D x',
+  'git commit --amend -m x',
+  'git restore src',
+  'git reflog expire --all',
+  'rm -rf .git/refs',
+];
+const evasions = [
+  'git -C . reset --hard',
+  'g=git; $g reset --har""d',
+  "sh -c 'git stash clear'",
+  'git -c a.b=c rebase main',
+  'env git reset --hard',
+  'if true; then git checkout -f; fi',
+];
+
+await describeRail('history-rewriting', {
+  positives,
+  evasions,
+  benign: [
+    'git reset HEAD file',
+    'git checkout -b x',
+    'git checkout main',
+    'git stash',
+    'git log --oneline',
+    'git commit -m "reset --hard"',
+    'git branch -a',
+    'git restore --staged x',
+    'git rebase --abort',
+    'git tag v1',
+    'git diff',
+  ],
+});
+
+const rails = await testRails();
+test.each([...positives, ...evasions])('%s is allowed after a snapshot', (command) => {
+  expect(rails.judge(shell(command), testPolicy)).toMatchObject({ decision: 'NeedsSnapshot', risk: 'Reversible', snapshotFirst: true });
+});

@@ -1,0 +1,94 @@
+import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { hasHole } from '../shell/marks.ts';
+import { deviceHost, fetchers, hostOf, hostsOf, isLoopback } from './hosts.ts';
+import { verbWords } from './historyRewriting.ts';
+import { found, nothing, type Found, type Rail } from './rail.ts';
+
+const remote =
+  /^(?:ping|traceroute|nmap|masscan|whois|apt|apt-get|aptitude|apk|yum|dnf|microdnf|pacman|zypper|brew|snap|flatpak|mosh|rclone|svn|hg|cvs|youtube-dl|yt-dlp|aws|gcloud|gsutil|az|gh|glab|rdate|ntpdate)$/;
+const installs: Readonly<Record<string, RegExp>> = {
+  npm: /^(?:ci|install|i|add|update|upgrade|audit|view|outdated|create|init)$/,
+  pnpm: /^(?:install|i|add|update|dlx|fetch)$/,
+  yarn: /^(?:install|add|upgrade|dlx|create)?$/,
+  bun: /^(?:install|add|i)$/,
+  pip: /^(?:install|download|index|search)$/,
+  pip3: /^(?:install|download|index|search)$/,
+  uv: /^(?:pip|sync|add|lock)$/,
+  poetry: /^(?:install|add|update|lock)$/,
+  pipx: /^(?:install|run)$/,
+  conda: /^(?:install|create|update)$/,
+  cargo: /^(?:install|fetch|update|add|search)$/,
+  go: /^(?:get|install|mod)$/,
+  gem: /^(?:install|update|fetch)$/,
+  bundle: /^(?:install|update)?$/,
+  composer: /^(?:install|require|update)$/,
+  npx: /^/,
+};
+
+/** The network is used though the task has none: it says so before the wall does. */
+export const network: Rail = {
+  id: 'network',
+  title: 'connections to other machines where the task has no network',
+  severity: 'High',
+  risk: 'External',
+  cure: 'The sandbox reaches itself only (127.0.0.1): work with what is in the workspace and the image, or ask for hosts in `policy.network`.',
+  check(command, { policy }) {
+    if (policy.network === 'Allowed') return installed(command) ? found('Reversible', `${command.name} installs packages`) : nothing;
+    const { name } = command;
+    const all = args(command);
+    if (all.length > 0 && all.every((text) => /^(?:-V|--version|-h|--help|version|help)$/.test(text))) return nothing;
+    if (fetchers.has(name)) return fetched(command);
+    if (remote.test(name))
+      return all.length === 0 || hostsOf(command).some((host) => name === 'ping' && isLoopback(host))
+        ? nothing
+        : found('High', `${name} needs the network`);
+    if (name === 'git') return cloned(command);
+    if (installed(command)) return installing(command);
+    const device = command.redirects.map((one) => deviceHost(one.target.text)).find((host) => host !== null && !isLoopback(host));
+    return device === undefined ? nothing : found('High', `a redirect opens a connection to ${device}`);
+  },
+};
+
+function fetched(command: Command): readonly Found[] {
+  const hosts = hostsOf(command).filter((host) => !/^0\.0\.\d+\.\d+$/.test(host));
+  if (
+    args(command).length === 0 ||
+    hasFlag(command, '', '--unix-socket') ||
+    (/^(?:nc|ncat|netcat|socat)$/.test(command.name) && hasFlag(command, 'lU'))
+  )
+    return nothing;
+  if (command.name === 'socat') return nothing;
+  if (hosts.length === 0) return found('Unknown', `${command.name} connects to what only the run would tell`);
+  const outside = hosts.find((host) => !isLoopback(host));
+  if (outside === undefined) return nothing;
+  return hasHole(outside)
+    ? found('Unknown', `${command.name} connects to what only the run would tell`)
+    : found('High', `${command.name} connects to ${outside}`);
+}
+
+function cloned(command: Command): readonly Found[] {
+  const [verb = '', ...rest] = verbWords(command);
+  const words = rest.filter((text) => !text.startsWith('-'));
+  const submodules = verb === 'submodule' && /^(?:update|add)$/.test(words[0] ?? '');
+  if (!/^(?:clone|fetch|pull|ls-remote|remote-https)$/.test(verb) && !submodules)
+    return verb === 'remote' && words[0] === 'update' ? found('High', 'git remote update needs the network') : nothing;
+  const where = words[verb === 'submodule' ? 1 : 0] ?? 'origin';
+  if (/^(?:\/|\.{1,2}(?:\/|$)|file:|~)/.test(where) || (verb === 'clone' && /^[\w.-]+$/.test(where))) return nothing;
+  return isLoopback(hostOf(where)) ? nothing : found('High', `git ${verb} needs the network`);
+}
+
+function installed(command: Command): boolean {
+  return installs[command.name]?.test(operands(command)[0] ?? '') === true;
+}
+
+function installing(command: Command): readonly Found[] {
+  const url = args(command).find(
+    (text) => /^(?:git\+)?(?:https?|ssh|git):\/\//.test(text) && !isLoopback(hostOf(text.replace(/^git\+/, ''))),
+  );
+  if (url !== undefined) return found('High', `${command.name} needs the network for ${url}`);
+  return found(
+    'Reversible',
+    `${command.name} may need packages from the network, which is closed`,
+    'Only what a local cache or the image holds can be installed; try its offline option.',
+  );
+}

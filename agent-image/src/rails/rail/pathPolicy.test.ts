@@ -1,0 +1,42 @@
+import { describeRail } from '../testing.ts';
+
+await describeRail('path-policy', {
+  policy: { maxFiles: 40 },
+  positives: [
+    'echo x > /etc/hosts',
+    'touch /usr/local/bin/x',
+    'cp a /opt/x',
+    'tee /data/x < a',
+    'mkdir /srv/x',
+    'ln -s /etc/passwd x',
+    'touch {1..32} {40..60}',
+    { tool: 'FileWrite', path: '/etc/x', content: '' },
+    { tool: 'FileRead', path: '/etc/passwd' },
+    { tool: 'FileWrite', path: 'relative', content: '' },
+  ],
+  evasions: [
+    'echo x > ../x',
+    'cd /; echo x > x',
+    'cp a /workspace/../other/x',
+    'f=/etc; echo x > $f/x',
+    "sed -i 's/a/b/' /etc/hosts",
+    'tar xf a.tar -C /usr',
+    { tool: 'FileWrite', path: '/workspace/../etc/x', content: '' },
+    "python3 -c \"open('/etc/x', 'w')\"",
+    'dd if=a of=/var/lib/x',
+  ],
+  benign: [
+    'echo x > a.txt',
+    'echo x > /tmp/a',
+    'cp a b',
+    'cp /etc/hosts hosts',
+    'cd src && touch x',
+    'ls > /dev/null 2>&1',
+    'cat ../x',
+    'mkdir -p build/out',
+    'ln -s a b',
+    'touch {1..20}',
+    { tool: 'FileWrite', path: '/workspace/a/b', content: '' },
+    'x=$(mktemp); echo a > "$x"',
+  ],
+});

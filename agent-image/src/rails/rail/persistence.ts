@@ -1,0 +1,70 @@
+import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { plain } from '../shell/marks.ts';
+import { absolute } from '../shell/path.ts';
+import { writeTargets } from '../targets.ts';
+import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
+
+const inHome =
+  /^\/(?:\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc|inputrc|xinitrc|xprofile|pam_environment|npmrc|pypirc|netrc|gitconfig|vimrc|gemrc|curlrc|wgetrc|pythonrc|pdbrc)|\.ssh(?:\/|$)|\.config(?:\/|$)|\.pip(?:\/|$)|\.local\/(?:bin|share\/(?:systemd|applications|autostart)|lib)|\.gnupg(?:\/|$)|\.docker(?:\/|$)|\.kube(?:\/|$)|\.cargo\/(?:config|env)|\.m2\/settings|Library\/LaunchAgents)/;
+const anywhere =
+  /^\/etc\/(?:cron|profile|rc|init|systemd|ld\.so|bash|zsh|environment|sudoers|pam|ssh|security|passwd|shadow|group|hosts|resolv)|^\/var\/spool\/(?:cron|at)|\/authorized_keys2?$|\/sitecustomize\.py$|\/usercustomize\.py$|^\/(?:usr\/)?lib\/systemd/;
+const hooks = /\/\.git\/(?:hooks\/|config$)|\/\.git\/(?:hooks)$/;
+
+/** Something stays behind that runs later: schedules, shell start files, hooks, keys, tool settings. */
+export const persistence: Rail = {
+  id: 'persistence',
+  title: 'schedules, start files, hooks, keys and tool settings that outlive the step',
+  severity: 'High',
+  risk: 'Destructive',
+  cure: 'Set what this command needs in front of it (`NAME=value command`), or change files of the project.',
+  check(command, around) {
+    const { name } = command;
+    if (name === 'crontab' && !hasFlag(command, 'l')) return found('High', 'crontab schedules commands');
+    if (/^(?:at|batch|anacron|atd|crond|cron|launchctl|update-rc\.d|chkconfig|rc-update|initctl)$/.test(name) && !hasFlag(command, 'l'))
+      return found('High', `${name} schedules commands`);
+    if (/^(?:systemctl|service|loginctl)$/.test(name) && !/^(?:status|list-.*|show|is-.*|cat)?$/.test(operands(command)[0] ?? ''))
+      return found('High', `${name} changes services`);
+    if (/^(?:ssh-copy-id|ssh-add)$/.test(name)) return found('High', `${name} places keys`);
+    return [...settings(command), ...files(command, around)];
+  },
+};
+
+function settings(command: Command): readonly Found[] {
+  const words = operands(command);
+  const all = args(command);
+  if (command.name === 'git' && words.includes('config') && !hasFlag(command, 'l', '--get', '--list', '--get-all', '--get-regexp')) {
+    const [key = '', value] = words.slice(words.indexOf('config') + 1);
+    if (
+      /^(?:core\.(?:hookspath|sshcommand|fsmonitor|pager|editor|askpass)|credential\.|alias\.|include|url\.|filter\.|http\..*proxy|http\.sslverify)/i.test(
+        key,
+      ) &&
+      (value !== undefined || all.includes('--unset'))
+    ) {
+      return found('High', `git config ${key} changes what git runs or trusts`);
+    }
+    if (
+      hasFlag(command, '', '--global', '--system') &&
+      !/^(?:user\.|init\.defaultbranch|safe\.directory|color\.|advice\.|pull\.|core\.(?:autocrlf|quotepath))/i.test(key)
+    )
+      return found('Suspicious', `git config ${key} is set for every repository`);
+  }
+  if (/^(?:npm|pnpm|yarn|pip3?|conda|poetry|cargo|gem|go|bundle)$/.test(command.name)) {
+    const [verb, action] = words;
+    if ((/^config$/.test(verb ?? '') && /^(?:set|edit|delete|unset)$/.test(action ?? '')) || (verb === 'set' && command.name === 'npm'))
+      return found('High', `${command.name} config changes where packages come from`);
+    if (command.name === 'go' && verb === 'env' && all.includes('-w')) return found('High', 'go env -w changes settings for good');
+  }
+  return nothing;
+}
+
+function files(command: Command, { places }: Surroundings): readonly Found[] {
+  if (/^(?:rm|mkdir|rmdir)$/.test(command.name)) return nothing;
+  for (const target of writeTargets(command)) {
+    const path = absolute(plain(target), command.cwd);
+    const home = [places.home, '/root'].find((folder) => path.startsWith(`${folder}/`)) ?? /^\/home\/[^/]+/.exec(path)?.[0];
+    if (anywhere.test(path) || hooks.test(path) || (home !== undefined && inHome.test(path.slice(home.length)))) {
+      return found('High', `${command.name || 'a redirect'} writes ${path}, which is run or trusted later`);
+    }
+  }
+  return nothing;
+}

@@ -1,0 +1,35 @@
+import { args, hasFlag, operands } from '../shell/command.ts';
+import { found, nothing, type Rail } from './rail.ts';
+
+const tools =
+  /^(?:sudo|sudoedit|doas|pkexec|su|runuser|gosu|su-exec|setpriv|useradd|adduser|usermod|userdel|groupadd|groupmod|gpasswd|passwd|chpasswd|visudo|vipw|newgrp|setcap|polkit|dzdo|pfexec|machinectl)$/;
+
+/** Another user's rights are taken or handed out. */
+export const privilege: Rail = {
+  id: 'privilege',
+  title: 'taking or giving the rights of another user',
+  severity: 'High',
+  risk: 'Destructive',
+  cure: 'Run it without: the sandbox has one user, who owns the workspace. Tools belong into the image.',
+  check(command) {
+    const { name } = command;
+    if (tools.test(name) && !args(command).some((text) => /^--?(?:version|help)$/.test(text)))
+      return found('High', `${name} changes who a process is`);
+    if (name === 'chmod') {
+      const mode = args(command).find(
+        (text) => /^(?:0?[2467][0-7]{3}|[ugoa,+=rwxXt-]*[ua]*[+=][rwxXt]*s[rwxXt]*)$/.test(text) && !text.startsWith('-'),
+      );
+      if (mode !== undefined) return found('High', `chmod ${mode} makes a program run as its owner`);
+    }
+    if (name === 'install' && /(?:^| )(?:-m ?|--mode[= ])0?[2467][0-7]{3}(?: |$)/.test(args(command).join(' ')))
+      return found('High', 'install makes a program run as its owner');
+    if (
+      (name === 'chown' || name === 'chgrp') &&
+      !hasFlag(command, '', '--version') &&
+      /^(?:root|0|\+0)?(?::(?:root|wheel|0|sudo|docker)?)?$/.test(operands(command)[0] ?? 'x')
+    ) {
+      return found('High', `${name} hands files to root`);
+    }
+    return nothing;
+  },
+};

@@ -1,0 +1,25 @@
+import { describeRail } from '../testing.ts';
+
+await describeRail('unresolved', {
+  positives: ['$CMD x', '"$(cat name)" x', '$(head -1 list) -rf', 'a &&', "echo 'open", 'if true; then ls', 'x=$(date); $x', 'a | | b'],
+  evasions: [
+    'r${x}m file',
+    './[b]in/x',
+    'IFS=, read a b < f; $a',
+    '${cmds[$i]} x',
+    "python3 -c 'import subprocess, sys; subprocess.run(sys.argv[1:])'",
+    `${'$('.repeat(200)}ls${')'.repeat(200)}`,
+    '((1<<2))\nls\n2))\n((x<<y',
+  ],
+  benign: [
+    'ls "$X"',
+    'echo $(date)',
+    'for f in *.txt; do cat "$f"; done',
+    'a=ls; $a',
+    'kill "$pid"',
+    'cat "$(git rev-parse --show-toplevel)/x"',
+    'if [ -f x ]; then cat x; fi',
+    'case "$1" in a) ls ;; *) pwd ;; esac',
+    '((x = 1 << 2)); ls',
+  ],
+});

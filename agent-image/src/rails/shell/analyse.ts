@@ -1,0 +1,101 @@
+import type { Grammars } from '../syntax/grammars.ts';
+import type { Act } from '../types.ts';
+import { assigned } from './assign.ts';
+import { code, shellText } from './code.ts';
+import { fixed, type Command, type Value } from './command.ts';
+import { withoutMarks } from './marks.ts';
+import { prepare } from './prepare.ts';
+import { freshLimits, type Frame, type Problem, type Run, type Site } from './run.ts';
+import { Scope } from './scope.ts';
+import { call } from './simple.ts';
+import { statement } from './statements.ts';
+import { word } from './words.ts';
+
+/** Everything that an act runs, as far as its text tells. */
+export interface Analysis {
+  readonly commands: readonly Command[];
+  readonly problems: readonly Problem[];
+}
+
+export type CommandAct = Extract<Act, { tool: 'Shell' | 'ExecCode' }>;
+
+export interface Place {
+  readonly grammars: Grammars;
+  readonly home: string;
+  readonly cwd: string;
+}
+
+/**
+ * Walks an act. Variables that nothing sets are walked twice: as empty, which they are at run time
+ * because nothing is inherited, and as unknown, in case the image sets them.
+ */
+export function analyse(act: CommandAct, place: Place): Analysis {
+  const first = walk(act, place, 'hole');
+  const second = first.sawUnset ? walk(act, place, 'empty') : null;
+  const commands = [...first.commands, ...(second?.commands ?? [])];
+  const seen = new Set<string>();
+  const distinct = commands.filter((command) => {
+    const parts = [
+      command.name,
+      ...command.argv.map((value) => value.text),
+      ...command.redirects.map((one) => one.operator + one.target.text),
+    ];
+    const key = JSON.stringify([parts, command.via, command.cwd, command.span, command.code.length, command.stdin?.text]);
+    return !seen.has(key) && seen.add(key);
+  });
+  return { commands: distinct, problems: [...first.problems, ...(second?.problems ?? [])] };
+}
+
+/** Walks a script that is written, not run. */
+export function analyseScript(language: 'shell' | 'python' | 'javascript', content: string, place: Place): Analysis {
+  const run = newRun(place, 'hole');
+  const span = { start: 0, end: content.length };
+  run.code({ language, value: fixed(withoutMarks(content)), source: 'file' }, { ...siteOf('', {}, place), span }, null);
+  return run;
+}
+
+function walk(act: CommandAct, place: Place, unset: Run['unset']): Run {
+  const run = newRun(place, unset);
+  const text = withoutMarks(act.tool === 'Shell' ? act.command : act.argv.join(' '));
+  const site = siteOf(text, act.env ?? {}, place);
+  const stdin: Value | null = act.stdin === undefined ? null : fixed(withoutMarks(act.stdin));
+  for (const [name, value] of Object.entries(act.env ?? {})) assigned(name, fixed(withoutMarks(value)), run, site);
+  if (act.tool === 'Shell') run.text(fixed(text), site, stdin);
+  else
+    run.call(
+      {
+        argv: act.argv.map((one) => fixed(withoutMarks(one))),
+        stdin,
+        env: new Map(Object.entries(act.env ?? {}).map(([name, value]) => [name, fixed(value)])),
+      },
+      site,
+    );
+  return run;
+}
+
+function siteOf(text: string, env: Readonly<Record<string, string>>, place: Place): Site {
+  const scope = new Scope({ cwd: place.cwd });
+  const base = { HOME: place.home, PATH: '/usr/local/bin:/usr/bin:/bin', SHELL: '/bin/sh', TMPDIR: '/tmp', IFS: ' \t\n', LANG: 'C.UTF-8' };
+  for (const [name, value] of Object.entries({ ...base, ...env })) scope.setText(name, withoutMarks(value));
+  const frame: Frame = { prepared: prepare(''), within: null, depth: 0, via: [] };
+  return { scope, frame, span: { start: 0, end: text.length } };
+}
+
+function newRun(place: Place, unset: Run['unset']): Run {
+  const run: Run = {
+    grammars: place.grammars,
+    home: place.home,
+    unset,
+    commands: [],
+    problems: [],
+    files: new Map(),
+    limits: freshLimits(),
+    sawUnset: false,
+    node: (node, site, stdin) => statement(node, site, stdin, run),
+    text: (value, site, stdin) => shellText(value, site, stdin, run),
+    call: (one, site) => call(one, site, run),
+    code: (one, site, stdin) => code(one, site, stdin, run),
+    word: (node, site) => word(node, run, site),
+  };
+  return run;
+}

@@ -1,0 +1,151 @@
+import { assigned } from './assign.ts';
+import { args, dynamic, fixed, isFixed, operands, type Command, type Value } from './command.ts';
+import { hasHole, hole, plain } from './marks.ts';
+import { absolute } from './path.ts';
+import { fileContent } from './redirects.ts';
+import type { Run, Site } from './run.ts';
+import type { Scope } from './scope.ts';
+
+/** What a command changes in the shell, or in the files that this act writes. */
+export function applyBuiltin(command: Command, run: Run, site: Site): void {
+  effects[command.name]?.(command, run, site);
+}
+
+type Effect = (command: Command, run: Run, site: Site) => void;
+
+const changeFolder: Effect = (command, run, { scope }) => {
+  const target = operands(command)[0];
+  if (target === undefined) scope.cwd = args(command).includes('-') ? hole : home(scope, run);
+  else if (target !== '') scope.cwd = hasHole(target) ? hole : absolute(plain(target), scope.cwd);
+};
+
+function home(scope: Scope, run: Run): string {
+  return scope.variables.get('HOME')?.[0]?.[0]?.text ?? run.home;
+}
+
+const declare: Effect = (command, run, site) => {
+  for (const text of args(command)) {
+    const [, name, value] = /^([A-Za-z_]\w*)=([^]*)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined) continue;
+    site.scope.set(name, [[fixed(value)]]);
+    assigned(name, fixed(value), run, site);
+  }
+};
+
+const read: Effect = (command, _run, { scope }) => {
+  const input = command.stdin;
+  const names = operands(command).filter((name) => /^[A-Za-z_]\w*$/.test(name));
+  const from = input?.from ?? [];
+  for (const name of names.length > 0 ? names : ['REPLY']) scope.set(name, [[dynamic(from)]]);
+  if (input === null || !isFixed(input)) return;
+  const lines = input.text.split('\n').filter((line) => line !== '');
+  const last = names.at(-1) ?? 'REPLY';
+  names.slice(0, -1).forEach((name, i) =>
+    scope.set(
+      name,
+      lines.map((line) => [{ text: line.trim().split(/\s+/)[i] ?? '', from }]),
+    ),
+  );
+  scope.set(
+    last,
+    lines.map((line) => [
+      {
+        text: line
+          .trim()
+          .split(/\s+/)
+          .slice(Math.max(0, names.length - 1))
+          .join(' '),
+        from,
+      },
+    ]),
+  );
+};
+
+const readArray: Effect = (command, _run, { scope }) => {
+  const name = operands(command).at(-1) ?? 'MAPFILE';
+  const input = command.stdin;
+  scope.set(name, [input !== null && isFixed(input) ? input.text.split('\n').map(fixed) : [dynamic(input?.from ?? [])]]);
+};
+
+const positional: Effect = (command, _run, { scope }) => {
+  const end = args(command).indexOf('--');
+  if (end >= 0) scope.positional = command.argv.slice(end + 2);
+  else if (args(command).length > 0 && !/^[-+]/.test(args(command)[0] as string)) scope.positional = command.argv.slice(1);
+};
+
+const printInto: Effect = (command, _run, { scope }) => {
+  const at = args(command).indexOf('-v');
+  const name = args(command)[at + 1];
+  if (at >= 0 && name !== undefined) scope.set(name, [[formatted(command.argv.slice(at + 3))]]);
+};
+
+function formatted(values: readonly Value[]): Value {
+  const [format, ...rest] = values;
+  return format?.text === '%s' && rest.length === 1 ? (rest[0] as Value) : dynamic(values.flatMap((value) => value.from));
+}
+
+/** Copies what is known of a file to its new name. */
+const copyFile: Effect = (command, run, site) => {
+  const paths = operands(command);
+  const target = paths.at(-1);
+  const source = command.argv.find((value) => value.text === paths[0]);
+  if (paths.length !== 2 || target === undefined || source === undefined) return;
+  const from = run.files.get(absolute(source.text, site.scope.cwd));
+  if (from !== undefined) run.files.set(absolute(target, site.scope.cwd), from);
+};
+
+const tee: Effect = (command, run, site) => {
+  for (const path of operands(command)) run.files.set(absolute(path, site.scope.cwd), command.stdin ?? dynamic());
+};
+
+/** A download: the file holds what came from outside. */
+const download: Effect = (command, run, site) => {
+  const all = args(command);
+  const urls = operands(command).filter((text) => /^[a-z]+:\/\//.test(text));
+  all.forEach((text, i) => {
+    const [, short] = /^-[a-zA-Z]*[oO]$/.test(text) ? [text, all[i + 1]] : [];
+    const long = /^--output(?:-document)?(?:=(.*))?$/.exec(text);
+    const path = short ?? (long === null ? undefined : (long[1] ?? all[i + 1]));
+    if (path !== undefined) run.files.set(absolute(path, site.scope.cwd), dynamic([command]));
+  });
+  for (const url of urls) {
+    const base = url.split(/[?#]/)[0]?.split('/').at(-1) ?? '';
+    if (base !== '') run.files.set(absolute(base, site.scope.cwd), dynamic([command]));
+  }
+};
+
+const effects: Readonly<Record<string, Effect>> = {
+  cd: changeFolder,
+  pushd: changeFolder,
+  chdir: changeFolder,
+  popd: (_command, _run, { scope }) => {
+    scope.cwd = hole;
+  },
+  export: declare,
+  declare,
+  typeset: declare,
+  local: declare,
+  readonly: declare,
+  read,
+  mapfile: readArray,
+  readarray: readArray,
+  set: positional,
+  shift: (command, _run, { scope }) => {
+    scope.positional = scope.positional.slice(Number(args(command)[0] ?? 1) || 1);
+  },
+  getopts: (command, _run, { scope }) => scope.set(args(command)[1] ?? 'opt', [[dynamic()]]),
+  let: (command, _run, { scope }) => {
+    for (const text of args(command)) scope.set(/^\w+/.exec(text)?.[0] ?? '_', [[dynamic()]]);
+  },
+  printf: printInto,
+  cp: copyFile,
+  mv: copyFile,
+  install: copyFile,
+  ln: copyFile,
+  tee,
+  curl: download,
+  wget: download,
+  aria2c: download,
+};
+
+export { fileContent };

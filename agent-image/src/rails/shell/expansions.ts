@@ -1,0 +1,135 @@
+import { concat, dynamic, fixed, type Value } from './command.ts';
+import { globPattern, hasHole, markGlobs } from './marks.ts';
+import type { Run, Site } from './run.ts';
+import type { Alternatives } from './scope.ts';
+
+const form =
+  /^\$\{(!?)(#?)([A-Za-z_]\w*|\d+|[@*#?$!_-])(?:\[([^\]]*)\])?(?:(:?[-=+?])([^]*)|(:)([^]*)|(##?|%%?)([^]*)|(\/[/#%]?)([^]*)|([,^]{1,2})[^]*|(@)\w+)?\}$/;
+
+/** What `$x` and `${x…}` may become. */
+export function expandParameter(text: string, run: Run, site: Site, quoted: boolean): Alternatives {
+  const found = form.exec(text);
+  // `${#}` and `${!x@}` fall out of the form; lengths and names are never a program.
+  if (found === null) {
+    nested(text, run, site);
+    return [[dynamic()]];
+  }
+  const [, indirect, length, name = '', index] = found;
+  if (length !== '') return [[dynamic()]];
+  let alternatives = lookup(name, index, run, site, quoted);
+  if (indirect !== '') alternatives = alternatives.flatMap((fields) => follow(fields, run, site, quoted));
+  return operate(found, alternatives ?? [], run, site);
+}
+
+function follow(fields: readonly Value[], run: Run, site: Site, quoted: boolean): Alternatives {
+  const name = fields[0]?.text ?? '';
+  return /^[A-Za-z_]\w*$/.test(name) ? lookup(name, undefined, run, site, quoted) : [[dynamic()]];
+}
+
+/** Alternatives of a variable; an empty list for one that is not set. */
+function lookup(name: string, index: string | undefined, run: Run, site: Site, quoted: boolean): Alternatives {
+  const { scope } = site;
+  if (name === '@' || name === '*') {
+    const joined = name === '*' && quoted;
+    return [joined ? [concat(scope.positional.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])))] : scope.positional];
+  }
+  if (/^[1-9]\d*$/.test(name)) return [[scope.positional[Number(name) - 1] ?? fixed('')]];
+  if (name === '0') return [[fixed('sh')]];
+  if (name === 'PWD') return [[fixed(scope.cwd)]];
+  if (/^[#?$!_-]$|^(?:RANDOM|SECONDS|LINENO|PPID|UID|EUID|BASHPID|OLDPWD|HOSTNAME|USER|LOGNAME)$/.test(name)) return [[dynamic()]];
+  const known = scope.variables.get(name);
+  if (known !== undefined)
+    return index === undefined ? known.map((fields) => fields.slice(0, 1)) : known.map((fields) => element(fields, index));
+  run.sawUnset = true;
+  return run.unset === 'hole' ? [[dynamic()]] : [[fixed('')]];
+}
+
+function element(fields: readonly Value[], index: string): readonly Value[] {
+  if (index === '@' || index === '*') return fields;
+  if (/^\d+$/.test(index)) return [fields[Number(index)] ?? fixed('')];
+  return [dynamic(fields.flatMap((value) => value.from))];
+}
+
+function operate(found: RegExpExecArray, alternatives: Alternatives, run: Run, site: Site): Alternatives {
+  const [, , , name = '', , deflt, defaultText = '', slice, sliceText = '', trim, trimText = '', replace, replaceText = '', change, at] =
+    found;
+  if (deflt !== undefined) return withDefault(deflt, defaultText, name, alternatives, run, site);
+  if (at !== undefined) return [[dynamic()]];
+  const operand = slice ?? trim ?? replace ?? change;
+  if (operand === undefined) return alternatives;
+  for (const text of [sliceText, trimText, replaceText]) nested(text, run, site);
+  return alternatives.map((fields) => fields.map((value) => ({ ...value, text: apply(value.text, found) })));
+}
+
+function apply(text: string, found: RegExpExecArray): string {
+  if (hasHole(text)) return dynamic().text;
+  const [, , , , , , , slice, sliceText = '', trim, trimText = '', replace, replaceText = '', change] = found;
+  if (/[$`]/.test(sliceText + trimText + replaceText)) return dynamic().text;
+  if (slice !== undefined) return cut(text, sliceText);
+  if (trim !== undefined) return trimmed(text, trim, trimText);
+  if (replace !== undefined) return replaced(text, replace, replaceText);
+  if (change === ',,') return text.toLowerCase();
+  if (change === '^^') return text.toUpperCase();
+  if (change === ',') return text.charAt(0).toLowerCase() + text.slice(1);
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function cut(text: string, range: string): string {
+  const [, from, length] = /^\s*(-?\d+)\s*(?::\s*(-?\d+)\s*)?$/.exec(range) ?? [];
+  if (from === undefined) return dynamic().text;
+  const start = Number(from) < 0 ? Math.max(0, text.length + Number(from)) : Number(from);
+  if (length === undefined) return text.slice(start);
+  return Number(length) < 0 ? text.slice(start, text.length + Number(length)) : text.slice(start, start + Number(length));
+}
+
+function pattern(text: string): RegExp {
+  return globPattern(markGlobs(text.replace(/['"\\]/g, '')));
+}
+
+function trimmed(text: string, operator: string, operand: string): string {
+  const match = pattern(operand);
+  const lengths = Array.from({ length: text.length + 1 }, (_, i) => i);
+  if (operator.length === 2) lengths.reverse();
+  for (const length of lengths.slice(0, 512)) {
+    if (operator.startsWith('#') && match.test(text.slice(0, length))) return text.slice(length);
+    if (operator.startsWith('%') && match.test(text.slice(text.length - length))) return text.slice(0, text.length - length);
+  }
+  return text;
+}
+
+function replaced(text: string, operator: string, operand: string): string {
+  const slash = operand.search(/(?<!\\)\//);
+  const [what, by] = slash < 0 ? [operand, ''] : [operand.slice(0, slash), operand.slice(slash + 1)];
+  const literal = what.replace(/['"\\]/g, '');
+  if (literal === '' || /[*?[]/.test(literal) || /['"\\]/.test(by)) return dynamic().text;
+  if (operator === '//') return text.replaceAll(literal, () => by);
+  if (operator === '/#') return text.startsWith(literal) ? by + text.slice(literal.length) : text;
+  if (operator === '/%') return text.endsWith(literal) ? text.slice(0, -literal.length) + by : text;
+  return text.replace(literal, () => by);
+}
+
+function withDefault(operator: string, text: string, name: string, alternatives: Alternatives, run: Run, site: Site): Alternatives {
+  if (operator.endsWith('?')) return alternatives.map((fields) => (fields[0]?.text === '' ? [dynamic()] : fields));
+  const other: Alternatives = [[nested(text, run, site)]];
+  const empty = alternatives.every((fields) => fields.every((value) => value.text === ''));
+  const full = alternatives.every((fields) => fields.some((value) => value.text !== '' && !hasHole(value.text)));
+  if (operator.endsWith('+')) return empty ? [[fixed('')]] : full ? other : [...other, [fixed('')]];
+  if (full) return alternatives;
+  const out = empty ? other : [...other, ...alternatives];
+  if (operator.endsWith('=')) site.scope.set(name, out);
+  return out;
+}
+
+/** An operand is a word of its own: substitutions in it run. */
+function nested(text: string, run: Run, site: Site): Value {
+  const bare = text.replace(/^"([^"]*)"$/, '$1').replace(/^'([^']*)'$/, '$1');
+  if (!/[$`"'\\]/.test(bare)) return fixed(bare);
+  run.limits.characters -= bare.length;
+  const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', `_ ${text.startsWith('${') ? text.slice(2, -1) : text}`) : null;
+  if (parsed === null) return dynamic();
+  const inside = { ...site, frame: { ...site.frame, within: site.span } };
+  const words = parsed.root.children.flatMap((one) => one.children.filter((argument) => argument.field === 'argument'));
+  const fields = words.flatMap((one) => run.word(one, inside)[0] ?? []);
+  if (parsed.broken || words.length === 0) return dynamic(fields.flatMap((value) => value.from));
+  return concat(fields.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])));
+}

@@ -1,0 +1,174 @@
+import { args, concat, dynamic, fixed, isFixed, operands, type Command, type Value } from './command.ts';
+import { hasHole, plain } from './marks.ts';
+import { escapes } from './quote.ts';
+import { fileContent } from './redirects.ts';
+import type { Run, Site } from './run.ts';
+
+/** What a command prints, where that follows from the line alone; otherwise a hole that remembers it. */
+export function output(command: Command, run: Run, site: Site): Value {
+  const fold = folds[command.name];
+  const found = fold === undefined ? null : fold(command, run, site);
+  if (found === null) return dynamic([command]);
+  return { text: found, from: [command] };
+}
+
+type Fold = (command: Command, run: Run, site: Site) => string | null;
+
+/** A filter of standard input, for texts that are known. */
+function filter(change: (text: string, command: Command) => string | null): Fold {
+  return (command, run, site) => {
+    const files = operands(command).filter((text) => text !== '-');
+    const input = files.length === 0 ? command.stdin : concat(files.map((path) => fileContent(fixed(path), run, site)));
+    return input === null || !isFixed(input) ? null : change(plain(input.text), command);
+  };
+}
+
+const echo: Fold = (command) => {
+  const words = args(command);
+  let first = 0;
+  while (/^-[neE]+$/.test(words[first] ?? '')) first += 1;
+  const flags = words.slice(0, first).join('');
+  const text = words.slice(first).map(plain).join(' ');
+  // dash always obeys escapes, bash when told: a backslash that matters is obeyed.
+  const value = /\\[0x]/.test(text) || flags.includes('e') ? escapes(text) : text;
+  return flags.includes('n') ? value : `${value}\n`;
+};
+
+const printf: Fold = (command) => {
+  const words = args(command).map(plain);
+  if (words[0] === '-v') return '';
+  const [format = '', ...rest] = words[0] === '--' ? words.slice(1) : words;
+  let used = 0;
+  let text = '';
+  for (let round = 0; round < 64; round += 1) {
+    text += escapes(format).replace(/%(?:%|[-+ #0]*\d*(?:\.\d+)?([a-zA-Z]))/g, (all: string, kind?: string) => {
+      if (kind === undefined) return '%';
+      const value = rest[used] ?? '';
+      used += 1;
+      if (kind === 'b') return escapes(value);
+      return kind === 's' || kind === 'c' ? (kind === 'c' ? value.slice(0, 1) : value) : value === '' ? all : value;
+    });
+    if (used === 0 || used >= rest.length) break;
+  }
+  return text;
+};
+
+function base64(text: string, command: Command): string | null {
+  const decodes = args(command).some((one) => /^(?:-[a-zA-Z]*[dD]|--decode)$/.test(one));
+  const value = decodes ? Buffer.from(text, 'base64').toString('utf8') : Buffer.from(text).toString('base64');
+  return value.replace(/[\uE000-\uE00F\0]/g, '\uFFFD');
+}
+
+function unhex(text: string, command: Command): string | null {
+  if (!args(command).some((one) => /^-[a-z]*r/.test(one) || one === '-revert')) return null;
+  const digits = text.replace(/^[0-9a-f]+: /gim, '').replace(/[^0-9a-fA-F]/g, '');
+  return Buffer.from(digits, 'hex')
+    .toString('utf8')
+    .replace(/[\uE000-\uE00F\0]/g, '\uFFFD');
+}
+
+function translate(text: string, command: Command): string | null {
+  const [from, to] = operands({ ...command, argv: command.argv }).map((set) => characters(plain(set)));
+  if (args(command).some((one) => /^-\w*d/.test(one)))
+    return from === undefined
+      ? null
+      : Array.from(text)
+          .filter((one) => !from.includes(one))
+          .join('');
+  if (from === undefined || to === undefined || to.length === 0) return null;
+  return Array.from(text)
+    .map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one))
+    .join('');
+}
+
+function characters(set: string): readonly string[] {
+  const classes = set.replaceAll('[:upper:]', 'A-Z').replaceAll('[:lower:]', 'a-z').replaceAll('[:space:]', ' \\t\\n');
+  const text = escapes(classes);
+  const out: string[] = [];
+  for (let i = 0; i < text.length && out.length < 1024; i += 1) {
+    const [first, last] = [text.charCodeAt(i), text.charCodeAt(i + 2)];
+    if (text[i + 1] === '-' && last > first) {
+      for (let code = first; code <= last && out.length < 1024; code += 1) out.push(String.fromCharCode(code));
+      i += 2;
+    } else out.push(text[i] as string);
+  }
+  return out;
+}
+
+const firstOf =
+  (pick: (lines: readonly string[], count: number) => readonly string[]) =>
+  (text: string, command: Command): string | null => {
+    const count = Number(/\d+/.exec(args(command).join(' '))?.[0] ?? 10);
+    return `${pick(text.replace(/\n$/, '').split('\n'), count).join('\n')}\n`;
+  };
+
+const translateInput: Fold = (command) =>
+  command.stdin === null || !isFixed(command.stdin) ? null : translate(plain(command.stdin.text), command);
+
+const nothing: Fold = () => '';
+
+/** `which rm` prints a path of it, so `$(which rm)` is rm. */
+const locate: Fold = (command) => {
+  const name = operands(command).at(-1);
+  const asks = command.name !== 'command' || args(command).some((one) => /^-[vV]/.test(one));
+  return name === undefined || !asks || hasHole(name) ? null : `/usr/bin/${name}\n`;
+};
+
+const folds: Readonly<Record<string, Fold>> = {
+  '': nothing,
+  ':': nothing,
+  true: nothing,
+  false: nothing,
+  cd: nothing,
+  set: nothing,
+  export: nothing,
+  shift: nothing,
+  read: nothing,
+  unset: nothing,
+  test: nothing,
+  '[': nothing,
+  sleep: nothing,
+  mkdir: nothing,
+  mktemp: (command) => (operands(command).length > 0 ? null : '/tmp/tmp.made\n'),
+  rm: nothing,
+  touch: nothing,
+  chmod: nothing,
+  echo,
+  printf,
+  cat: filter((text) => text),
+  tee: (command) => (command.stdin !== null && isFixed(command.stdin) ? command.stdin.text : null),
+  base64: filter(base64),
+  openssl: (command) => {
+    const text = command.stdin === null || !isFixed(command.stdin) ? null : plain(command.stdin.text);
+    return text !== null && args(command).some((one) => /^-?base64$/.test(one)) ? base64(text, command) : null;
+  },
+  xxd: filter(unhex),
+  rev: filter((text) =>
+    text
+      .split('\n')
+      .map((line) => Array.from(line).reverse().join(''))
+      .join('\n'),
+  ),
+  tac: filter((text) => `${text.replace(/\n$/, '').split('\n').reverse().join('\n')}\n`),
+  tr: translateInput,
+  head: (command) =>
+    command.stdin !== null && isFixed(command.stdin)
+      ? firstOf((lines, count) => lines.slice(0, count))(plain(command.stdin.text), command)
+      : null,
+  tail: (command) =>
+    command.stdin !== null && isFixed(command.stdin)
+      ? firstOf((lines, count) => lines.slice(-count))(plain(command.stdin.text), command)
+      : null,
+  pwd: (_command, _run, site) => (hasHole(site.scope.cwd) ? null : `${site.scope.cwd}\n`),
+  which: locate,
+  command: locate,
+  type: locate,
+  basename: (command) => {
+    const name = operands(command)[0];
+    return name === undefined || hasHole(name) ? null : `${name.replace(/\/+$/, '').split('/').at(-1) ?? ''}\n`;
+  },
+  dirname: (command) => {
+    const name = operands(command)[0];
+    return name === undefined || hasHole(name) ? null : `${/^(.*)\/[^/]*$/.exec(name)?.[1] ?? '.'}\n`;
+  },
+};

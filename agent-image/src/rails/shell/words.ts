@@ -1,0 +1,210 @@
+import { named, walk, type Node } from '../syntax/node.ts';
+import { expandBraces, type Expansion, type Piece } from './braces.ts';
+import { concat, dynamic, fixed, type Value } from './command.ts';
+import { expandParameter } from './expansions.ts';
+import { hole, markGlobs, markUnquoted, plain, tilde } from './marks.ts';
+import { doubleQuoted, escapes, unquoted } from './quote.ts';
+import { problem, spanOf, type Run, type Site } from './run.ts';
+
+const maxAlternatives = 24;
+
+/** All that a word may become, each alternative a list of fields. */
+export function word(node: Node, run: Run, site: Site): readonly (readonly Value[])[] {
+  const variants = expandBraces(pieces(node, run, site, false));
+  if (variants === null) {
+    problem(run, 'limit', 'a brace expansion makes too many words', spanOf(node, site.frame));
+    return [[dynamic()]];
+  }
+  let out: (readonly Value[])[] = [[]];
+  for (const variant of variants) {
+    const next = assemble(variant, run, site);
+    out = out.flatMap((before) => next.map((fields) => [...before, ...fields])).slice(0, maxAlternatives);
+  }
+  return out;
+}
+
+/** A word in a place where it makes exactly one field, such as an assignment. */
+export function single(node: Node, run: Run, site: Site): readonly Value[] {
+  let out: Value[] = [fixed('')];
+  for (const piece of pieces(node, run, site, false)) {
+    if ('literal' in piece) out = out.map((value) => ({ ...value, text: value.text + plainIn(piece.literal, run, site) }));
+    else {
+      const values = piece.alternatives.map((fields) => spaced(fields));
+      out = out.flatMap((before) => values.map((value) => concat([before, value]))).slice(0, maxAlternatives);
+    }
+  }
+  return out;
+}
+
+function plainIn(literal: string, run: Run, site: Site): string {
+  return plain(literal.startsWith(tilde) ? home(literal, run, site) : literal);
+}
+
+function spaced(fields: readonly Value[]): Value {
+  return concat(fields.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])));
+}
+
+type Maker = (node: Node, run: Run, site: Site, quoted: boolean) => readonly Piece[];
+
+const makers: Readonly<Record<string, Maker>> = {
+  raw_string: (node) => [{ literal: node.text.slice(1, -1), quoted: true }],
+  ansi_c_string: (node) => [{ literal: escapes(node.text.slice(2, -1)), quoted: true }],
+  string: (node, run, site) => [{ literal: '', quoted: true }, ...parts(node, run, site, true, node.start + 1, node.end - 1)],
+  translated_string: (node, run, site) => parts(node, run, site, false, node.start + 1, node.end),
+  concatenation: (node, run, site, quoted) => parts(node, run, site, quoted, node.start, node.end),
+  command_name: (node, run, site, quoted) => parts(node, run, site, quoted, node.start, node.end),
+  simple_expansion: (node, run, site, quoted) => [
+    { alternatives: expandParameter(`\${${node.text.slice(1)}}`, run, site, quoted), quoted },
+  ],
+  expansion: (node, run, site, quoted) => [{ alternatives: expandParameter(node.text, run, site, quoted), quoted }],
+  command_substitution: (node, run, site, quoted) => [{ alternatives: [[substitute(node, run, site)]], quoted }],
+  process_substitution: (node, run, site) => [{ alternatives: [[processFile(node, run, site)]], quoted: true }],
+  arithmetic_expansion: (node, run, site, quoted) => [{ alternatives: [[arithmetic(node, run, site)]], quoted }],
+};
+
+const literalTypes = new Set([
+  'word',
+  'number',
+  'brace_expression',
+  'extglob_pattern',
+  'variable_name',
+  'regex',
+  'test_operator',
+  'string_content',
+]);
+
+function pieces(node: Node, run: Run, site: Site, quoted: boolean): readonly Piece[] {
+  const maker = makers[node.type];
+  if (maker !== undefined) return maker(node, run, site, quoted);
+  if (literalTypes.has(node.type) || named(node).length === 0) return [{ literal: unquoted(node.text, true), quoted: false }];
+  visitSubstitutions(node, run, site);
+  return [{ literal: hole, quoted: true }];
+}
+
+/** Children and the text between them: the grammar leaves blanks out of its tokens. */
+function parts(node: Node, run: Run, site: Site, quoted: boolean, from: number, to: number): readonly Piece[] {
+  const out: Piece[] = [];
+  let at = from;
+  const literal = (end: number): void => {
+    const text = node.text.slice(at - node.start, end - node.start);
+    if (end > at) out.push(quoted ? { literal: doubleQuoted(text), quoted } : { literal: unquoted(text, at === from), quoted });
+  };
+  for (const one of node.children) {
+    if (literalTypes.has(one.type) || makers[one.type] === undefined || one.start < at) continue;
+    literal(one.start);
+    out.push(...pieces(one, run, site, quoted));
+    at = one.end;
+  }
+  literal(to);
+  return out;
+}
+
+function substitute(node: Node, run: Run, site: Site): Value {
+  const inner = { ...site, scope: site.scope.copy(), span: spanOf(node, site.frame) };
+  let out: Value;
+  if (node.text.startsWith('`')) {
+    const code = node.text.slice(1, -1).replace(/\\([`\\$])/g, '$1');
+    out = run.text(fixed(code), { ...inner, frame: { ...site.frame, within: inner.span } }, null);
+  } else out = concat([fixed(''), ...named(node).map((one) => run.node(one, inner, null))]);
+  return { ...out, text: out.text.replace(/\n+$/, '') };
+}
+
+/** `<(…)` is a file that holds what the commands print. */
+function processFile(node: Node, run: Run, site: Site): Value {
+  const inner = { ...site, scope: site.scope.copy() };
+  const output = concat([fixed(''), ...named(node).map((one) => run.node(one, inner, node.text.startsWith('>') ? dynamic() : null))]);
+  const path = `/dev/fd/${64 + run.files.size}`;
+  run.files.set(path, output);
+  return { text: path, from: output.from };
+}
+
+function arithmetic(node: Node, run: Run, site: Site): Value {
+  visitSubstitutions(node, run, site);
+  const constant = /^\$(?:\(\(|\[)\s*(\d{1,9})\s*(?:([-+*])\s*(\d{1,9})\s*)?(?:\)\)|\])$/.exec(node.text);
+  if (constant === null) return dynamic();
+  const [left, right] = [Number(constant[1]), Number(constant[3] ?? 0)];
+  if (constant[2] === '*') return fixed(String(left * right));
+  return fixed(String(constant[2] === '-' ? left - right : left + right));
+}
+
+/** Runs the command substitutions anywhere below a node that is not evaluated itself. */
+export function visitSubstitutions(node: Node, run: Run, site: Site): void {
+  if (node.type === 'command_substitution') substitute(node, run, site);
+  else if (node.type === 'process_substitution') processFile(node, run, site);
+  else for (const one of node.children) visitSubstitutions(one, run, site);
+}
+
+/** True when something below runs commands. */
+export function runsCommands(node: Node): boolean {
+  for (const one of walk(node)) if (one.type === 'command_substitution' || one.type === 'process_substitution') return true;
+  return false;
+}
+
+interface Growing {
+  readonly done: readonly Value[];
+  readonly at: Value | null;
+}
+
+function assemble(variant: readonly Piece[], run: Run, site: Site): readonly (readonly Value[])[] {
+  const separators = ifs(site);
+  let all: Growing[] = [{ done: [], at: null }];
+  variant.forEach((piece, index) => {
+    if ('literal' in piece) {
+      const text = index === 0 && !piece.quoted && piece.literal.startsWith(tilde) ? home(piece.literal, run, site) : piece.literal;
+      all = all.map(({ done, at }) => ({ done, at: concat([...(at === null ? [] : [at]), fixed(text)]) }));
+    } else all = all.flatMap((one) => piece.alternatives.map((fields) => grow(one, fields, piece, separators))).slice(0, maxAlternatives);
+  });
+  return all.map(({ done, at }) =>
+    (at === null ? done : [...done, at]).map((value) => ({ ...value, text: value.text.replaceAll(tilde, '~') })),
+  );
+}
+
+function grow(one: Growing, fields: readonly Value[], piece: Expansion, separators: RegExp | null): Growing {
+  const done = [...one.done];
+  let { at } = one;
+  fields.forEach((field, i) => {
+    if (i > 0 && at !== null) {
+      done.push(at);
+      at = null;
+    }
+    const chunks = piece.quoted || separators === null ? [field.text] : field.text.split(separators);
+    chunks.forEach((chunk, j) => {
+      if (j > 0 && at !== null) {
+        done.push(at);
+        at = null;
+      }
+      const text = piece.quoted ? chunk : markGlobs(chunk);
+      if (text !== '' || piece.quoted) at = concat([...(at === null ? [] : [at]), { text, from: field.from }]);
+    });
+  });
+  return { done, at };
+}
+
+function ifs(site: Site): RegExp | null {
+  const text = site.scope.variables.get('IFS')?.at(-1)?.[0]?.text ?? ' \t\n';
+  return text === '' ? null : new RegExp(`[${text.replace(/[\\\]^-]/g, '\\$&')}]+`);
+}
+
+/** `~`, `~/x`, `~user`, `~+`. */
+function home(literal: string, run: Run, site: Site): string {
+  const [, user = '', rest = ''] = new RegExp(`^${tilde}([^/]*)(.*)$`, 's').exec(literal) ?? [];
+  if (user === '+') return site.scope.cwd + rest;
+  if (user === '') return `${site.scope.variables.get('HOME')?.[0]?.[0]?.text ?? run.home}${rest}`;
+  return `${user === 'root' ? '/root' : `/home/${user}`}${rest}`;
+}
+
+/** The text of an expanding here-document or another text that expands as if in double quotes. */
+export function expandQuoted(text: string, run: Run, site: Site): Value {
+  if (!/[$`\\]/.test(text)) return fixed(text);
+  run.limits.characters -= text.length;
+  const source = `_ "${text.replace(/(\\?)"/g, (all, slash: string) => (slash === '' ? '\\"' : `\\\\${all}`))}"`;
+  const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', source) : null;
+  const argument = parsed === null || parsed.broken ? undefined : parsed.root.children[0]?.children.find((one) => one.field === 'argument');
+  if (argument === undefined) {
+    problem(run, 'syntax', 'a here-document could not be read', site.span);
+    return dynamic();
+  }
+  return single(argument, run, { ...site, frame: { ...site.frame, within: site.span } })[0] ?? dynamic();
+}
+
+export { markUnquoted };

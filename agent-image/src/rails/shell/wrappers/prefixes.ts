@@ -1,0 +1,158 @@
+import { concat, fixed, type Command, type Value } from '../command.ts';
+import { plain } from '../marks.ts';
+import type { Inner, Unwrapper } from '../unwrap.ts';
+
+/** How the arguments in front of the wrapped command are counted. */
+interface Shape {
+  /** Options that take the next word. */
+  readonly takes?: readonly string[];
+  /** Words that are no options and come before the command. */
+  readonly skip?: number;
+  /** `name=value` words come before the command. */
+  readonly assigns?: boolean;
+}
+
+/** Programs that run the rest of their arguments. */
+const shapes: Readonly<Record<string, Shape>> = {
+  sudo: { takes: ['-u', '-g', '-h', '-p', '-C', '-D', '-R', '-T', '-U', '-r', '-t', '--user', '--group', '--chdir'], assigns: true },
+  doas: { takes: ['-u', '-C'] },
+  pkexec: { takes: ['--user'] },
+  nohup: {},
+  nice: { takes: ['-n', '--adjustment'] },
+  ionice: { takes: ['-c', '-n', '-p', '--class', '--classdata'] },
+  chrt: { skip: 1 },
+  taskset: { skip: 1 },
+  timeout: { takes: ['-s', '-k', '--signal', '--kill-after'], skip: 1 },
+  gtimeout: { takes: ['-s', '-k'], skip: 1 },
+  stdbuf: { takes: ['-i', '-o', '-e'] },
+  setsid: {},
+  time: { takes: ['-f', '-o', '--format', '--output'] },
+  exec: { takes: ['-a'] },
+  builtin: {},
+  coproc: {},
+  unbuffer: {},
+  caffeinate: {},
+  setarch: { skip: 1 },
+  linux64: {},
+  prlimit: {},
+  strace: { takes: ['-e', '-o', '-p', '-s', '-u', '-E'] },
+  ltrace: { takes: ['-e', '-o', '-p', '-s', '-u'] },
+  valgrind: {},
+  perf: { skip: 1 },
+  catchsegv: {},
+  'systemd-run': { takes: ['-u', '-p', '--unit'] },
+  fakeroot: {},
+  proot: { takes: ['-r', '-b', '-w', '-R'] },
+  chroot: { takes: ['--userspec', '--groups'], skip: 1 },
+  unshare: { takes: ['-R', '-w', '-S', '-G'] },
+  nsenter: { takes: ['-t', '-S', '-G', '--target'] },
+  busybox: {},
+  toybox: {},
+  dumb_init: {},
+  tini: {},
+  rlwrap: {},
+  'xvfb-run': {},
+  'dbus-run-session': {},
+  'ld-linux-x86-64.so.2': { takes: ['--library-path', '--preload', '--argv0'] },
+  'ld-musl-x86_64.so.1': {},
+  'ld-linux-aarch64.so.1': {},
+  'ld-linux.so.2': {},
+  uv: { skip: 1 },
+  poetry: { skip: 1 },
+  pipenv: { skip: 1 },
+  bundle: { skip: 1 },
+};
+
+/** Only their `run` and `exec` wrap a command. */
+const withVerb = new Set(['uv', 'poetry', 'pipenv', 'bundle']);
+
+/** The words of the wrapped command. */
+export function rest(command: Command, shape: Shape): readonly Value[] {
+  const words = command.argv;
+  let at = 1;
+  let skip = shape.skip ?? 0;
+  for (; at < words.length; at += 1) {
+    const text = (words[at] as Value).text;
+    if (text === '--') {
+      at += 1;
+      break;
+    }
+    if (text.startsWith('-') && text.length > 1) {
+      if (shape.takes?.includes(text) === true) at += 1;
+    } else if (shape.assigns === true && /^[A-Za-z_]\w*=/.test(text)) continue;
+    else if (skip > 0) skip -= 1;
+    else break;
+  }
+  return words.slice(at + (words[at - 1]?.text === '--' ? skip : 0));
+}
+
+function prefix(shape: Shape): Unwrapper {
+  return (command) => {
+    if (withVerb.has(command.name) && !['run', 'exec'].includes(command.argv[1]?.text ?? '')) return [];
+    return [{ argv: rest(command, shape) }];
+  };
+}
+
+/** `env` may also split one string into words, and sets variables. */
+const env: Unwrapper = (command, run, site) => {
+  const splitAt = command.argv.findIndex((value) => /^(?:-S|--split-string)/.test(value.text) || /^-[a-z]*S$/.test(value.text));
+  if (splitAt > 0) {
+    const value = command.argv[splitAt] as Value;
+    const text = plain(value.text).replace(/^(?:--split-string=?|-[a-z]*S)/, '');
+    const words = [...(text === '' ? [] : [fixed(text)]), ...command.argv.slice(splitAt + 1)];
+    const code = concat(words.flatMap((one) => [one, fixed(' ')]));
+    return [{ code: { language: 'shell', value: code, source: 'argument' } }];
+  }
+  const assigned = new Map(command.env);
+  for (const { text, from } of command.argv.slice(1)) {
+    const [, name, value] = /^([A-Za-z_]\w*)=([^]*)$/.exec(text) ?? [];
+    if (name !== undefined) assigned.set(name, { text: value ?? '', from });
+  }
+  void run;
+  void site;
+  return [{ argv: rest(command, { takes: ['-u', '-C', '--unset', '--chdir'], assigns: true }), env: assigned }];
+};
+
+const commandBuiltin: Unwrapper = (command) => {
+  const first = command.argv[1]?.text ?? '';
+  return /^-[pvV]*[vV]/.test(first) ? [] : [{ argv: rest(command, {}) }];
+};
+
+/** `watch`, `su -c` and the like hand a string to a shell. */
+export function stringOption(option: RegExp): Unwrapper {
+  return (command) => {
+    const at = command.argv.findIndex((value, i) => i > 0 && option.test(value.text));
+    if (at < 0) return [];
+    const text = (command.argv[at] as Value).text;
+    const attached = text.includes('=') ? text.slice(text.indexOf('=') + 1) : '';
+    const value = attached === '' ? command.argv[at + 1] : { text: attached, from: (command.argv[at] as Value).from };
+    return value === undefined ? [] : [shell(value)];
+  };
+}
+
+export function shell(value: Value): Inner {
+  return { code: { language: 'shell', value, source: 'argument' } };
+}
+
+/** Words that are joined by blanks and run by a shell. */
+export function joined(values: readonly Value[]): Value {
+  return concat([fixed(''), ...values.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value]))]);
+}
+
+export const prefixes: Readonly<Record<string, Unwrapper>> = {
+  ...Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, prefix(shape)])),
+  env,
+  command: commandBuiltin,
+  watch: (command) => [shell(joined(rest(command, { takes: ['-n', '--interval'] })))],
+  su: stringOption(/^(?:-c|--command(?:=|$)|--session-command)/),
+  runuser: stringOption(/^(?:-c|--command(?:=|$))/),
+  script: stringOption(/^(?:-[a-z]*c|--command(?:=|$))/),
+  npx: (command) => [
+    ...stringOption(/^(?:-c|--call(?:=|$))/)(command, undefined as never, undefined as never),
+    { argv: rest(command, { takes: ['-p', '--package', '-c'] }) },
+  ],
+  flock: (command, run, site) => {
+    const inner = stringOption(/^(?:-c|--command(?:=|$))/)(command, run, site);
+    return inner.length > 0 ? inner : [{ argv: rest(command, { takes: ['-w', '-E', '--timeout'], skip: 1 }) }];
+  },
+};

@@ -1,0 +1,245 @@
+import { args, dynamic, fixed, isFixed, type Command, type Value } from '../command.ts';
+import { absolute } from '../path.ts';
+import type { Run } from '../run.ts';
+import type { Inner, Unwrapper } from '../unwrap.ts';
+import { joined, rest, shell, stringOption } from './prefixes.ts';
+
+/** `find`: what stands between `-exec` and its end, with the start folders in place of `{}`. */
+const find: Unwrapper = (command) => {
+  const words = command.argv;
+  const out: Inner[] = [];
+  const starts = findStarts(command);
+  words.forEach((word, i) => {
+    if (!['-exec', '-execdir', '-ok', '-okdir'].includes(word.text)) return;
+    const end = words.findIndex((one, j) => j > i && (one.text === ';' || (one.text === '+' && words[j - 1]?.text === '{}')));
+    const inner = words.slice(i + 1, end < 0 ? undefined : end);
+    for (const start of starts)
+      out.push({ argv: inner.map((one) => ({ ...one, text: one.text.replaceAll('{}', found(start, command)) })) });
+  });
+  return out;
+};
+
+/** The folders that find starts from. */
+export function findStarts(command: Command): readonly string[] {
+  const words = args(command).filter((text) => !/^-[HLPOD]/.test(text));
+  const end = words.findIndex((text) => /^[-(!]/.test(text));
+  const starts = end < 0 ? words : words.slice(0, end);
+  return starts.length === 0 ? ['.'] : starts;
+}
+
+/** A filter by name means that not the folder itself is found. */
+function found(start: string, command: Command): string {
+  const filters = args(command).some((text) => /^-(?:i?name|i?path|i?regex|empty|size|mtime|mmin|newer|maxdepth)/.test(text));
+  return filters ? `${start}/${dynamic().text}` : start;
+}
+
+const maxItems = 16;
+
+const xargs: Unwrapper = (command) => {
+  const words = rest(command, {
+    takes: ['-I', '-n', '-P', '-L', '-d', '-E', '-s', '-a', '--max-args', '--max-procs', '--delimiter', '--replace'],
+  });
+  const replace = args(command).findIndex((text) => /^-I|^-i$|^--replace/.test(text));
+  const flag = replace < 0 ? null : (args(command)[replace] as string);
+  const token =
+    flag === null ? null : flag === '-I' ? (args(command)[replace + 1] ?? '{}') : flag.replace(/^-I|^-i|^--replace=?/, '') || '{}';
+  const base = words.length > 0 ? words : [fixed('echo')];
+  const items = itemsOf(command);
+  if (token === null) return [{ argv: [...base, ...items], stdin: dynamic() }];
+  return items.map((item) => ({
+    argv: base.map((word) => ({ text: word.text.replaceAll(token, item.text), from: [...word.from, ...item.from] })),
+    stdin: dynamic(),
+  }));
+};
+
+function itemsOf(command: Command): readonly Value[] {
+  const input = command.stdin;
+  if (input === null || !isFixed(input)) return [dynamic(input?.from ?? [])];
+  const words = input.text.split(/[\s\0]+/).filter((text) => text !== '');
+  return words.slice(0, maxItems).map((text) => ({ text: text.replace(/^(['"])(.*)\1$/, '$2'), from: input.from }));
+}
+
+const parallel: Unwrapper = (command) => {
+  const words = rest(command, { takes: ['-j', '-n', '--jobs', '-N'] });
+  const end = words.findIndex((word) => word.text.startsWith(':::'));
+  const base = end < 0 ? words : words.slice(0, end);
+  const items = end < 0 ? itemsOf(command) : words.slice(end + 1).slice(0, maxItems);
+  if (base.length === 0) return items.map(shell);
+  const text = joined(base);
+  return items.map((item) =>
+    shell({
+      text: text.text.includes('{}') ? text.text.replaceAll('{}', item.text) : `${text.text} ${item.text}`,
+      from: [...text.from, ...item.from],
+    }),
+  );
+};
+
+/** What runs on the other side is judged as if it ran here. */
+const ssh: Unwrapper = (command) => {
+  const words = rest(command, { takes: ['-p', '-i', '-l', '-o', '-F', '-L', '-R', '-D', '-J', '-c', '-E', '-W'], skip: 1 });
+  const proxy = args(command)
+    .map((text) => /ProxyCommand=(.+)/.exec(text)?.[1])
+    .find((text) => text !== undefined);
+  return [...(words.length > 0 ? [shell(joined(words))] : []), ...(proxy === undefined ? [] : [shell(fixed(proxy))])];
+};
+
+const evaluate: Unwrapper = (command) => [
+  { ...shell(joined(command.argv.slice(1).filter((word, i) => i > 0 || word.text !== '--'))), sameShell: true },
+];
+
+const source: Unwrapper = (command, run: Run) => {
+  const path = command.argv[1];
+  if (path === undefined) return [];
+  const content = /^\/(?:dev\/stdin|dev\/fd\/0)$/.test(path.text)
+    ? (command.stdin ?? dynamic())
+    : run.files.get(absolute(path.text, command.cwd));
+  if (content === undefined) return [];
+  return [{ code: { language: 'shell', value: content, source: 'file' }, positional: command.argv.slice(2), sameShell: true }];
+};
+
+/** `git -c key=!code`, aliases and the commands that take code. */
+const git: Unwrapper = (command) => {
+  const out: Inner[] = [];
+  const words = command.argv.slice(1);
+  words.forEach((word, i) => {
+    const configured = words[i - 1]?.text === '-c' || (words.some((one) => one.text === 'config') && i > 0);
+    const text = /^[\w.-]+=/.test(word.text) ? word.text.slice(word.text.indexOf('=') + 1) : word.text;
+    const key = /^[\w.-]+=/.test(word.text) ? (word.text.split('=')[0] as string) : (words[i - 1]?.text ?? '');
+    if (!configured) return;
+    const runs =
+      /^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass)|credential\.helper|sequence\.editor|diff\.external|.*\.(?:textconv|command|cmd|driver|clean|smudge)|pager\.\w+)$/i;
+    if (text.startsWith('!')) out.push(shell({ text: text.slice(1), from: word.from }));
+    else if (runs.test(key) && key !== text) out.push(shell({ text, from: word.from }));
+  });
+  words.forEach((word, i) => {
+    const verb = words.find((one) => !one.text.startsWith('-'))?.text;
+    if ((verb === 'rebase' && /^(?:-x|--exec)$/.test(word.text)) || (verb === 'filter-branch' && /^--\w+-filter$/.test(word.text))) {
+      const code = words[i + 1];
+      if (code !== undefined) out.push(shell(code));
+    }
+    if (verb === 'bisect' && word.text === 'run') out.push({ argv: words.slice(i + 1) });
+    if ((verb === 'submodule' || verb === 'foreach') && word.text === 'foreach')
+      out.push(shell(joined(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
+  });
+  return out;
+};
+
+/** The action and the signals. */
+const trap: Unwrapper = (command) => {
+  const action = command.argv.slice(1).find((word) => !/^--?$|^-[lp]/.test(word.text));
+  return action === undefined || command.argv.length < 3 || action.text === '' ? [] : [shell(action)];
+};
+
+const alias: Unwrapper = (command) =>
+  command.argv.slice(1).flatMap(({ text, from }) => (text.includes('=') ? [shell({ text: text.slice(text.indexOf('=') + 1), from })] : []));
+
+const tar: Unwrapper = (command) =>
+  command.argv.slice(1).flatMap(({ text, from }, i) => {
+    const [, code] =
+      /^(?:--checkpoint-action=exec=|--to-command=|--use-compress-program=|--rsh-command=|--info-script=)([^]+)$/.exec(text) ?? [];
+    if (code !== undefined) return [shell({ text: code, from })];
+    const next = command.argv[i + 2];
+    return /^(?:-I|--to-command|--use-compress-program|-F)$/.test(text) && next !== undefined ? [shell(next)] : [];
+  });
+
+/** Languages in which a program is the first operand. */
+const awk: Unwrapper = (command) => {
+  if (args(command).some((text) => /^(?:-f|--file)/.test(text))) return [];
+  const program = rest(command, { takes: ['-F', '-v', '--field-separator', '--assign'] })[0];
+  return program === undefined ? [] : [{ code: { language: 'text', value: program, source: 'argument' } }];
+};
+
+/** GNU sed runs a line with `e`, and `s///e` runs the result. */
+const sed: Unwrapper = (command) =>
+  command.argv.slice(1).flatMap(({ text, from }) => {
+    const [, code] = /(?:^|[;\n}{]|\d|\/)\s*e\s+([^\n;]+)/.exec(text) ?? [];
+    if (code !== undefined) return [shell({ text: code, from })];
+    const replaced = /^s(.)(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gIip0-9]*e/.exec(text);
+    return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
+  });
+
+const vim: Unwrapper = (command) =>
+  command.argv.slice(1).flatMap(({ text, from }) => {
+    const [, code] = /(?:^|[:+|])\s*!\s*([^]+)$/.exec(text) ?? [];
+    return code === undefined ? [] : [shell({ text: code, from })];
+  });
+
+const gdb: Unwrapper = (command) =>
+  command.argv.flatMap(({ text, from }) => {
+    const [, code] = /^(?:shell|!)\s*([^]+)$/.exec(text) ?? [];
+    return code === undefined ? [] : [shell({ text: code, from })];
+  });
+
+/** `make -f -` is too rare to follow; `--eval` and `SHELL=` are not. */
+const make: Unwrapper = (command) =>
+  command.argv.slice(1).flatMap(({ text, from }, i) => {
+    const code = /^--eval=([^]+)$/.exec(text)?.[1] ?? (text === '--eval' ? command.argv[i + 2]?.text : undefined);
+    return code === undefined
+      ? []
+      : [...code.matchAll(/\$\(shell ([^)]*)\)|(?:^|\n)\t?[-@]*([^:\n]+)$|:;?\s*@?([^\n]+)/g)].map((one) =>
+          shell({ text: one[1] ?? one[2] ?? one[3] ?? '', from }),
+        );
+  });
+
+const container: Unwrapper = (command) => {
+  const verb = args(command).findIndex((text) => text === 'exec' || text === 'run');
+  if (verb < 0) return [];
+  const inner = command.argv.slice(verb + 2);
+  const end = inner.findIndex((word) => word.text === '--');
+  const at = inner.findIndex((word) => /^(?:\/(?:usr\/)?bin\/)?(?:sh|bash|rm|dd|chroot|nsenter|cat)$/.test(word.text));
+  return end >= 0 ? [{ argv: inner.slice(end + 1) }] : at < 0 ? [] : [{ argv: inner.slice(at) }];
+};
+
+export const runners: Readonly<Record<string, Unwrapper>> = {
+  find,
+  fd: (command) => {
+    const at = command.argv.findIndex((word) => /^(?:-x|-X|--exec|--exec-batch)$/.test(word.text));
+    return at < 0 ? [] : [{ argv: command.argv.slice(at + 1) }];
+  },
+  xargs,
+  parallel,
+  ssh,
+  eval: evaluate,
+  source,
+  '.': source,
+  git,
+  trap,
+  alias,
+  tar,
+  bsdtar: tar,
+  awk,
+  gawk: awk,
+  mawk: awk,
+  nawk: awk,
+  sed,
+  gsed: sed,
+  vi: vim,
+  vim,
+  nvim: vim,
+  ex: vim,
+  ed: (command) =>
+    command.stdin === null ? [] : [...command.stdin.text.matchAll(/^!(.+)$/gm)].map((one) => shell(fixed(one[1] as string))),
+  gdb,
+  make,
+  gmake: make,
+  docker: container,
+  podman: container,
+  nerdctl: container,
+  kubectl: container,
+  npm: (command, run, site) => {
+    if (!['exec', 'x'].includes(args(command)[0] ?? '')) return [];
+    const code = stringOption(/^(?:-c|--call(?:=|$))/)(command, run, site);
+    return code.length > 0 ? code : [{ argv: rest({ ...command, argv: command.argv.slice(1) }, {}) }];
+  },
+  entr: (command) => [{ argv: rest(command, {}) }],
+  expect: stringOption(/^-c$/),
+  crontab: (command) =>
+    command.stdin === null
+      ? []
+      : command.stdin.text.split('\n').flatMap((line) => {
+          const code = /^(?:@\w+|(?:\S+\s+){5})(.+)$/.exec(line.trim())?.[1];
+          return code === undefined ? [] : [shell({ text: code, from: command.stdin?.from ?? [] })];
+        }),
+  at: (command) => (command.stdin === null ? [] : [shell(command.stdin)]),
+  batch: (command) => (command.stdin === null ? [] : [shell(command.stdin)]),
+};

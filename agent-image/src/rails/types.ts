@@ -1,0 +1,85 @@
+/** A range of the judged text in UTF-16 units, end exclusive. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The proposed acts, as the keeper would receive them, less what does not matter to a decision. */
+export type Act =
+  | {
+      readonly tool: 'Shell';
+      readonly command: string;
+      readonly cwd?: string;
+      readonly env?: Readonly<Record<string, string>>;
+      readonly stdin?: string;
+    }
+  | {
+      readonly tool: 'ExecCode';
+      readonly argv: readonly string[];
+      readonly cwd?: string;
+      readonly env?: Readonly<Record<string, string>>;
+      readonly stdin?: string;
+    }
+  | { readonly tool: 'FileWrite'; readonly path: string; readonly content?: string; readonly mode?: string }
+  | { readonly tool: 'FileRead'; readonly path: string };
+export type Tool = Act['tool'];
+
+export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
+export type Profile = (typeof profiles)[number];
+
+/** What the task may do. All paths are absolute. */
+export interface Policy {
+  readonly profile: Profile;
+  /** Folders the task may write to; the first is the default working folder. */
+  readonly roots: readonly string[];
+  readonly network: 'Loopback' | 'None' | 'Allowed';
+  /** True for files that decide whether the task succeeded: tests, their configuration, check scripts. */
+  readonly protectedPaths?: (path: string) => boolean;
+  /** Tools that may be used; default: all. */
+  readonly allowTools?: readonly Tool[];
+  /** Most files that one command may name for writing or deleting. Default 256. */
+  readonly maxFiles?: number;
+  /** Largest content of one FileWrite, in UTF-16 units. Default 1 Mi. */
+  readonly maxWriteLength?: number;
+  /** Seconds after which the keeper ends a command; a longer sleep is refused. Default 3600. */
+  readonly timeoutSeconds?: number;
+}
+
+/** From harmless to final; a verdict takes the last that any finding asks for. */
+export const decisions = ['Allow', 'NeedsSnapshot', 'Review', 'NeedsApproval', 'Deny'] as const;
+export type Decision = (typeof decisions)[number];
+
+/** What an act does to the world, in the order of what the caller must prepare for. */
+export const risks = ['ReadOnly', 'Reversible', 'Unknown', 'External', 'Destructive'] as const;
+export type Risk = (typeof risks)[number];
+
+/** How sure a rail is that an agent has no business there; the profile turns it into a decision. */
+export const severities = ['Notice', 'Reversible', 'Suspicious', 'Unknown', 'High', 'Critical'] as const;
+export type Severity = (typeof severities)[number];
+
+export interface Finding {
+  /** Stable id of the rail, such as `catastrophic-delete`. */
+  readonly rail: string;
+  readonly severity: Severity;
+  readonly span: Span;
+  readonly reason: string;
+  /** What to do instead. */
+  readonly cure: string;
+}
+
+/** One simple command as gate 1 understood it; `…` stands for what only the run would tell. */
+export interface NormalCommand {
+  readonly argv: readonly string[];
+  /** Wrappers it was found under, outermost first. */
+  readonly via: readonly string[];
+  readonly span: Span;
+}
+
+export interface Verdict {
+  readonly decision: Decision;
+  readonly risk: Risk;
+  /** True when a snapshot must be taken first, also where a person or the classifier decides. */
+  readonly snapshotFirst: boolean;
+  readonly findings: readonly Finding[];
+  readonly simpleCommands: readonly NormalCommand[];
+}
