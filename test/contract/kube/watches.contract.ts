@@ -119,9 +119,7 @@ export function watchesContract(environment: () => Environment): void {
     it('one of two candidates leads; after its release the other one does', async () => {
       const { transport, namespace } = environment();
       const elector = (identity: string): LeaderElector => {
-        const client = new ResourceClient<Lease>(transport, leases, 'lease') as unknown as ConstructorParameters<
-          typeof LeaderElector
-        >[0]['client'];
+        const client = new ResourceClient<Lease>(transport, leases, 'lease');
         const timings = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 300 };
         return new LeaderElector({
           client,

@@ -176,6 +176,18 @@ describe('Informer', () => {
     expect(bed.server.requests.filter((request) => request.verb === 'list')).toHaveLength(1);
   });
 
+  it('loses no object to a damaged line', async () => {
+    await using bed = await testBed({ bookmarkMs: 20 });
+    const client = new ResourceClient(bed.transport, widgets);
+    await using follower = follow(bed);
+    await follower.informer.waitForSync(5000);
+    await eventually('a watch', () => bed.server.watches.size === 1);
+    bed.server.watches.damage('widgets.test.example.com');
+    await client.create({ metadata: { namespace: 'default', name: 'damaged' } });
+    await client.create({ metadata: { namespace: 'default', name: 'next' } });
+    await eventually('the object', () => follower.informer.lister.get('default/damaged') !== undefined);
+  });
+
   it('ignores an event that is older than what it has seen', async () => {
     await using bed = await testBed();
     const client = new ResourceClient(bed.transport, widgets);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../api/object.ts';
 import { compareVersions } from '../api/resourceVersion.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { Consistency } from './consistency.ts';
@@ -26,6 +27,21 @@ describe('Consistency', () => {
     seen.a = '7';
     expect(consistency.waitMs('k')).toBe(0);
     expect(consistency.size).toBe(0);
+  });
+
+  it('waits until a deleted object is gone or terminating, but not for its successor', () => {
+    const consistency = new Consistency({ clock: new VirtualClock() });
+    const old = { metadata: { name: 'x', uid: '1' } };
+    let present: KubeObject | undefined = old;
+    const cache = { name: 'c', lister: { get: (key: string) => (key === 'x' ? present : undefined) } };
+    consistency.deleted('k', cache, old);
+    expect(consistency.waitMs('k')).toBe(100);
+    present = { metadata: { ...old.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } };
+    expect(consistency.waitMs('k')).toBe(0);
+    present = old;
+    consistency.deleted('k', cache, old);
+    present = { metadata: { name: 'x', uid: '2' } };
+    expect(consistency.waitMs('k')).toBe(0);
   });
 
   it('gives up on a cache that never sees the write, and says so', async () => {

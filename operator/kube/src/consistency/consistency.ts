@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectKey } from '../api/object.ts';
+import { keyOf, type KubeObject, type ObjectKey } from '../api/object.ts';
 import { compareVersions } from '../api/resourceVersion.ts';
 import type { Clock } from '../runtime/clock.ts';
 
@@ -8,9 +8,17 @@ export interface ObservedCache {
   hasSeen(version: string): boolean;
 }
 
-interface Write {
-  readonly cache: ObservedCache;
-  readonly version: string;
+/** The cache from which an object must go. */
+export interface ListedCache {
+  readonly name: string;
+  readonly lister: { get(key: ObjectKey): KubeObject | undefined };
+}
+
+interface Expectation {
+  readonly cache: string;
+  /** Of a write, to be reached; undefined for a deletion. */
+  readonly version: string | undefined;
+  readonly met: () => boolean;
   /** Monotonic ms. */
   readonly at: number;
 }
@@ -32,7 +40,8 @@ export interface ConsistencyOptions {
  */
 export class Consistency {
   readonly #options: ConsistencyOptions;
-  readonly #writes = new Map<ObjectKey, Map<ObservedCache, Write>>();
+  /** For each key, by the cache of a write or the uid of a deletion. */
+  readonly #expected = new Map<ObjectKey, Map<ObservedCache | string, Expectation>>();
 
   constructor(options: ConsistencyOptions) {
     this.#options = options;
@@ -42,33 +51,53 @@ export class Consistency {
   wrote(key: ObjectKey, cache: ObservedCache, answer: KubeObject): void {
     const version = answer.metadata.resourceVersion;
     if (version === undefined) return;
-    const writes = this.#writes.get(key) ?? new Map<ObservedCache, Write>();
     // Answers of parallel writes come in any order; the newest one covers the others.
-    if ((compareVersions(writes.get(cache)?.version, version) ?? -1) > 0) return;
-    this.#writes.set(key, writes.set(cache, { cache, version, at: this.#options.clock.monotonic() }));
+    const known = this.#expected.get(key)?.get(cache)?.version;
+    if ((compareVersions(known, version) ?? -1) > 0) return;
+    this.#expect(key, cache, { cache: cache.name, version, met: () => cache.hasSeen(version) });
+  }
+
+  /**
+   * Records that a reconcile of `key` deleted an object. The answer to a deletion has no version to wait for, so the
+   * next reconcile waits until the cache no longer shows that incarnation as alive: counted once more it would be
+   * replaced twice.
+   */
+  deleted(key: ObjectKey, cache: ListedCache, object: KubeObject): void {
+    const { uid } = object.metadata;
+    if (uid === undefined) return;
+    const met = (): boolean => {
+      const present = cache.lister.get(keyOf(object))?.metadata;
+      return present?.uid !== uid || present.deletionTimestamp !== undefined;
+    };
+    this.#expect(key, uid, { cache: cache.name, version: undefined, met });
   }
 
   /** Ms until it is worth asking again, or 0 when all writes for this key are visible. A `ReadinessGate`. */
   waitMs(key: ObjectKey): number {
-    const writes = this.#writes.get(key);
-    if (writes === undefined) return 0;
+    const expected = this.#expected.get(key);
+    if (expected === undefined) return 0;
     const { clock, timeoutMs = 300_000, pollMs = 100, onTimeout } = this.#options;
-    for (const [cache, write] of writes) {
-      const late = clock.monotonic() - write.at >= timeoutMs;
-      if (late) onTimeout?.(key, cache.name);
-      if (late || cache.hasSeen(write.version)) writes.delete(cache);
+    for (const [id, expectation] of expected) {
+      const late = clock.monotonic() - expectation.at >= timeoutMs;
+      if (late) onTimeout?.(key, expectation.cache);
+      if (late || expectation.met()) expected.delete(id);
     }
-    if (writes.size > 0) return pollMs;
-    this.#writes.delete(key);
+    if (expected.size > 0) return pollMs;
+    this.#expected.delete(key);
     return 0;
   }
 
   /** Keys that wait for a cache. */
   get size(): number {
-    return this.#writes.size;
+    return this.#expected.size;
   }
 
   forget(key: ObjectKey): void {
-    this.#writes.delete(key);
+    this.#expected.delete(key);
+  }
+
+  #expect(key: ObjectKey, id: ObservedCache | string, expectation: Omit<Expectation, 'at'>): void {
+    const expected = this.#expected.get(key) ?? new Map<ObservedCache | string, Expectation>();
+    this.#expected.set(key, expected.set(id, { ...expectation, at: this.#options.clock.monotonic() }));
   }
 }

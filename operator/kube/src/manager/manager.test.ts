@@ -6,7 +6,7 @@ import { Controller } from '../controller/controller.ts';
 import { done } from '../controller/outcome.ts';
 import { watches } from '../controller/source.ts';
 import { LeaderElector } from '../leader/elector.ts';
-import { leases, type Lease, type LeaseClient } from '../leader/lease.ts';
+import { leases, type Lease } from '../leader/lease.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { eventually, testBed, widgets, type Bed, type Widget } from '../testing/widget.ts';
@@ -17,14 +17,9 @@ const local = { port: 0, host: '127.0.0.1' };
 
 function electorOf(bed: Bed, identity: string): LeaderElector {
   const client = new ResourceClient<Lease>(bed.transport, leases, 'lease');
-  const calls: LeaseClient = {
-    find: (name, options) => client.find(name, options),
-    create: (lease, options) => client.create(lease, options),
-    update: (lease, options) => client.update(lease, options),
-  };
-  const timings = { leaseDurationMs: 1500, renewDeadlineMs: 800, retryPeriodMs: 50 };
+  const timings = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 50 };
   return new LeaderElector({
-    client: calls,
+    client,
     namespace: 'default',
     name: 'm',
     identity,
@@ -109,7 +104,7 @@ describe('Manager', () => {
     await new ResourceClient(bed.transport, widgets).create({ metadata: { name: 'a', namespace: 'default' } });
     await eventually('a reconcile', () => entered);
     const stopped = one.stop();
-    await new Promise((resolve) => setTimeout(resolve, 1200));
+    await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(one.elector.fence.up).toBe(true);
     release();
     await stopped;
