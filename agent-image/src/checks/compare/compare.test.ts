@@ -191,6 +191,19 @@ test.each([
   expect(codes(verdict.reasons)).toEqual(reasons);
 });
 
+test('where every named test fails, a runner that does not name passing tests is still believed by its counts', () => {
+  const one = [quiet('=== short test summary info ===\nFAILED t.py::a - no\nFAILED t.py::b - no\n2 failed in 0.1s\n', 1)];
+  expect(compare(one, quiet('2 passed in 0.1s\n', 0), 'Auto')).toMatchObject({
+    proved: true,
+    evidence: 'Counts',
+    newlyPassing: ['t.py::a', 't.py::b'],
+  });
+  expect(compare(one, quiet('1 passed in 0.1s\n', 0), 'Auto')).toMatchObject({ proved: false, class: 'CheckFailed' });
+  const broken = [quiet('=== short test summary info ===\nERROR tests/test_a.py\n1 error in 0.1s\n', 2)];
+  expect(compare(broken, quiet('4 passed in 0.1s\n', 0), 'Auto')).toMatchObject({ proved: true, newlyPassing: ['tests/test_a.py'] });
+  expect(compare(broken, quiet('no tests ran in 0.1s\n', 5), 'Auto').proved).toBe(false);
+});
+
 test('a result may not be told in another or a weaker way than the baseline', () => {
   const weaker = quiet('4 passed in 0.1s\n', 0);
   expect(codes(compare(baseline, weaker, 'Auto').reasons)).toContain('EvidenceChanged');

@@ -54,13 +54,13 @@ function comparable(baseline: Baseline, results: ParsedResults): boolean {
   );
 }
 
-/** Nothing ran at the baseline, so there is nothing that could lose its name. */
-const noNames = ({ tests, complete }: Baseline): boolean =>
-  tests.size === 0 || (!complete && [...tests.values()].every(({ kind }) => kind === 'Container'));
+/** No test that did not fail had a name: whether the runner names those that pass was not to be seen. */
+const noNames = ({ tests }: Baseline): boolean => [...tests.values()].every(({ state }) => state === 'Failing');
 
-/** Without names at the baseline only the command as a whole is compared. */
+/** Where the baseline could not show how much is named, the result's way of naming counts. */
 function comparedTo(baseline: Baseline, results: ParsedResults): Baseline {
-  return onlyExit(baseline) || (noNames(baseline) && baseline.evidence !== results.evidence) ? { ...baseline, evidence: 'Exit' } : baseline;
+  if (onlyExit(baseline)) return baseline;
+  return noNames(baseline) ? { ...baseline, evidence: results.evidence } : baseline;
 }
 
 function untrusted(baseline: Baseline, { check, results }: CheckRun): Reason[] {

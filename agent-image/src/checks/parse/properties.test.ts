@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { countTests, trusted, type Outcome, type ResultFormat } from '../results.ts';
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';

@@ -1,5 +1,6 @@
 import { baseName, commandsOf, shellCommands, type SimpleCommand } from './commands.ts';
 import { normal } from './paths.ts';
+import { reportsOf } from './reports.ts';
 import type { CheckCommand, ReadFile } from './types.ts';
 
 const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|pypy[\d.]*|ruby|perl|php|lua|source|\.)$/;
@@ -19,12 +20,15 @@ export interface Entries {
   /** Names of make targets. */
   readonly targets: ReadonlySet<string>;
   readonly installs: boolean;
+  /** Report files that commands name. */
+  readonly reports: ReadonlySet<string>;
 }
 
 class Finder {
   readonly files = new Map<string, string>();
   readonly tools = new Set<string>();
   readonly targets = new Set<string>();
+  readonly reports = new Set<string>();
   installs = false;
   readonly #tree: ReadonlySet<string>;
   readonly #read: ReadFile;
@@ -39,6 +43,7 @@ class Finder {
     if (depth > maxDepth) return;
     for (const command of commands) {
       this.tools.add(command.tool);
+      for (const report of reportsOf(command)) this.reports.add(report);
       this.installs ||=
         command.words.some((word) => installing.test(word)) &&
         /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);

@@ -2,7 +2,6 @@ import picomatch from 'picomatch';
 import { conventions, derivedGlobs, installConvention, toolConventions, type Convention } from './conventions.ts';
 import { entriesOf, type Entries } from './entries.ts';
 import { normal, parentsOf } from './paths.ts';
-import { reportFiles } from './reports.ts';
 import { shadowing } from './shadows.ts';
 import type { CheckCommand, Protect, ProtectedSet, Protection, ReadFile } from './types.ts';
 
@@ -31,7 +30,7 @@ export function protectedPaths(
 ): ProtectedSet {
   const paths = tree.map(normal).filter((path) => path !== null);
   const byDefault = protect.mode === 'Default';
-  const entries = byDefault ? entriesOf(new Set(paths), checks, read) : noEntries;
+  const entries = entriesOf(new Set(paths), checks, read);
   const rules = [...listed(protect.paths), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
   const why = (path: string): Protection | null => ruleFor(rules, path);
   const files = paths.filter((path) => why(path) !== null).sort();
@@ -41,12 +40,11 @@ export function protectedPaths(
     why,
     files,
     shadows: byDefault ? shadowing(paths, tests, entries) : () => null,
-    derived: derivedMatcher(checks),
+    derived: derivedMatcher(entries),
+    reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
   };
 }
-
-const noEntries: Entries = { files: new Map(), tools: new Set(), targets: new Set(), installs: false };
 
 function ruleFor(rules: readonly Rule[], path: string): Protection | null {
   const normalised = normal(path);
@@ -82,8 +80,7 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
   return { matches: picomatch([...globs], { dot: true, nocase: caseSensitive !== true }), protection };
 }
 
-function derivedMatcher(checks: readonly CheckCommand[]): Matcher {
-  const reports = new Set(checks.flatMap(({ command }) => reportFiles(command)));
+function derivedMatcher({ reports }: Entries): Matcher {
   const matches = picomatch([...derivedGlobs], { dot: true });
   return (path) => matches(path) || reports.has(path);
 }

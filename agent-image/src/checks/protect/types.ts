@@ -36,6 +36,11 @@ export interface ProtectedSet {
   readonly derived: (path: string) => boolean;
   /** A path that protected paths lie under. */
   readonly holdsProtected: (path: string) => boolean;
+  /**
+   * Report files that the checks' commands, and scripts these call, name: remove them before a run
+   * and pass them to `parseResults` after it. What lay there before proves nothing.
+   */
+  readonly reports: readonly string[];
   /** The files of the tree that are protected, sorted. */
   readonly files: readonly string[];
 }

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { judgeChanges, protectedPaths, reportFiles, type Protect } from './index.ts';
+import { commandsOf } from './commands.ts';
+import { entriesOf } from './entries.ts';
+import { harmless } from './sections.ts';
+
+const byDefault: Protect = { mode: 'Default', paths: [] };
+const none = (): undefined => undefined;
+const entries = (command: readonly string[], files: Readonly<Record<string, string>>): string[] => [
+  ...entriesOf(new Set(Object.keys(files)), [{ name: 'c', command }], (path) => files[path]).files.keys(),
+];
+
+test.each([
+  'tests/a.py', 'Tests/A.py', 'src/test/java/A.java', 'pkg/test_a.py', 'pkg/a_test.py', 'pkg/conftest.py', 'a.test.ts', 'a.spec.mjs', 'x/__tests__/a.js', 'x/test-a.js', 'a_test.go',
+  'x/testdata/in', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
+  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
+])('%s is protected by default', (path) => {
+  expect(protectedPaths([], [], byDefault).why(path)).not.toBeNull();
+}); // prettier-ignore
+
+test.each([
+  'src/contest.py',
+  'latest.go',
+  'src/Latest.java',
+  'testing.md',
+  'src/protest.js',
+  'inspect.ts',
+  'greatest.rb',
+  'Makefile',
+  'src/attest/x.go',
+  'vendor/x.go',
+  'package-lock.json',
+])('%s is not', (path) => {
+  expect(protectedPaths([], [], byDefault).why(path)).toBeNull();
+});
+
+test.each([
+  [['./run.sh', 'fast'], ['run.sh']],
+  [
+    ['bash', '-c', 'set -e; FOO=1 python3 ci/all.py && timeout 5 node tools/t.js'],
+    ['ci/all.py', 'tools/t.js'],
+  ],
+  [['npx', 'jest', '--config=ci/jest.json'], ['ci/jest.json']],
+  [['python', '-m', 'ci.all'], ['ci/all.py']],
+  [
+    ['pytest', '-p', 'ci.all', '-c', 'ci/jest.json'],
+    ['ci/all.py', 'ci/jest.json'],
+  ],
+  [
+    ['node', '--import', './tools/t.js', '--test', 'src/a.js', 'src/b.js'],
+    ['tools/t.js', 'src/a.js', 'src/b.js'],
+  ],
+  [['env', '-i', 'A=b', 'uv', 'run', 'python', 'ci/all.py'], ['ci/all.py']],
+  [['mypy', 'src/a.js'], []],
+  [['pytest', 'src'], []],
+] as const)('%j runs %j', (command, files) => {
+  const tree = { 'run.sh': 'echo', 'ci/all.py': '', 'ci/jest.json': '', 'tools/t.js': '', 'src/a.js': '', 'src/b.js': '' };
+  expect(entries(command, tree).sort()).toEqual([...files].sort());
+});
+
+test('scripts are followed into scripts, also in a circle', () => {
+  const files = {
+    'package.json': '{"scripts":{"test":"npm run unit && ./ci/a.sh","unit":"npm test; make deep"}}',
+    Makefile: 'deep:\n\t@sh ci/b.sh \\\n\t  now\n',
+    'ci/a.sh': '#!/bin/bash\nsource ci/env.sh\n# sh ci/comment.sh\nsh ci/a.sh\n',
+    'ci/b.sh': 'ruby ci/r.rb | cat',
+    'ci/env.sh': '',
+    'ci/r.rb': '',
+    'ci/comment.sh': '',
+  };
+  expect(entries(['npm', 'test'], files).sort()).toEqual(['ci/a.sh', 'ci/b.sh', 'ci/env.sh', 'ci/r.rb']);
+});
+
+test('what only some checks use is protected only for them', () => {
+  const set = (command: readonly string[]): ReturnType<typeof protectedPaths> =>
+    protectedPaths(['Makefile'], [{ name: 'c', command }], byDefault, none);
+  expect(set(['make', 'test']).why('sub/extra.mk')?.kind).toBe('Settings');
+  expect(set(['pytest']).why('sub/extra.mk')).toBeNull();
+  expect(set(['sh', '-c', 'npm ci && npm test']).why('package-lock.json')?.kind).toBe('Settings');
+});
+
+test('a settings file without known contents may not change', () => {
+  const set = protectedPaths(['package.json'], [], byDefault);
+  expect(judgeChanges([{ path: 'package.json', op: 'Modify' }], set).violations).toMatchObject([{ code: 'Protected', remedy: 'Restore' }]);
+  expect(judgeChanges([{ path: 'package.json', op: 'Delete', before: '{}', after: '{}' }], set).violations).toHaveLength(1);
+});
+
+test.each([
+  ['pyproject.toml', '[project]\nname="a"\n', '[project]\nname="b"\n', true],
+  ['pyproject.toml', '[project]\nname="a"\n', '[project]\nname="a"\n[ "tool" . "pytest" . ini_options ]\naddopts="-k x"\n', false],
+  ['pyproject.toml', '[project]\nname="a"\n', '[project]\nname="a"\n["tool".pytest]\nx=1\n', false],
+  ['pyproject.toml', '[project]\nname="a"\n', '[project]\nname="a"\n[project.entry-points.pytest11]\nx="a"\n', false],
+  ['pyproject.toml', '[tool.pytest.ini_options]\nx=1\n', '[tool.ruff]\ny=1\n[tool.pytest.ini_options]\nx=1\n', true],
+  ['pyproject.toml', '[tool.pytest.ini_options]\nx=1\n', '[tool.pytest.ini_options]\n[tool.ruff]\nx=1\n', false],
+  ['setup.cfg', '[metadata]\nname=a\n', '[metadata]\nname=b\n', true],
+  ['setup.cfg', '[metadata]\nname=a\n', '[metadata]\nname=a\n  [tool:pytest]\n  addopts=-k x\n', false],
+  ['setup.cfg', '[metadata]\nname=a\n', '[metadata]\rname=a\r[tool:pytest]\raddopts=-k x\n', false],
+  ['Cargo.toml', '[package]\nversion="1"\n', '[package]\nversion="2"\n', true],
+  ['Cargo.toml', '[package]\nversion="1"\n', '[package]\nversion="1"\nautotests=false\n', false],
+  ['go.mod', 'module a\nrequire b v1\n', 'module a\nrequire (\n b v2\n)\n', true],
+  ['go.mod', 'module a\nrequire b v1\n', 'module a\nrequire b v1\nreplace b => ./c\n', false],
+  ['package.json', '{"version":"1"}', '{"version":"2"}', true],
+  ['package.json', '{"version":"1"}', '{"version":"1","jest":{}}', false],
+  ['package.json', '{"version":"1"}', '{"version":"1","imports":{"#a":"./b"}}', false],
+  ['package.json', '{"version":"1"}', '{"version":"1"', false],
+  ['tsconfig.json', '{}', '{ }', false],
+])('%s: %j → %j leaves tests alone: %s', (path, before, after, expected) => {
+  expect(harmless(path, before, after)).toBe(expected);
+});
+
+test('report files are found in the command', () => {
+  expect(reportFiles(['sh', '-c', 'pytest --junitxml=out/a.xml; gotestsum --junitfile b.xml'])).toEqual(['b.xml', 'out/a.xml']);
+  expect(reportFiles(['vitest', 'run', '--reporter=junit', '--outputFile=/tmp/r.xml'])).toEqual(['/tmp/r.xml']);
+  expect(reportFiles(['node', '--test', '--test-reporter-destination=stdout'])).toEqual([]);
+});
+
+test('a shadow is only what would be found first', () => {
+  const set = protectedPaths(['app/tests/test_a.py', 'app/random.py'], [{ name: 'c', command: ['pytest'] }], byDefault);
+  const codes = (path: string): string[] => judgeChanges([{ path, op: 'Add' }], set).violations.map(({ code }) => code);
+  expect(codes('app/random.py')).toEqual([]);
+  expect(codes('app/json.py')).toEqual(['Shadow']);
+  expect(codes('app/core/json.py')).toEqual([]);
+  expect(codes('json.md')).toEqual([]);
+});
+
+test('odd commands are read without an error', () => {
+  for (const words of [[], [''], ['sh', '-c'], ['env'], ['timeout'], ['npm'], ['make', '-f'], ['bash', '-c', '))((&&||;;']])
+    expect(Array.isArray(commandsOf(words))).toBe(true);
+});
