@@ -37,9 +37,9 @@ const staged = ['sandbox', 'inference'];
 
 async function stage(signal: AbortSignal): Promise<number> {
   const parts = machineParts({ signal });
-  for (const { dockerfile, context } of selectImages(staged)) {
-    const folder = dirname(dockerfile);
-    const files = await context(parts);
+  for (const image of selectImages(staged)) {
+    const folder = dirname(image.dockerfile);
+    const files = await image.context(parts);
     await stageContext(files, join(repository, folder));
     for (const { path, sha256 } of files) console.log(`${folder}/${path} ${sha256}`);
   }
