@@ -48,7 +48,8 @@ export type ProblemCode =
   | 'BailedOut'
   | 'Malformed'
   | 'TooLarge'
-  | 'NamesMissing';
+  | 'NamesMissing'
+  | 'RunnerMissing';
 
 /** What a run of a check's command said, as far as it can be believed. */
 export interface ParsedResults {

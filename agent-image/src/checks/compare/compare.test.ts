@@ -204,6 +204,33 @@ test('where every named test fails, a runner that does not name passing tests is
   expect(compare(broken, quiet('no tests ran in 0.1s\n', 5), 'Auto').proved).toBe(false);
 });
 
+const folded = (place: string, more = ''): CheckRun =>
+  quiet(
+    `=== short test summary info ===\nPASSED t.py::a\nSKIPPED [1] ${place}: why\n${more}=== 1 passed, ${more === '' ? 1 : 2} skipped in 0.1s ===\n`,
+    0,
+  );
+
+test('the place of a folded skip may move, more of them may not come', () => {
+  expect(compare([folded('src/a.py:1')], folded('src/a.py:9'), 'Pass').proved).toBe(true);
+  const verdict = compare([folded('src/a.py:1')], folded('src/a.py:1', 'SKIPPED [1] src/a.py:2: why\n'), 'Pass');
+  expect(verdict).toMatchObject({ proved: false, newlySkipped: ['src/a.py:2: why'] });
+});
+
+test.each([
+  '/usr/bin/python3: No module named pytest',
+  'ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]',
+  'npm error Missing script: "test"',
+  "make: *** No rule to make target 'test'.  Stop.",
+])('a runner that cannot begin is the fault of the spec: %s', (said) => {
+  const runs = [run('Auto', { exitCode: 1, stdout: '', stderr: `${said}\n` })];
+  expect(judgeBaseline(runs, 'Auto')).toMatchObject({ accepted: false, class: 'InvalidInput', reasons: [{ code: 'RunnerMissing' }] });
+});
+
+test('a baseline of which output was dropped is refused before budget is spent', () => {
+  const runs = [run('Pytest', output(1, 'a.py::a FAILED\n', { truncated: true }))];
+  expect(judgeBaseline(runs, 'Auto')).toMatchObject({ accepted: false, class: 'InvalidInput', reasons: [{ code: 'TooLarge' }] });
+});
+
 test('a result may not be told in another or a weaker way than the baseline', () => {
   const weaker = quiet('4 passed in 0.1s\n', 0);
   expect(codes(compare(baseline, weaker, 'Auto').reasons)).toContain('EvidenceChanged');

@@ -1,15 +1,41 @@
 import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from '../results.ts';
+import { linesOf } from './text.ts';
 
 /**
  * What every format has to satisfy: something ran, the exit code agrees with the tests, and nothing
  * was dropped on the way. Printed text can be forged; the exit code comes from the runner.
  */
 export function withAgreement(results: ParsedResults, output: CommandOutput): ParsedResults {
-  if (results.format === 'Exit') return results;
-  const problems = [...results.problems, ...disagreements(results, output)];
+  const missing = runnerMissing(output);
+  if (results.format === 'Exit') return { ...results, problems: [...results.problems, ...missing] };
+  const problems = [...results.problems, ...missing, ...disagreements(results, output)];
   if (output.truncated !== true || results.source === 'Files') return { ...results, problems };
-  const cut = distrust('Incomplete', 'some of the output was dropped', 'print less, or let the runner write a report file');
+  const cut = distrust('TooLarge', 'some of the output was dropped', 'print less, or let the runner write a report file');
   return { ...results, complete: false, problems: [...problems, cut] };
+}
+
+/** What runners and shells say when they cannot even begin; most of them end with 1 or 2, not 127. */
+const cannotBegin = [
+  /^\S*python[\d.]*(?:\.exe)?: No module named (?:pytest|unittest|nose2|tox|coverage)$/,
+  /^(?:ERROR: usage: |\S*pytest(?:\.py)?: error: )/,
+  /^npm (?:ERR!|error) Missing script: /,
+  /^g?make: \*\*\* No rule to make target [^,]{1,200}\.  ?Stop\.$/,
+  /^go: (?:cannot find main module|go\.mod file not found)/,
+];
+
+function runnerMissing({ exitCode, stderr }: CommandOutput): Problem[] {
+  if (exitCode === 0) return [];
+  const { lines } = linesOf(stderr.slice(-20_000));
+  const said = lines.find((line) => cannotBegin.some((pattern) => pattern.test(line)));
+  return said === undefined
+    ? []
+    : [
+        distrust(
+          'RunnerMissing',
+          `the test runner cannot begin: ${said.slice(0, 200)}`,
+          'correct the command, or install the runner in the image or by setup',
+        ),
+      ];
 }
 
 function disagreements(results: ParsedResults, { exitCode }: CommandOutput): Problem[] {
