@@ -49,11 +49,9 @@ class LeaseServer {
 
   async #call<T>(reachable: () => boolean, signal: AbortSignal | undefined, run: () => T): Promise<T> {
     const travel = (): Promise<boolean> => sleep(this.#clock, this.#random() * this.slowness, signal);
-    await travel();
-    if (!reachable() || this.#random() < this.loss) throw new Error('lost on the way there');
+    if (!(await travel()) || !reachable() || this.#random() < this.loss) throw new Error('lost on the way there');
     const answer = run();
-    await travel();
-    if (!reachable() || this.#random() < this.loss) throw new Error('lost on the way back');
+    if (!(await travel()) || !reachable() || this.#random() < this.loss) throw new Error('lost on the way back');
     return answer;
   }
 }
@@ -183,6 +181,25 @@ describe('LeaderElector', () => {
     await clock.advance(10_000);
     await released;
     expect(server.lease?.spec?.holderIdentity).toBe('one');
+  });
+
+  it('releases also when a renewal was cut off on its way back', async () => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer(clock, () => 0.5);
+    server.slowness = 1000; // half a second each way
+    const one = elector(server, clock, () => 0.5, 'one');
+    const led = one.acquire(new AbortController().signal);
+    await clock.advance(2000);
+    expect(await led).toBe(true);
+    const stop = new AbortController();
+    const holding = one.hold(stop.signal);
+    await clock.advance(2700); // the renewal is stored, its answer under way
+    stop.abort();
+    await holding;
+    const released = one.release();
+    await clock.advance(10_000);
+    await released;
+    expect(server.lease?.spec?.holderIdentity).toBe('');
   });
 
   it('a leader whose process stood still finds its fence down before it asks anybody', async () => {

@@ -104,19 +104,24 @@ export class LeaderElector {
     const mine = this.#leading && lease?.spec?.holderIdentity === this.#options.identity;
     this.#resign();
     if (!mine || lease === undefined) return;
-    const now = microTimestamp(this.#options.clock.now());
-    const spec = {
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      acquireTime: now,
-      renewTime: now,
-      leaseTransitions: lease.spec?.leaseTransitions ?? 0,
-    };
     try {
-      await this.#options.client.update({ ...lease, spec }, { timeoutMs: this.#callMs() });
+      await this.#writeRelease(lease).catch(async (error: unknown) => {
+        if (!isConflict(error)) throw error;
+        // A renewal that was cut off may have reached the server: its version is newer than the one known here.
+        const { client, namespace, name, identity } = this.#options;
+        const present = await client.find({ namespace, name }, { timeoutMs: this.#callMs() });
+        if (present?.spec?.holderIdentity === identity) await this.#writeRelease(present);
+      });
     } catch (error) {
       this.#options.log.warn('the lease was not released', { error: asError(error).message });
     }
+  }
+
+  async #writeRelease(lease: Lease): Promise<void> {
+    const now = microTimestamp(this.#options.clock.now());
+    const leaseTransitions = lease.spec?.leaseTransitions ?? 0;
+    const spec = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now, leaseTransitions };
+    await this.#options.client.update({ ...lease, spec }, { timeoutMs: this.#callMs() });
   }
 
   #resign(): void {
