@@ -134,6 +134,29 @@ print(alive)
     await eventually('the keeper answers', 5, async () => (await sandbox.client.info()).ready);
   });
 
+  test('captures and restores the largest tree that it lets in, over another one, in its own memory', async () => {
+    const paths = process.env['AGENTFLEET_FULL'] === '1' ? 145_000 : 8000;
+    const grow = (letter: string): Promise<unknown> =>
+      shell(
+        sandbox,
+        `exec python3 - <<'P'
+import os, shutil
+shutil.rmtree("/workspace/tree", ignore_errors=True)
+for d in range(10):
+    os.makedirs("/workspace/tree/%d" % d)
+    for n in range(${paths / 10}): os.close(os.open("/workspace/tree/%d/%s-%d" % (d, "${letter}" * 60, n), os.O_CREAT))
+P`,
+        { timeoutSeconds: 60 },
+      );
+    await grow('a');
+    const first = await sandbox.client.takeSnapshot();
+    await grow('b');
+    const second = await sandbox.client.takeSnapshot();
+    expect(await sandbox.client.restore(first.id)).toMatchObject({ verified: true });
+    expect(await sandbox.client.restore(second.id)).toMatchObject({ verified: true });
+    expect((await containerOf(bench.kubectl, sandbox, 'keeper')).restartCount).toBe(0);
+  });
+
   test('survives a tree of countless, endless and unnamable paths, and undoes it', async () => {
     const small = await bench.open({ keeperEnv: { AGENTFLEET_WORKSPACE_LIMIT_ENTRIES: '3000' } });
     await shell(small, 'mkdir -p /workspace/src; echo kept > /workspace/src/file; touch -d 2400-01-01 /workspace/src/late');

@@ -34,7 +34,7 @@ describe('the configuration', () => {
       quotaBytes: null,
       scratch: [],
       storeLimitBytes: null,
-      quotaEntries: 250_000,
+      quotaEntries: 150_000,
     });
   });
 

@@ -51,7 +51,7 @@ export class ConfigError extends Error {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-const defaultEntries = 250_000;
+const defaultEntries = 150_000;
 const defaultToolsPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** @throws ConfigError */

@@ -107,7 +107,8 @@ function keeper(input: SandboxPodInput): V1Container {
     securityContext: locked,
     ports: [{ name: 'http', containerPort: keeperPort }],
     env: keeperEnv(input),
-    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '384Mi' } },
+    // A restore holds two trees of the largest size that the keeper lets in (`defaultEntries`).
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '768Mi' } },
     readinessProbe: { httpGet: { path: '/readyz', port: 'http' }, periodSeconds: 1, failureThreshold: 3 },
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, initialDelaySeconds: 5, periodSeconds: 10, timeoutSeconds: 5 },
     volumeMounts: [
