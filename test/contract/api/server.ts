@@ -128,28 +128,31 @@ const collections: Readonly<Record<string, string>> = {
   ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
 };
 
-/** Applies what lies in `crds/`, as a user would, and waits until the kinds are served. */
+/** Applies what lies in `crds/`, as a user would, and waits until the API server goes by it. */
 export async function install(server: Server): Promise<void> {
+  let newest = 0;
   for (const folder of [crdRoot, `${crdRoot}policies/`]) {
     for (const file of (await readdir(folder)).filter((name) => name.endsWith('.yaml'))) {
-      for (const manifest of loadAll(await readFile(folder + file, 'utf8')) as Manifest[]) await apply(server, manifest);
+      for (const manifest of loadAll(await readFile(folder + file, 'utf8')) as Manifest[])
+        newest = Math.max(newest, await apply(server, manifest));
     }
   }
+  // Nothing says when a changed schema or policy is in force; another file of tests may have changed it just now.
+  if (Date.now() - newest < 3000) await delay(2000);
 }
 
-async function apply(server: Server, manifest: Manifest): Promise<void> {
+/** Applies one manifest and returns when it was last changed, in milliseconds since the epoch. */
+async function apply(server: Server, manifest: Manifest): Promise<number> {
   const path = `${collections[manifest.kind]!}/${manifest.metadata.name}`;
   const query = 'fieldManager=contract&force=true&fieldValidation=Strict';
   const applied = await server.ask('PATCH', `${path}?${query}`, { body: manifest, type: 'application/apply-patch+yaml' });
   if (applied.status > 201) throw new Error(`${path}: ${applied.body.message}`);
-  if (manifest.kind !== 'CustomResourceDefinition') return;
-  await until(`${manifest.metadata.name} is served`, async () => {
-    const conditions = (await server.ask('GET', path)).body.status?.['conditions'] as { type: string; status: string }[] | undefined;
-    return conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
-  });
-  // Nothing says when the handler has taken up a changed schema; another file of tests may have changed it just now.
-  const changed = applied.body.metadata.managedFields?.find(({ manager }) => manager === 'contract')?.time ?? '';
-  if (Date.now() - Date.parse(changed) < 3000) await delay(1500);
+  if (manifest.kind === 'CustomResourceDefinition')
+    await until(`${manifest.metadata.name} is served`, async () => {
+      const conditions = (await server.ask('GET', path)).body.status?.['conditions'] as { type: string; status: string }[] | undefined;
+      return conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
+    });
+  return Date.parse(applied.body.metadata.managedFields?.find(({ manager }) => manager === 'contract')?.time ?? '');
 }
 
 /** User name of the administrator. */
