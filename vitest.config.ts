@@ -17,6 +17,7 @@ export default defineConfig({
         test: {
           name: 'contract',
           include: ['test/contract/**/*.test.ts'],
+          globalSetup: ['test/contract/globalSetup.ts'],
           env: { AGENTFLEET_CONTRACT_REAL: '1' },
           testTimeout: full ? 300_000 : 60_000,
           hookTimeout: 180_000,
