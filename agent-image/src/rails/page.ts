@@ -16,18 +16,28 @@ export function railsPage(): string {
     '',
     'The strictest finding decides:',
     '',
-    `| Severity | ${profiles.join(' | ')} |`,
-    `| --- |${' --- |'.repeat(profiles.length)}`,
-    ...shown.map((severity) => `| ${severity} | ${profiles.map((profile) => decisionTable[severity][profile]).join(' | ')} |`),
+    ...table([
+      ['Severity', ...profiles],
+      ...shown.map((severity) => [severity, ...profiles.map((profile) => decisionTable[severity][profile])]),
+    ]),
     '',
-    '| Rail | Worst | Finds |',
-    '| --- | --- | --- |',
-    ...rails.map((rail) => `| \`${rail.id}\` | ${rail.severity} | ${rail.title} |`),
-    '| `tool` | Critical | a tool that the policy does not list |',
+    ...table([
+      ['Rail', 'Worst', 'Finds'],
+      ...rails.map((rail) => [`\`${rail.id}\``, rail.severity, rail.title]),
+      ['`tool`', 'Critical', 'a tool that the policy does not list'],
+    ]),
     '',
     '`syntax/` holds the parsers, `shell/` walks a command line to simple commands, `language/` turns calls of other',
     'languages into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
     '',
   ];
   return lines.join('\n');
+}
+
+/** Cells padded as the formatter does it. */
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(' | ')} |`;
+  const [head = [], ...body] = rows;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)];
 }

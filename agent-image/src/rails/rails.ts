@@ -114,7 +114,7 @@ function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: strin
   const span = { start: 0, end: act.path.length };
   const content = act.tool === 'FileWrite' ? (act.content ?? '') : '';
   const argv = [...(act.tool === 'FileWrite' ? ['tee'] : ['cat']), path].map(fixed);
-  const base = { env: new Map(), redirects: [], cwd: policy.roots[0] ?? '/', via: [], span, hidden: false, code: [] };
+  const base = { env: new Map(), redirects: [], cwd: policy.roots[0] ?? '/', via: [], span, hidden: false, recursion: null, code: [] };
   const commands: Command[] = [{ ...base, name: (argv[0] as { text: string }).text, argv, stdin: fixed(withoutMarks(content)) }];
   if (act.tool === 'FileWrite' && act.mode !== undefined)
     commands.push({ ...base, name: 'chmod', argv: ['chmod', act.mode, path].map(fixed), stdin: null });

@@ -1,3 +1,4 @@
+import { lookup } from '../shell/lookup.ts';
 import type { Node } from '../syntax/node.ts';
 import { hole } from '../shell/marks.ts';
 import { escapes } from '../shell/quote.ts';
@@ -22,7 +23,7 @@ const own: Readonly<Record<string, string>> = {
 
 /** Its text, with a hole for what is not known. */
 export function asText(value: Abstract | undefined): string {
-  if (value?.kind === 'name') return own[value.name] ?? hole;
+  if (value?.kind === 'name') return lookup(own, value.name) ?? hole;
   return value?.kind === 'text' ? value.text : hole;
 }
 

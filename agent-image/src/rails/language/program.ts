@@ -1,3 +1,4 @@
+import { lookup } from '../shell/lookup.ts';
 import { hole } from '../shell/marks.ts';
 import { child, named, type Node } from '../syntax/node.ts';
 import { asText, constantCall, literal, nothingKnown, textOf, type Abstract } from './abstract.ts';
@@ -26,7 +27,7 @@ class Program {
   value(node: Node): Abstract {
     this.#nodes += 1;
     if (this.#nodes > maxNodes) return nothingKnown;
-    const kind = kinds[node.type];
+    const kind = lookup(kinds, node.type);
     if (kind !== undefined) return kind.call(this, node);
     for (const one of named(node)) this.value(one);
     return nothingKnown;
@@ -66,7 +67,7 @@ class Program {
     const loaded = this.#loads(name, args);
     if (loaded !== null) return loaded;
     const constant = constantCall(name === '' ? `.${method}` : name, own, args);
-    if (constant !== null && !(own?.kind === 'text' && own.path === true && pathMethods[method] !== undefined && args.length < 2))
+    if (constant !== null && !(own?.kind === 'text' && own.path === true && lookup(pathMethods, method) !== undefined && args.length < 2))
       return constant;
     this.#act(name, method, own, args, list);
     return nothingKnown;
@@ -87,7 +88,7 @@ class Program {
 
   #act(name: string, method: string, own: Abstract | null, args: readonly Abstract[], list: Node | null): void {
     const effect = effectOf(name);
-    const methodArgv = own?.kind === 'text' ? pathMethods[method] : undefined;
+    const methodArgv = own?.kind === 'text' ? lookup(pathMethods, method) : undefined;
     if (methodArgv !== undefined && own !== null) this.#command(methodArgv, [own, ...args]);
     else if (effect === null) {
       if (method === 'connect' && args.length > 0) this.#connect(args);

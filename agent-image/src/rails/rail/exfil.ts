@@ -1,3 +1,4 @@
+import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
 import { deviceHost, hostOf, hostsOf, isLoopback } from './hosts.ts';
 import { isSecret } from './secrets.ts';
@@ -45,7 +46,8 @@ export const exfil: Rail = {
   check(command) {
     const { name } = command;
     const verb = operands(command)[0] ?? '';
-    if (senders[name]?.test(verb) === true && !hasFlag(command, '', '--dry-run')) return found('High', `${name} ${verb} sends data out`);
+    if (lookup(senders, name)?.test(verb) === true && !hasFlag(command, '', '--dry-run'))
+      return found('High', `${name} ${verb} sends data out`);
     if (mailers.test(name)) return found('High', `${name} sends data out`);
     if (name === 'git') return pushed(command);
     if (/^(?:ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|ftp|lftp|tftp|mosh|openssl)$/.test(name)) return connected(command);

@@ -1,3 +1,4 @@
+import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
@@ -39,7 +40,7 @@ export const historyRewriting: Rail = {
     const words = verbWords(command);
     const [verb = '', ...rest] = words;
     const own = { ...command, argv: command.argv.slice(command.argv.findIndex((value) => value.text === verb)) };
-    return verbs[verb]?.(own, rest) === true ? found('Reversible', `git ${verb} throws away history or uncommitted work`) : nothing;
+    return lookup(verbs, verb)?.(own, rest) === true ? found('Reversible', `git ${verb} throws away history or uncommitted work`) : nothing;
   },
 };
 

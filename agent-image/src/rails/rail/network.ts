@@ -1,3 +1,4 @@
+import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
 import { deviceHost, fetchers, hostOf, hostsOf, isLoopback } from './hosts.ts';
@@ -78,7 +79,7 @@ function cloned(command: Command): readonly Found[] {
 }
 
 function installed(command: Command): boolean {
-  return installs[command.name]?.test(operands(command)[0] ?? '') === true;
+  return lookup(installs, command.name)?.test(operands(command)[0] ?? '') === true;
 }
 
 function installing(command: Command): readonly Found[] {

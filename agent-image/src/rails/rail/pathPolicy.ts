@@ -43,7 +43,7 @@ function links(command: Command, around: Surroundings): readonly Found[] {
   const [to] = operands(command);
   if (to === undefined || !/^[/~.]/.test(to)) return nothing;
   const place = around.place(to, command);
-  return ['root', 'home', 'above', 'system'].includes(place) && !/^\/(?:usr|bin|opt|lib)\//.test(to)
+  return (['root', 'home', 'system'].includes(place) || (place === 'above' && !to.startsWith('.'))) && !/^\/(?:usr|bin|opt|lib)\//.test(to)
     ? found('Suspicious', `ln makes a way to ${to}, outside the roots`)
     : nothing;
 }

@@ -21,6 +21,7 @@ await describeRail('resource', {
     'cat < /dev/zero > f',
     "python3 -c 'import os\nwhile True: os.fork()'",
     'f() { g | g; }; g() { f | f; }; f',
+    'b() { b & b & }; b',
     "perl -e 'fork while fork'",
   ],
   benign: [

@@ -13,7 +13,7 @@ export const resource: Rail = {
   cure: 'Bound it: a count, `head -c`, `timeout`, a smaller size.',
   check(command, around) {
     const { name } = command;
-    if (command.via.includes(`${name}()`)) return recursion(command);
+    if (command.recursion !== null) return recursion(command, command.recursion);
     if (name === 'fork') return found('Critical', 'a program starts processes without end');
     if (/^(?:stress|stress-ng|hping3|slowloris|ab|siege|wrk)$/.test(name)) return found('Suspicious', `${name} loads the machine`);
     if (name === 'yes' && command.redirects.some((one) => one.operator.includes('>') && one.target.text !== '/dev/null'))
@@ -25,10 +25,10 @@ export const resource: Rail = {
   },
 };
 
-function recursion(command: Command): readonly Found[] {
-  const piped = command.stdin !== null || command.via.filter((one) => one.endsWith('()')).length > 1;
-  return piped
-    ? found('Critical', `${command.name} calls itself in a pipe: a fork bomb`)
+function recursion(command: Command, body: string): readonly Found[] {
+  const forks = command.stdin !== null || /(?:^|[^&>|])&(?![&>\d])/.test(body);
+  return forks
+    ? found('Critical', `${command.name} calls itself beside itself: a fork bomb`)
     : found('Suspicious', `${command.name} calls itself`);
 }
 

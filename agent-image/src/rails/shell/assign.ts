@@ -1,4 +1,4 @@
-import { child, named, type Node } from '../syntax/node.ts';
+import { child, joinTouching, named, type Node } from '../syntax/node.ts';
 import { concat, dynamic, fixed, isFixed, type Value } from './command.ts';
 import { absolute } from './path.ts';
 import type { Run, Site } from './run.ts';
@@ -39,7 +39,7 @@ export function assign(node: Node, run: Run, site: Site): Value {
   const value = child(node, 'value');
   let alternatives: Alternatives;
   if (value?.type === 'array') {
-    const fields = named(value).flatMap((one) => run.word(one, site)[0] ?? []);
+    const fields = joinTouching(named(value)).flatMap((one) => run.word(one, site)[0] ?? []);
     alternatives = appends ? before.map((old) => [...old, ...fields]) : [fields];
   } else {
     const values = value === null ? [fixed('')] : single(value, run, site);

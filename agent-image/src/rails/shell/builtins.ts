@@ -1,3 +1,4 @@
+import { lookup } from './lookup.ts';
 import { assigned } from './assign.ts';
 import { args, dynamic, fixed, isFixed, operands, type Command, type Value } from './command.ts';
 import { hasHole, hole, plain } from './marks.ts';
@@ -8,7 +9,7 @@ import type { Scope } from './scope.ts';
 
 /** What a command changes in the shell, or in the files that this act writes. */
 export function applyBuiltin(command: Command, run: Run, site: Site): void {
-  effects[command.name]?.(command, run, site);
+  lookup(effects, command.name)?.(command, run, site);
 }
 
 type Effect = (command: Command, run: Run, site: Site) => void;

@@ -38,6 +38,8 @@ export interface Command {
   readonly span: Span;
   /** The name was written so that a reader does not see it, as in `r''m`. */
   readonly hidden: boolean;
+  /** Text of the function that it calls while that function runs; null when it does not. */
+  readonly recursion: string | null;
   /** Filled while it is unwrapped. */
   readonly code: Code[];
 }

@@ -11,14 +11,14 @@ export function expandParameter(text: string, run: Run, site: Site, quoted: bool
   const found = form.exec(text);
   // `${#}` and `${!x@}` fall out of the form; lengths and names are never a program.
   if (found === null) {
-    nested(text, run, site);
+    nested(text.slice(2, -1), run, site);
     return [[dynamic()]];
   }
   const [, indirect, length, name = '', index] = found;
   if (length !== '') return [[dynamic()]];
   let alternatives = lookup(name, index, run, site, quoted);
   if (indirect !== '') alternatives = alternatives.flatMap((fields) => follow(fields, run, site, quoted));
-  return operate(found, alternatives ?? [], run, site);
+  return operate(found, alternatives, run, site, quoted);
 }
 
 function follow(fields: readonly Value[], run: Run, site: Site, quoted: boolean): Alternatives {
@@ -50,10 +50,10 @@ function element(fields: readonly Value[], index: string): readonly Value[] {
   return [dynamic(fields.flatMap((value) => value.from))];
 }
 
-function operate(found: RegExpExecArray, alternatives: Alternatives, run: Run, site: Site): Alternatives {
+function operate(found: RegExpExecArray, alternatives: Alternatives, run: Run, site: Site, quoted: boolean): Alternatives {
   const [, , , name = '', , deflt, defaultText = '', slice, sliceText = '', trim, trimText = '', replace, replaceText = '', change, at] =
     found;
-  if (deflt !== undefined) return withDefault(deflt, defaultText, name, alternatives, run, site);
+  if (deflt !== undefined) return withDefault([deflt, defaultText], name, alternatives, run, site, quoted);
   if (at !== undefined) return [[dynamic()]];
   const operand = slice ?? trim ?? replace ?? change;
   if (operand === undefined) return alternatives;
@@ -108,9 +108,16 @@ function replaced(text: string, operator: string, operand: string): string {
   return text.replace(literal, () => by);
 }
 
-function withDefault(operator: string, text: string, name: string, alternatives: Alternatives, run: Run, site: Site): Alternatives {
+function withDefault(
+  [operator, text]: readonly [string, string],
+  name: string,
+  alternatives: Alternatives,
+  run: Run,
+  site: Site,
+  quoted: boolean,
+): Alternatives {
   if (operator.endsWith('?')) return alternatives.map((fields) => (fields[0]?.text === '' ? [dynamic()] : fields));
-  const other: Alternatives = [[nested(text, run, site)]];
+  const other: Alternatives = [[nested(text, run, site, quoted)]];
   const empty = alternatives.every((fields) => fields.every((value) => value.text === ''));
   const full = alternatives.every((fields) => fields.some((value) => value.text !== '' && !hasHole(value.text)));
   if (operator.endsWith('+')) return empty ? [[fixed('')]] : full ? other : [...other, [fixed('')]];
@@ -121,11 +128,11 @@ function withDefault(operator: string, text: string, name: string, alternatives:
 }
 
 /** An operand is a word of its own: substitutions in it run. */
-function nested(text: string, run: Run, site: Site): Value {
+function nested(text: string, run: Run, site: Site, quoted = false): Value {
   const bare = text.replace(/^"([^"]*)"$/, '$1').replace(/^'([^']*)'$/, '$1');
   if (!/[$`"'\\]/.test(bare)) return fixed(bare);
   run.limits.characters -= bare.length;
-  const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', `_ ${text.startsWith('${') ? text.slice(2, -1) : text}`) : null;
+  const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', quoted && !text.includes('"') ? `_ "${text}"` : `_ ${text}`) : null;
   if (parsed === null) return dynamic();
   const inside = { ...site, frame: { ...site.frame, within: site.span } };
   const words = parsed.root.children.flatMap((one) => one.children.filter((argument) => argument.field === 'argument'));

@@ -1,3 +1,4 @@
+import { lookup } from './lookup.ts';
 import { args, concat, dynamic, fixed, isFixed, operands, type Command, type Value } from './command.ts';
 import { hasHole, plain } from './marks.ts';
 import { escapes } from './quote.ts';
@@ -6,7 +7,7 @@ import type { Run, Site } from './run.ts';
 
 /** What a command prints, where that follows from the line alone; otherwise a hole that remembers it. */
 export function output(command: Command, run: Run, site: Site): Value {
-  const fold = folds[command.name];
+  const fold = lookup(folds, command.name);
   const found = fold === undefined ? null : fold(command, run, site);
   if (found === null) return dynamic([command]);
   return { text: found, from: [command] };

@@ -1,7 +1,8 @@
 /**
  * Makes a command line ready for the grammar, which does not know line continuations inside words,
  * mistakes many here-documents and words that start with a brace. Here-documents are taken out and
- * replaced by a here-string that names them.
+ * replaced by an input redirect that names them; here-strings become such redirects too, which the
+ * grammar knows in every place.
  */
 export interface Prepared {
   readonly text: string;
@@ -18,7 +19,9 @@ export interface Heredoc {
   readonly quoted: boolean;
 }
 
-/** The word by which a here-string names the here-document with this number. */
+/** What the word of a here-string begins with, after it was made an input redirect. */
+export const hereStringMark = '\uE00D';
+/** The file by which an input redirect names the here-document with this number. */
 export const heredocWord = (index: number): string => `\uE00E${index}\uE00F`;
 export const heredocPattern = /^'?\uE00E(\d+)\uE00F'?$/;
 
@@ -63,11 +66,12 @@ class Preparation {
     const context = this.#stack.at(-1) ?? 'code';
     const rest = (length: number): string => this.#input.slice(this.#at, this.#at + length);
     if (rest(2) === '\\\n') this.#at += 2;
-    else if (rest(1) === '\\') this.#take(2);
+    else if (rest(1) === '\\') this.#escape(context);
     else if (rest(3) === '$((' && this.#isArithmetic(1)) this.#enter('arith', 3);
     else if (rest(2) === '$[') this.#enter('index', 2);
     else if (rest(2) === '$(') this.#enter('paren', 2);
     else if (rest(2) === '${') this.#enter('brace', 2);
+    else if (rest(1) === '$' && context !== 'arith' && context !== 'index') this.#dollar(context);
     else if (rest(1) === '`') this.#toggle('tick');
     else if (rest(1) === '"') this.#toggle('quote');
     else if (context === 'quote') this.#take(1);
@@ -75,6 +79,30 @@ class Preparation {
     else if (context === 'index') this.#index();
     else if (context === 'brace') this.#brace();
     else this.#code();
+  }
+
+  /** The grammar tears `$1` and `$x` from what is in front of them; braces hold them. */
+  #dollar(context: Context): void {
+    const name = /^\$([A-Za-z_]\w*|[0-9@*])/.exec(this.#input.slice(this.#at, this.#at + 256))?.[1];
+    if (name !== undefined) {
+      // Braces expand first: `$u{p,q}` is `$up $uq`, which nobody writes.
+      if (context !== 'quote' && /^\{[^}]*(?:,|\.\.)/.test(this.#input.slice(this.#at + name.length + 1))) this.#open = true;
+      this.#emit(`\${${name}}`);
+      this.#at += name.length + 1;
+    } else if (context !== 'quote' && this.#input[this.#at + 1] === '"') this.#at += 1;
+    else this.#take(1);
+  }
+
+  /** The grammar loses escaped blanks, and ends words at a backslash behind a quote or expansion: quotes say the same. */
+  #escape(context: Context): void {
+    const next = this.#input[this.#at + 1] ?? '';
+    const outside = context === 'code' || context === 'paren';
+    const keeps = next === '' || (this.#startsWord() && /[A-Za-z]/.test(next)) || /\[\[\s[^\n]*$/.test(this.#out.slice(-256));
+    if (!outside || keeps) this.#take(2);
+    else {
+      this.#emit(next === "'" ? `"'"` : `'${next}'`);
+      this.#at += 2;
+    }
   }
 
   #enter(context: Context, length: number): void {
@@ -137,10 +165,21 @@ class Preparation {
     const at = this.#input[this.#at] as string;
     const next = this.#input[this.#at + 1] ?? '';
     if (at === "'") this.#single();
-    else if (at === '$' && next === '"') this.#at += 1;
-    else if (at === '#' && this.#startsWord()) this.#comment();
+    else if (at === '#' && /[`)]$/.test(this.#out)) {
+      // Behind a substitution it is part of the word.
+      this.#emit("'#'");
+      this.#at += 1;
+    } else if (at === '#' && this.#startsWord()) this.#comment();
     else if (at === '\n') this.#newline();
-    else if (at === '(' && next === '(' && this.#startsWord() && this.#isArithmetic(0)) this.#enter('arith', 2);
+    else if (
+      at === '!' &&
+      /\s/.test(next) &&
+      /(?:^|[;&|({\n]|(?:^|\s)(?:if|while|until|then|do|else|elif|!|time))\s*$/.test(this.#out.slice(-64))
+    ) {
+      // The grammar takes `! {` for a command; what a command is does not depend on its negation.
+      this.#emit(' ');
+      this.#at += 1;
+    } else if (at === '(' && next === '(' && this.#startsWord() && this.#isArithmetic(0)) this.#enter('arith', 2);
     else if (at === '(') this.#enter('paren', 1);
     else if (at === ')' && this.#stack.at(-1) === 'paren') this.#leave(1);
     else if (at === '<') this.#less();
@@ -160,8 +199,11 @@ class Preparation {
   }
 
   #less(): void {
-    if (this.#input.startsWith('<<<', this.#at)) this.#take(3);
-    else if (this.#input.startsWith('<<', this.#at)) this.#heredoc();
+    if (this.#input.startsWith('<<<', this.#at)) {
+      this.#emit(`<'${hereStringMark}'`);
+      this.#at += 3;
+      while (/[ \t]/.test(this.#input[this.#at] ?? '')) this.#at += 1;
+    } else if (this.#input.startsWith('<<', this.#at)) this.#heredoc();
     else if (this.#input.startsWith('<>', this.#at)) {
       // The grammar does not know it. Opening for both is judged as writing.
       this.#emit('> ');
@@ -180,7 +222,7 @@ class Preparation {
     if (/[[(][^\s]*$/.test(this.#out)) this.#open = true;
     this.#heredocs.push({ body: '', quoted: /['"\\]/.test(found[2] as string) });
     this.#pending.push({ word: (found[2] as string).replace(/['"\\]/g, ''), dash: found[1] === '-', index });
-    this.#emit(`<<<'${heredocWord(index)}'`);
+    this.#emit(`<'${heredocWord(index)}'`);
     this.#at += found[0].length;
   }
 

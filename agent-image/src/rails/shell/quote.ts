@@ -1,3 +1,4 @@
+import { lookup } from './lookup.ts';
 import { markUnquoted, tilde } from './marks.ts';
 
 /** An unquoted literal: backslashes removed, what is special marked. */
@@ -30,7 +31,7 @@ export function escapes(text: string): string {
       if (code !== undefined) return character(Number.parseInt(code, 16));
       if (octal !== undefined) return character(Number.parseInt(octal, 8) & 255);
       if (control !== undefined) return character(control.charCodeAt(0) & 31);
-      return simple[other as string] ?? (/[\\'"?]/.test(other as string) ? (other as string) : `\\${other}`);
+      return lookup(simple, other as string) ?? (/[\\'"?]/.test(other as string) ? (other as string) : `\\${other}`);
     },
   );
 }

@@ -1,7 +1,7 @@
 import type { Node } from '../syntax/node.ts';
 import { concat, dynamic, fixed, isFixed, type Redirect, type Value } from './command.ts';
 import { absolute } from './path.ts';
-import { heredocPattern } from './prepare.ts';
+import { heredocPattern, hereStringMark } from './prepare.ts';
 import { type Run, type Site } from './run.ts';
 import { expandQuoted } from './words.ts';
 
@@ -19,7 +19,8 @@ export function evaluateRedirects(nodes: readonly Node[], run: Run, site: Site):
   const redirects: Redirect[] = [];
   let stdin: Value | null = null;
   for (const node of nodes) {
-    if (node.type === 'herestring_redirect') stdin = hereString(node, run, site);
+    const here = hereText(node, run, site);
+    if (here !== null) stdin = here;
     else if (node.type === 'file_redirect') {
       const operator = node.children.find((one) => !one.named)?.text ?? '>';
       for (const target of targets(node, run, site)) {
@@ -36,16 +37,22 @@ function targets(node: Node, run: Run, site: Site): readonly Value[] {
   return node.children.filter((one) => one.field === 'destination' || one.type === 'ERROR').flatMap((one) => run.word(one, site).flat());
 }
 
-function hereString(node: Node, run: Run, site: Site): Value {
-  const word = node.children.find((one) => one.named);
-  if (word === undefined) return dynamic();
-  const number = heredocPattern.exec(word.text)?.[1];
+/** The text of a here-document or here-string; null for other redirects. */
+function hereText(node: Node, run: Run, site: Site): Value | null {
+  const target = node.children.find((one) => one.field === 'destination');
+  if (target === undefined) return null;
+  const number = heredocPattern.exec(target.text)?.[1];
   if (number !== undefined) {
     const heredoc = site.frame.prepared.heredocs[Number(number)];
     if (heredoc === undefined) return dynamic();
     return heredoc.quoted ? fixed(heredoc.body) : expandQuoted(heredoc.body, run, site);
   }
-  return concat([run.word(word, site)[0]?.[0] ?? dynamic(), fixed('\n')]);
+  if (!target.text.startsWith(`'${hereStringMark}'`)) return null;
+  const fields = run.word(target, site)[0] ?? [];
+  const text = concat(
+    fields.flatMap((value, i) => (i === 0 ? [{ ...value, text: value.text.slice(hereStringMark.length) }] : [fixed(' '), value])),
+  );
+  return concat([text, fixed('\n')]);
 }
 
 /** What the act itself wrote to a file, or a hole. */

@@ -19,6 +19,8 @@ export interface Frame {
   readonly within: Span | null;
   readonly depth: number;
   readonly via: readonly string[];
+  /** Bodies of the functions that are being walked: a call of one of them again is recursion. */
+  readonly active?: readonly Node[];
 }
 
 /** A command before it is dispatched. */

@@ -1,4 +1,4 @@
-import { child, type Node } from '../syntax/node.ts';
+import { child, joinTouching, type Node } from '../syntax/node.ts';
 import { prefixValue } from './assign.ts';
 import { applyBuiltin } from './builtins.ts';
 import { concat, dynamic, fixed, type Command, type Value } from './command.ts';
@@ -11,6 +11,8 @@ import { unwrap } from './unwrap.ts';
 import { visitSubstitutions } from './words.ts';
 
 const maxCalls = 64;
+/** In the place of a name they mean that the grammar lost its way. */
+const reserved = /^(?:[{}!]|then|do|done|fi|elif|else|esac|if|while|until|for|case|function|in)$|\n/;
 
 /** Walks a `command` node: each combination of what its words may become is a call. */
 export function callsOf(node: Node, behind: readonly Node[], site: Site, stdin: Value | null, run: Run): Value {
@@ -20,7 +22,13 @@ export function callsOf(node: Node, behind: readonly Node[], site: Site, stdin: 
     return fixed('');
   }
   const env = new Map(node.children.filter((one) => one.type === 'variable_assignment').map((one) => prefixValue(one, run, site)));
-  const words = node.children.filter((one) => one.field === 'name' || one.field === 'argument');
+  const words = joinTouching(node.children.filter((one) => one.field === 'name' || one.field === 'argument'));
+  // A value or a target that touches the next word is cut short by the grammar.
+  const cut = node.children.some(
+    (one, i, all) =>
+      (one.type === 'variable_assignment' || isRedirect(one)) && all[i + 1]?.start === one.end && !isRedirect(all[i + 1] as Node),
+  );
+  if (cut || reserved.test(name?.text ?? '')) problem(run, 'syntax', 'a word is not understood', site.span);
   let calls: (readonly Value[])[] = [[]];
   for (const one of words) {
     const alternatives = run.word(one, site);
@@ -58,6 +66,7 @@ export function call(one: Call, site: Site, run: Run): Value {
 
 function callNamed(name: string, one: Call, site: Site, run: Run): Value {
   const { scope, frame, span } = site;
+  const body = scope.functions.get(name);
   run.limits.commands -= 1;
   const command: Command = {
     name,
@@ -69,6 +78,7 @@ function callNamed(name: string, one: Call, site: Site, run: Run): Value {
     via: frame.via,
     span,
     hidden: one.hidden ?? false,
+    recursion: body !== undefined && frame.active?.includes(body) === true ? body.text : null,
     code: [],
   };
   run.commands.push(command);
@@ -84,18 +94,8 @@ function runInner(command: Command, site: Site, run: Run): Value | null {
     return dynamic([command]);
   }
   const outputs: Value[] = [];
-  const body = site.scope.functions.get(command.name);
-  const label = `${command.name}()`;
-  if (body !== undefined && !site.frame.via.includes(label)) {
-    const scope = site.scope.copy();
-    scope.positional = command.argv.slice(1);
-    const source = body.source.frame as Frame;
-    const frame = { ...source, within: site.span, depth: site.frame.depth + 1, via: [...site.frame.via, label] };
-    outputs.push(run.node(body, { scope, frame, span: site.span }, command.stdin));
-    const positional = site.scope.positional;
-    site.scope.merge(scope);
-    site.scope.positional = positional;
-  }
+  const called = runFunction(command, site, run);
+  if (called !== null) outputs.push(called);
   for (const inner of unwrap(command, run, site)) {
     const frame = { ...site.frame, depth: site.frame.depth + 1, via: [...site.frame.via, command.name] };
     const scope = inner.sameShell === true ? site.scope : site.scope.copy();
@@ -113,4 +113,20 @@ function runInner(command: Command, site: Site, run: Run): Value | null {
   if (outputs.length === 0) return null;
   const all = concat(outputs);
   return { text: hasHole(all.text) ? dynamic().text : all.text, from: [...new Set([...all.from, command])] };
+}
+
+/** The body of a function with this name; null when there is none, or when it is running already. */
+function runFunction(command: Command, site: Site, run: Run): Value | null {
+  const body = site.scope.functions.get(command.name);
+  if (body === undefined || site.frame.active?.includes(body) === true) return null;
+  const scope = site.scope.copy();
+  scope.positional = command.argv.slice(1);
+  const source = body.source.frame as Frame;
+  const via = [...site.frame.via, `${command.name}()`];
+  const frame = { ...source, within: site.span, depth: site.frame.depth + 1, via, active: [...(site.frame.active ?? []), body] };
+  const output = run.node(body, { scope, frame, span: site.span }, command.stdin);
+  const { positional } = site.scope;
+  site.scope.merge(scope);
+  site.scope.positional = positional;
+  return output;
 }

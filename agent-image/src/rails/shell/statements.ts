@@ -1,4 +1,4 @@
-import { child, named, walk, type Node } from '../syntax/node.ts';
+import { child, joinTouching, named, walk, type Node } from '../syntax/node.ts';
 import { assign } from './assign.ts';
 import { concat, dynamic, fixed, type Value } from './command.ts';
 import { evaluateRedirects, isRedirect, write } from './redirects.ts';
@@ -92,7 +92,7 @@ function loop(body: readonly Node[], site: Site, stdin: Value | null, run: Run):
 
 function forLoop(node: Node, site: Site, stdin: Value | null, run: Run): Value {
   const name = child(node, 'variable')?.text ?? '_';
-  const words = node.children.filter((one) => one.field === 'value' && one.named);
+  const words = joinTouching(node.children.filter((one) => one.field === 'value' && one.named));
   const fields = words.length > 0 ? words.flatMap((one) => run.word(one, site).flat()) : site.scope.positional;
   site.scope.set(
     name,

@@ -76,9 +76,22 @@ const literalTypes = new Set([
 function pieces(node: Node, run: Run, site: Site, quoted: boolean): readonly Piece[] {
   const maker = makers[node.type];
   if (maker !== undefined) return maker(node, run, site, quoted);
-  if (literalTypes.has(node.type) || named(node).length === 0) return [{ literal: unquoted(node.text, true), quoted: false }];
+  if (literalTypes.has(node.type) || named(node).length === 0) return bare(node.text, true, run, site);
   visitSubstitutions(node, run, site);
   return [{ literal: hole, quoted: true }];
+}
+
+/** Unquoted text; the grammar sometimes leaves a `$name` in it. */
+function bare(text: string, startsWord: boolean, run: Run, site: Site): readonly Piece[] {
+  if (!/(?<!\\)\$[\w@*{(]|`/.test(text)) return [{ literal: unquoted(text, startsWord), quoted: false }];
+  if (/\$[{(]|`/.test(text)) problem(run, 'syntax', 'a substitution is not understood', site.span);
+  return text
+    .split(/((?<!\\)\$(?:[A-Za-z_]\w*|[0-9@*]))/)
+    .map((part, i) =>
+      i % 2 === 0
+        ? { literal: unquoted(part, startsWord && i === 0), quoted: false }
+        : { alternatives: expandParameter(`\${${part.slice(1)}}`, run, site, false), quoted: false },
+    );
 }
 
 /** Children and the text between them: the grammar leaves blanks out of its tokens. */
@@ -87,7 +100,7 @@ function parts(node: Node, run: Run, site: Site, quoted: boolean, from: number, 
   let at = from;
   const literal = (end: number): void => {
     const text = node.text.slice(at - node.start, end - node.start);
-    if (end > at) out.push(quoted ? { literal: doubleQuoted(text), quoted } : { literal: unquoted(text, at === from), quoted });
+    if (end > at) out.push(...(quoted ? [{ literal: doubleQuoted(text), quoted }] : bare(text, at === from, run, site)));
   };
   for (const one of node.children) {
     if (literalTypes.has(one.type) || makers[one.type] === undefined || one.start < at) continue;
@@ -187,9 +200,10 @@ function ifs(site: Site): RegExp | null {
 
 /** `~`, `~/x`, `~user`, `~+`. */
 function home(literal: string, run: Run, site: Site): string {
-  const [, user = '', rest = ''] = new RegExp(`^${tilde}([^/]*)(.*)$`, 's').exec(literal) ?? [];
+  const [, user = '', rest = ''] = new RegExp(`^${tilde}([^/:]*)(.*)$`, 's').exec(literal) ?? [];
   if (user === '+') return site.scope.cwd + rest;
   if (user === '') return `${site.scope.variables.get('HOME')?.[0]?.[0]?.text ?? run.home}${rest}`;
+  if (!/^[a-z_][\w-]*$/i.test(user)) return `~${user}${rest}`;
   return `${user === 'root' ? '/root' : `/home/${user}`}${rest}`;
 }
 

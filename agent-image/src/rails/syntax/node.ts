@@ -35,6 +35,27 @@ export function named(node: Node): readonly Node[] {
   return node.children.filter((child) => child.named && child.type !== 'comment');
 }
 
+/** Nodes that touch are one word to the shell, whatever the grammar makes of them. */
+export function joinTouching(nodes: readonly Node[]): readonly Node[] {
+  const out: Node[] = [];
+  for (const node of nodes) {
+    const last = out.at(-1);
+    if (last === undefined || last.end !== node.start) out.push(node);
+    else {
+      const children = last.type === 'concatenation' && last.field === 'joined' ? last.children : [last];
+      out[out.length - 1] = {
+        ...last,
+        type: 'concatenation',
+        field: 'joined',
+        end: node.end,
+        text: last.text + node.text,
+        children: [...children, node],
+      };
+    }
+  }
+  return out;
+}
+
 export function child(node: Node, field: string): Node | null {
   return node.children.find((one) => one.field === field && one.named) ?? null;
 }

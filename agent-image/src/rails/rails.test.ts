@@ -1,0 +1,245 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { spell, spelling, wordsOfAtoms, wrap, wrapping, wrappers } from './equivalence.ts';
+import { decisions, profiles, type Act } from './index.ts';
+import { shell, testPolicy, testRails } from './testing.ts';
+
+const rails = await testRails();
+const decide = (command: string): string => rails.judge(shell(command), testPolicy).decision;
+
+const denied = [
+  'rm -rf /',
+  'sudo ls',
+  'dd if=x of=/dev/sda',
+  'unshare -r sh',
+  'kill -9 -1',
+  'cat /proc/1/environ',
+  'git push origin main',
+  'curl https://example.com',
+  'crontab x',
+  'mkfs.ext4 /dev/sda1',
+];
+const allowed = ['ls -la src', 'cat a.txt', 'echo hi', 'npm test', 'git status', 'grep -rn x src'];
+
+describe('a denied command stays denied', () => {
+  test.each(denied)('%s', (command) => expect(decide(command)).toBe('Deny'));
+
+  test.each(Object.keys(wrappers))('in %s', (name) => {
+    for (const command of denied) expect(decide(wrap(command, [name])), wrap(command, [name])).toBe('Deny');
+  });
+
+  test('in any combination of wrappers and spellings', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...denied), spelling, wrapping, (command, ways, names) => {
+        const text = wrap(spell(command, ways), names);
+        if (text.length < 6_000) expect(decide(text), text).toBe('Deny');
+      }),
+      { numRuns: 600 },
+    );
+  });
+});
+
+test('an allowed command is not denied for how it is wrapped', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...allowed), wrapping, (command, names) => {
+      const text = wrap(command, names);
+      if (text.length < 4_000) expect(decide(text), text).not.toBe('Deny');
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('random text never throws, and is judged the same twice', () => {
+  const piece = fc.constantFrom(
+    '$',
+    '(',
+    ')',
+    '{',
+    '}',
+    '`',
+    '"',
+    "'",
+    '\\',
+    '\n',
+    ';',
+    '|',
+    '&',
+    '<',
+    '>',
+    '<<E',
+    '\nE\n',
+    ' ',
+    'rm',
+    '-rf',
+    '/',
+    '*',
+    '$(',
+    '${x',
+    '$((',
+    'if',
+    'then',
+    'fi',
+    'case',
+    'esac',
+    'do',
+    'done',
+    'for',
+    '#',
+    '=',
+    'a',
+    '~',
+    '\uE000',
+    '\uE00E0\uE00F',
+  );
+  const text = fc.oneof(
+    fc.string({ maxLength: 200 }),
+    fc.array(piece, { maxLength: 40 }).map((parts) => parts.join('')),
+    fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(' ')),
+  );
+  fc.assert(
+    fc.property(text, (command) => {
+      const verdict = rails.judge(shell(command), testPolicy);
+      expect(decisions).toContain(verdict.decision);
+      for (const { span } of verdict.findings) expect(span.start >= 0 && span.start <= span.end && span.end <= command.length).toBe(true);
+      expect(rails.judge(shell(command), testPolicy)).toEqual(verdict);
+    }),
+    { numRuns: 1_500 },
+  );
+});
+
+test.each([
+  ['nested substitutions', '$('.repeat(3_000)],
+  ['nested braces', '{a,'.repeat(2_000)],
+  ['many brace words', `echo ${'{a,b}'.repeat(40)}`],
+  ['a long line', 'echo hi; '.repeat(7_000)],
+  ['many here-documents', 'cat <<E\nx\nE\n'.repeat(3_000)],
+  [
+    'nested shells',
+    Array.from({ length: 12 })
+      .reduce<string>((inner) => `sh -c '${inner.replaceAll("'", "'\\''")}'`, 'rm -rf /')
+      .slice(0, 60_000),
+  ],
+  ['growing variables', `a=aaaaaaaaaaaaaaaa; ${'a=$a$a; '.repeat(40)} echo $a`],
+  [
+    'functions that call each other',
+    `a() { b; b; }; b() { c; c; }; c() { d; d; }; d() { e; e; }; e() { f; f; }; f() { g; g; }; g() { ls; ls; }; ${'a; '.repeat(50)}`,
+  ],
+  ['unbalanced quotes', '"$(\''.repeat(2_000)],
+  [
+    'many alternatives',
+    `for a in 1 2 3 4 5 6 7 8; do for b in 1 2 3 4 5 6 7 8; do for c in 1 2 3 4 5 6 7 8; do echo $a $b $c; done; done; done`,
+  ],
+  ['deep python', `python3 -c '${'('.repeat(5_000)}'`],
+  ['too long', 'x'.repeat(100_000)],
+])('the walk of %s ends within its bounds', (_name, command) => {
+  const verdict = rails.judge(shell(command), testPolicy);
+  expect(verdict.simpleCommands.length).toBeLessThanOrEqual(2_100);
+  if (command.length > 10_000 && !command.startsWith('echo')) expect(verdict.decision).not.toBe('Allow');
+});
+
+describe('verdicts', () => {
+  test('a stricter profile never decides milder', () => {
+    for (const command of [...denied, ...allowed, 'rm -rf build', '$X', 'git commit --no-verify', 'env']) {
+      const order = profiles.map((profile) => decisions.indexOf(rails.judge(shell(command), { ...testPolicy, profile }).decision));
+      expect(order).toEqual([...order].sort((a, b) => b - a));
+    }
+  });
+
+  test('a finding points at the command, names its rail and says what to do', () => {
+    const command = 'ls && sudo rm x # why';
+    const { findings } = rails.judge(shell(command), testPolicy);
+    const found = findings.find((one) => one.rail === 'privilege');
+    expect(command.slice(found?.span.start, found?.span.end)).toBe('sudo rm x');
+    expect(found?.cure).not.toBe('');
+  });
+
+  test('spans count from the text as it was given, behind here-documents and continuations', () => {
+    const command = 'cat <<E > a\n$x\nE\nls \\\n -l; sudo id';
+    const found = rails.judge(shell(command), testPolicy).findings.find((one) => one.rail === 'privilege');
+    expect(command.slice(found?.span.start, found?.span.end)).toBe('sudo id');
+  });
+
+  test('risk follows what is done', () => {
+    const risk = (command: string): string => rails.judge(shell(command), { ...testPolicy, network: 'Allowed' }).risk;
+    expect(risk('git log | head')).toBe('ReadOnly');
+    expect(risk('npm test')).toBe('Reversible');
+    expect(risk('rm -rf build')).toBe('Reversible');
+    expect(risk('$X')).toBe('Unknown');
+    expect(risk('git push')).toBe('External');
+    expect(risk('rm -rf /')).toBe('Destructive');
+  });
+
+  test('a tool that the policy does not list is refused', () => {
+    const act: Act = { tool: 'FileRead', path: '/workspace/a' };
+    expect(rails.judge(act, { ...testPolicy, allowTools: ['Shell'] }).decision).toBe('Deny');
+    expect(rails.judge(act, { ...testPolicy, allowTools: ['FileRead'] }).decision).toBe('Allow');
+  });
+
+  test('simple commands are listed as they would run', () => {
+    const { simpleCommands } = rails.judge(shell('a=-l; env X=1 sh -c "ls $a" | wc -$(date)'), testPolicy);
+    expect(simpleCommands.map((one) => one.argv.join(' '))).toEqual(
+      expect.arrayContaining(['env X=1 sh -c ls -l', 'sh -c ls -l', 'ls -l', 'wc -…', 'date']),
+    );
+    expect(simpleCommands.find((one) => one.argv.join(' ') === 'ls -l')?.via).toEqual(['env', 'sh']);
+  });
+
+  test('a script that would be refused is looked at when it is written', () => {
+    const write = (content: string): string => rails.judge({ tool: 'FileWrite', path: '/workspace/x.sh', content }, testPolicy).decision;
+    expect(write('#!/bin/sh\nrm -rf /\n')).toBe('Review');
+    expect(write('#!/bin/sh\nnpm test\n')).toBe('Allow');
+  });
+});
+
+/** The wrappers claim that bash runs the same: a stub in place of the command says what it was given. */
+describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rails-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const log = join(folder, 'log');
+  const stub = join(folder, 'victim');
+  writeFileSync(stub, `#!/bin/bash\nprintf '%s|' victim "$@" >> ${log}\n`);
+  chmodSync(stub, 0o755);
+  for (const name of ['sh', 'bash']) symlinkSync('/bin/bash', join(folder, name));
+  for (const name of ['env', 'timeout', 'nohup', 'cat']) {
+    const real = ['/bin', '/usr/bin'].map((at) => join(at, name)).find(existsSync);
+    if (real !== undefined) symlinkSync(real, join(folder, name));
+  }
+  const ran = (script: string): string => {
+    writeFileSync(log, '');
+    try {
+      execFileSync('/bin/bash', ['--norc', '-c', script], { cwd: folder, env: { PATH: folder }, stdio: 'ignore', timeout: 20_000 });
+    } catch {
+      // The status is not what counts.
+    }
+    return readFileSync(log, 'utf8');
+  };
+
+  test.each(Object.keys(wrappers))('about %s', (name) => {
+    expect(ran(wrap('victim -rf /', [name]))).toBe('victim|-rf|/|');
+  });
+
+  test('about the words that quotes and expansions make', () => {
+    fc.assert(
+      fc.property(wordsOfAtoms, (script) => {
+        const { simpleCommands, findings } = rails.judge(shell(script), testPolicy);
+        const mine = simpleCommands.filter((one) => one.argv[0] === 'victim').map((one) => one.argv.map((word) => `${word}|`).join(''));
+        // What is called unknown may be wrong: it is not allowed in silence.
+        if (!findings.some((one) => one.rail === 'unresolved')) expect(mine, script).toContain(ran(script));
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  test('about spellings in wrappers', () => {
+    fc.assert(
+      fc.property(spelling, wrapping, (ways, names) => {
+        const script = wrap(spell('victim -rf /', ways), names);
+        if (script.length < 4_000) expect(ran(script), script).toContain('victim|-rf|/|');
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
