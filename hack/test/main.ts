@@ -17,7 +17,7 @@ interface Budget {
 
 function stages(budget: Budget): readonly Stage[] {
   const minutes = (name: string): number => (budget.stages[name]?.minutes ?? 5) * (full ? 10 : 1);
-  const env = full ? { AGENTFLEET_FULL: '1', SNAPSHOT_RUNS: '2000' } : {};
+  const env = full ? { AGENTFLEET_FULL: '1', SNAPSHOT_RUNS: '1000' } : {};
   const vitest = (project: string): Stage['argv'] => [
     'vitest',
     'run',
