@@ -33,7 +33,8 @@ const everything = new RegExp(
 
 /** Where a word leads from a folder; globs are taken as what they may name at worst. */
 export function placeOf(text: string, cwd: string, places: Places): Place {
-  if (text === '') return 'unknown';
+  // A hole may begin with a slash.
+  if (text === '' || text.startsWith(hole)) return 'unknown';
   const path = absolute(text, cwd);
   const parts = path.split('/');
   const glob = parts.findIndex((part) => hasGlob(part));
@@ -50,8 +51,9 @@ export function placeOf(text: string, cwd: string, places: Places): Place {
 
 /** A hole in a folder of the workspace is taken to stay there: the sandbox's own wall is behind this. */
 function beforeHole(parent: string, places: Places): Place {
-  if (parent === '') return 'unknown';
+  if (parent === '') return 'system';
   const place = classify(parent, places);
+  if (place === 'home' || place === 'outside' || (place === 'system' && parent !== '/tmp')) return place;
   if (place === 'inside' || place === 'workspace') return 'inside';
   return parent === '/tmp' || place === 'scratch' ? 'scratch' : 'unknown';
 }

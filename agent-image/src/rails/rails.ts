@@ -9,7 +9,6 @@ import { analyse, analyseScript, type Analysis, type CommandAct } from './shell/
 import { fixed, type Command } from './shell/command.ts';
 import { printable, withoutMarks } from './shell/marks.ts';
 import { unresolved } from './rail/unresolved.ts';
-import type { Problem } from './shell/run.ts';
 import { languageOf } from './shell/unwrap.ts';
 import type { Grammars } from './syntax/grammars.ts';
 import type { Act, Finding, Policy, Risk, Span, Verdict } from './types.ts';
@@ -83,12 +82,8 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
     risksFound.push(isReadOnly(command) ? 'ReadOnly' : 'Reversible');
     for (const rail of rails) for (const found of rail.check(command, around)) add(rail, found, command.span);
   }
-  for (const one of analysis.problems) add(unresolved, { severity: problemSeverity(one), reason: one.what }, one.span);
+  for (const one of analysis.problems) add(unresolved, { severity: 'Unknown', reason: one.what }, one.span);
   return verdictOf([...findings.values()], risksFound, policy.profile, normal(analysis.commands));
-}
-
-function problemSeverity(_problem: Problem): Finding['severity'] {
-  return 'Unknown';
 }
 
 function riskOf(found: Found, rail: Rail): Risk {

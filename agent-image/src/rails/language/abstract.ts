@@ -1,6 +1,6 @@
 import { lookup } from '../shell/lookup.ts';
 import type { Node } from '../syntax/node.ts';
-import { hole } from '../shell/marks.ts';
+import { hole, markGlobs, star } from '../shell/marks.ts';
 import { escapes } from '../shell/quote.ts';
 
 /** What an expression may be, as far as its text tells. */
@@ -55,6 +55,9 @@ export function constantCall(name: string, self: Abstract | null, args: readonly
     return { kind: 'text', text: texts.join('/').replace(/^~|^\$HOME|^\$\{HOME\}/, '~'), path: true };
   if (/^(?:Path|pathlib\.Path)\.home$|^os\.homedir$/.test(name)) return { kind: 'text', text: '~', path: true };
   if (/^(?:os\.getcwd|process\.cwd|Path\.cwd|pathlib\.Path\.cwd)$/.test(name)) return { kind: 'text', text: '.', path: true };
+  if (/^(?:glob\.i?glob|glob\.sync|fs\.glob(?:Sync)?)$/.test(name)) return { kind: 'text', text: markGlobs(first), path: true };
+  if (/^(?:os\.(?:walk|listdir|scandir|fwalk)|fs\.readdir(?:Sync)?)$/.test(name))
+    return { kind: 'text', text: `${first.replace(/\/$/, '')}/${star}`, path: true };
   if (own === null) return self?.kind === 'list' ? ofList(method, self.items, first) : null;
   if (method === 'join') return args[0]?.kind === 'list' ? textOf(args[0].items.map(asText).join(own)) : nothingKnown;
   return ofText(method, own, texts);
@@ -70,6 +73,7 @@ function ofText(method: string, own: string, texts: readonly string[]): Abstract
   const [first = '', second = ''] = texts;
   if (/^(?:decode|encode|strip|rstrip|lstrip|trim|toString|expanduser|resolve|absolute|valueOf)$/.test(method))
     return { kind: 'text', text: own, path: true };
+  if (/^(?:r?glob|iterdir)$/.test(method)) return { kind: 'text', text: `${own.replace(/\/$/, '')}/${star}`, path: true };
   if (/^(?:lower|toLowerCase)$/.test(method)) return textOf(own.toLowerCase());
   if (/^(?:upper|toUpperCase)$/.test(method)) return textOf(own.toUpperCase());
   if (/^(?:replace|replaceAll)$/.test(method) && texts.length === 2) return textOf(own.replaceAll(first, () => second));

@@ -1,6 +1,7 @@
 import { lookup } from '../shell/lookup.ts';
 import { hole } from '../shell/marks.ts';
-import { child, named, type Node } from '../syntax/node.ts';
+import { importsOf } from './imports.ts';
+import { child, named, walk, type Node } from '../syntax/node.ts';
 import { asText, constantCall, literal, nothingKnown, textOf, type Abstract } from './abstract.ts';
 import { effectOf, pathMethods } from './effects.ts';
 
@@ -60,6 +61,7 @@ class Program {
     const self = callee === null ? null : (child(callee, 'object') ?? null);
     const target = callee === null ? nothingKnown : this.value(callee);
     const own = self === null ? null : this.value(self);
+    if (callee !== null && own?.kind === 'name' && child(callee, 'property')?.text === 'then') this.#promised(own.name, list);
     const args =
       list === null ? [] : named(list).map((one) => this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one));
     const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
@@ -71,6 +73,14 @@ class Program {
       return constant;
     this.#act(name, method, own, args, list);
     return nothingKnown;
+  }
+
+  /** `import('x').then((m) => …)`: the parameter is the module. */
+  #promised(module: string, list: Node | null): void {
+    const callback = list === null ? undefined : named(list)[0];
+    const parameter =
+      callback === undefined ? null : (child(callback, 'parameter') ?? named(child(callback, 'parameters') ?? callback)[0] ?? null);
+    if (parameter !== null && parameter.type !== 'call_expression') this.bind(parameter, { kind: 'name', name: module });
   }
 
   /** `require('x')`, `__import__('x')`, `getattr(x, 'y')`. */
@@ -100,7 +110,7 @@ class Program {
   }
 
   #command(template: readonly string[], args: readonly Abstract[]): void {
-    const argv = template.map((word) => (/^\$\d$/.test(word) ? homely(asText(args[Number(word[1])])) : word));
+    const argv = template.map((word) => (/^\$\d$/.test(word) ? asText(args[Number(word[1])]) : word));
     const content = argv[0] === 'tee' && args[1]?.kind === 'text' ? args[1].text : undefined;
     this.deeds.push({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
   }
@@ -112,7 +122,7 @@ class Program {
 
   #open(args: readonly Abstract[], list: Node | null): void {
     const mode = /mode\s*=\s*["'](\w+)/.exec(list?.text ?? '')?.[1] ?? (args[1]?.kind === 'text' ? args[1].text : 'r');
-    this.deeds.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', homely(asText(args[0]))] });
+    this.deeds.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
   }
 
   #run(kind: 'argv' | 'spawn', args: readonly Abstract[]): void {
@@ -128,10 +138,6 @@ class Program {
     const repeats = words[0] !== undefined && asText(first).endsWith(words[0]) && words.length > 1;
     this.deeds.push({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
   }
-}
-
-function homely(text: string): string {
-  return text;
 }
 
 type Kind = (this: Program, node: Node) => Abstract;
@@ -176,6 +182,23 @@ function binary(this: Program, node: Node): Abstract {
   return nothingKnown;
 }
 
+/** `for x in y`: each name on the left may be each member of what is on the right. */
+const forEach: Kind = function (node) {
+  const [left, right] = [child(node, 'left'), child(node, 'right')];
+  const value = right === null ? nothingKnown : this.value(right);
+  const member = value.kind === 'list' ? (value.items[0] ?? nothingKnown) : value;
+  for (const one of left === null ? [] : walk(left)) if (one.type === 'identifier') this.bind(one, member);
+  for (const one of named(node)) if (one !== left && one !== right) this.value(one);
+  return nothingKnown;
+};
+
+/** The clauses of a comprehension stand behind the expression that uses their names. */
+const comprehension: Kind = function (node) {
+  const clauses = named(node).filter((one) => one.type === 'for_in_clause');
+  for (const one of [...clauses, ...named(node).filter((one) => !clauses.includes(one))]) this.value(one);
+  return nothingKnown;
+};
+
 const list: Kind = function (node) {
   return { kind: 'list', items: named(node).map((one) => this.value(one)) };
 };
@@ -185,31 +208,10 @@ const bind: Kind = function (node) {
   return this.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : this.value(right));
 };
 
-/** Python's `import a.b as c` and `from a import b as c`; JavaScript's import clause. */
 const importNode: Kind = function (node) {
-  const from = child(node, 'module_name') ?? child(node, 'source');
-  const module = from === null ? null : from.type === 'string' ? literal(from) : from.text;
-  for (const one of named(node)) {
-    if (one === from) continue;
-    if (one.type === 'import_clause') importClause(one, module ?? '', this);
-    else {
-      const name = one.type === 'aliased_import' ? (child(one, 'name')?.text ?? '') : one.text;
-      const local = one.type === 'aliased_import' ? (child(one, 'alias')?.text ?? name) : (name.split('.')[0] as string);
-      this.import(local, module === null ? (one.type === 'aliased_import' ? name : local) : `${module}.${name}`);
-    }
-  }
+  for (const [local, name] of importsOf(node)) this.import(local, name);
   return nothingKnown;
 };
-
-function importClause(clause: Node, module: string, program: Program): void {
-  for (const one of named(clause)) {
-    if (one.type === 'identifier') program.import(one.text, module);
-    else if (one.type === 'namespace_import') program.import(named(one)[0]?.text ?? '', module);
-    else
-      for (const name of named(one))
-        program.import((child(name, 'alias') ?? child(name, 'name') ?? name).text, `${module}.${child(name, 'name')?.text ?? name.text}`);
-  }
-}
 
 const kinds: Readonly<Record<string, Kind>> = {
   identifier(node) {
@@ -263,6 +265,12 @@ const kinds: Readonly<Record<string, Kind>> = {
   variable_declarator: bind,
   import_statement: importNode,
   import_from_statement: importNode,
+  for_statement: forEach,
+  for_in_statement: forEach,
+  for_in_clause: forEach,
+  list_comprehension: comprehension,
+  set_comprehension: comprehension,
+  generator_expression: comprehension,
   call(node) {
     return this.call(node);
   },

@@ -1,4 +1,4 @@
-import { hole } from '../shell/marks.ts';
+import { hole, markGlobs } from '../shell/marks.ts';
 import { escapes } from '../shell/quote.ts';
 import type { Deed } from './program.ts';
 
@@ -33,8 +33,11 @@ const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Deed])[] 
     (texts) => ({ kind: 'argv', argv: ['rm', '-rf', texts[0] ?? hole] }),
   ],
   [
-    new RegExp(String.raw`\b(?:unlink|rmdir|File\.delete|os\.remove|delete)\s*\(?\s*${quoted}`, 'g'),
-    (texts) => ({ kind: 'argv', argv: ['rm', texts[0] ?? hole] }),
+    new RegExp(
+      String.raw`\b(?:unlink|rmdir|File\.delete|os\.remove|delete)\s*\(?\s*(?:glob\s*\(?\s*|Dir\.glob\s*\(\s*|Dir\[\s*)?${quoted}`,
+      'g',
+    ),
+    (texts) => ({ kind: 'argv', argv: ['rm', markGlobs(texts[0] ?? hole)] }),
   ],
   [
     new RegExp(

@@ -51,7 +51,9 @@ function removed(command: Command, around: Surroundings): readonly Found[] {
 
 function foundAndDeleted(command: Command, around: Surroundings): readonly Found[] {
   if (!args(command).includes('-delete')) return nothing;
-  const filtered = args(command).some((text) => /^-(?:i?name|i?path|i?regex|i?wholename|empty|size|[mac]time|[mac]min|newer)/.test(text));
+  const filtered =
+    !args(command).some((text) => text === '!' || text === '-not') &&
+    args(command).some((text) => /^-(?:i?name|i?path|i?regex|i?wholename|empty|size|[mac]time|[mac]min|newer)/.test(text));
   for (const start of findStarts(command)) {
     const place = around.place(start, command);
     if (place === 'unknown') return found('Unknown', `find deletes below ${start}, which only the run would tell`);

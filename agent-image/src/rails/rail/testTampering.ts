@@ -1,4 +1,4 @@
-import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { args, hasFlag, type Command } from '../shell/command.ts';
 import { plain } from '../shell/marks.ts';
 import { absolute } from '../shell/path.ts';
 import { writeTargets } from '../targets.ts';
@@ -67,5 +67,3 @@ function restored(command: Command, words: readonly string[], around: Surroundin
 export function tampersBy(path: string, content: string): boolean {
   return testFile.test(path) && skipMarker.test(content);
 }
-
-export { operands };

@@ -3,7 +3,6 @@ import { assigned } from './assign.ts';
 import { args, dynamic, fixed, isFixed, operands, type Command, type Value } from './command.ts';
 import { hasHole, hole, plain } from './marks.ts';
 import { absolute } from './path.ts';
-import { fileContent } from './redirects.ts';
 import type { Run, Site } from './run.ts';
 import type { Scope } from './scope.ts';
 
@@ -148,5 +147,3 @@ const effects: Readonly<Record<string, Effect>> = {
   wget: download,
   aria2c: download,
 };
-
-export { fileContent };

@@ -34,7 +34,7 @@ function lookup(name: string, index: string | undefined, run: Run, site: Site, q
     return [joined ? [concat(scope.positional.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])))] : scope.positional];
   }
   if (/^[1-9]\d*$/.test(name)) return [[scope.positional[Number(name) - 1] ?? fixed('')]];
-  if (name === '0') return [[fixed('sh')]];
+  if (name === '0') return scope.variables.get('0') ?? [[fixed('sh')]];
   if (name === 'PWD') return [[fixed(scope.cwd)]];
   if (/^[#?$!_-]$|^(?:RANDOM|SECONDS|LINENO|PPID|UID|EUID|BASHPID|OLDPWD|HOSTNAME|USER|LOGNAME)$/.test(name)) return [[dynamic()]];
   const known = scope.variables.get(name);
@@ -117,12 +117,14 @@ function withDefault(
   quoted: boolean,
 ): Alternatives {
   if (operator.endsWith('?')) return alternatives.map((fields) => (fields[0]?.text === '' ? [dynamic()] : fields));
+  // Nothing is inherited: what is not set takes its default.
+  const unset = /^[A-Za-z_]/.test(name) && !site.scope.variables.has(name);
   const other: Alternatives = [[nested(text, run, site, quoted)]];
   const empty = alternatives.every((fields) => fields.every((value) => value.text === ''));
   const full = alternatives.every((fields) => fields.some((value) => value.text !== '' && !hasHole(value.text)));
   if (operator.endsWith('+')) return empty ? [[fixed('')]] : full ? other : [...other, [fixed('')]];
   if (full) return alternatives;
-  const out = empty ? other : [...other, ...alternatives];
+  const out = empty || unset ? other : [...other, ...alternatives];
   if (operator.endsWith('=')) site.scope.set(name, out);
   return out;
 }

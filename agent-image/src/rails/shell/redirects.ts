@@ -24,7 +24,10 @@ export function evaluateRedirects(nodes: readonly Node[], run: Run, site: Site):
     else if (node.type === 'file_redirect') {
       const operator = node.children.find((one) => !one.named)?.text ?? '>';
       for (const target of targets(node, run, site)) {
-        if (operator.endsWith('&') && /^(?:\d+-?|-)$/.test(target.text)) continue;
+        if (operator.endsWith('&') && /^(?:\d+-?|-)$/.test(target.text)) {
+          if (operator === '<&' && /^[1-9]/.test(target.text)) stdin = dynamic();
+          continue;
+        }
         redirects.push({ operator, target });
         if (operator === '<') stdin = fileContent(target, run, site);
       }

@@ -101,6 +101,7 @@ function runInner(command: Command, site: Site, run: Run): Value | null {
     const scope = inner.sameShell === true ? site.scope : site.scope.copy();
     if (inner.cwd !== undefined) scope.cwd = inner.cwd;
     if (inner.positional !== undefined) scope.positional = inner.positional;
+    if (inner.zero !== undefined) scope.set('0', [[inner.zero]]);
     const there = { scope, frame, span: site.span };
     if ('argv' in inner) {
       if (inner.argv.length > 0)

@@ -154,7 +154,9 @@ function declaration(node: Node, site: Site, stdin: Value | null, run: Run): Val
   for (const one of named(node)) {
     if (one.type === 'variable_assignment') {
       assign(one, run, site);
-      argv.push(fixed(one.text));
+      const name = child(one, 'name')?.text ?? '';
+      const value = site.scope.variables.get(name)?.[0]?.[0];
+      argv.push(concat([fixed(`${name}=`), value ?? fixed('')]));
     } else argv.push(...(run.word(one, site)[0] ?? []));
   }
   return run.call({ argv, stdin }, site);

@@ -2,7 +2,7 @@ import { named, walk, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece } from './braces.ts';
 import { concat, dynamic, fixed, type Value } from './command.ts';
 import { expandParameter } from './expansions.ts';
-import { hole, markGlobs, markUnquoted, plain, tilde } from './marks.ts';
+import { hole, markGlobs, plain, tilde } from './marks.ts';
 import { doubleQuoted, escapes, unquoted } from './quote.ts';
 import { problem, spanOf, type Run, type Site } from './run.ts';
 
@@ -220,5 +220,3 @@ export function expandQuoted(text: string, run: Run, site: Site): Value {
   }
   return single(argument, run, { ...site, frame: { ...site.frame, within: site.span } })[0] ?? dynamic();
 }
-
-export { markUnquoted };

@@ -73,7 +73,8 @@ function coded(kind: Interpreter, command: Command, at: number): readonly Inner[
   const more = kind === perl ? command.argv.slice(next + 1).filter((_, i, rest) => kind.code.test(rest[i - 1]?.text ?? '')) : [];
   const first = command.argv[next];
   const value = first === undefined || more.length === 0 ? first : concat([first, ...more.flatMap((one) => [fixed('\n'), one])]);
-  return inner(kind, value, command.argv.slice(next + 2), command);
+  const zero = command.argv[next + 1];
+  return inner(kind, value, command.argv.slice(next + 2), command).map((one) => (zero === undefined ? one : { ...one, zero }));
 }
 
 function inner(kind: Interpreter, value: Value | undefined, positional: readonly Value[], command: Command): readonly Inner[] {

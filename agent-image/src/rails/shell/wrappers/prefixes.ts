@@ -94,7 +94,7 @@ function prefix(shape: Shape): Unwrapper {
 }
 
 /** `env` may also split one string into words, and sets variables. */
-const env: Unwrapper = (command, run, site) => {
+const env: Unwrapper = (command) => {
   const splitAt = command.argv.findIndex((value) => /^(?:-S|--split-string)/.test(value.text) || /^-[a-z]*S$/.test(value.text));
   if (splitAt > 0) {
     const value = command.argv[splitAt] as Value;
@@ -108,8 +108,6 @@ const env: Unwrapper = (command, run, site) => {
     const [, name, value] = /^([A-Za-z_]\w*)=([^]*)$/.exec(text) ?? [];
     if (name !== undefined) assigned.set(name, { text: value ?? '', from });
   }
-  void run;
-  void site;
   return [{ argv: rest(command, { takes: ['-u', '-C', '--unset', '--chdir'], assigns: true }), env: assigned }];
 };
 
@@ -147,8 +145,8 @@ export const prefixes: Readonly<Record<string, Unwrapper>> = {
   su: stringOption(/^(?:-c|--command(?:=|$)|--session-command)/),
   runuser: stringOption(/^(?:-c|--command(?:=|$))/),
   script: stringOption(/^(?:-[a-z]*c|--command(?:=|$))/),
-  npx: (command) => [
-    ...stringOption(/^(?:-c|--call(?:=|$))/)(command, undefined as never, undefined as never),
+  npx: (command, run, site) => [
+    ...stringOption(/^(?:-c|--call(?:=|$))/)(command, run, site),
     { argv: rest(command, { takes: ['-p', '--package', '-c'] }) },
   ],
   flock: (command, run, site) => {

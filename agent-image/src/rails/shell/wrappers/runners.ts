@@ -29,7 +29,9 @@ export function findStarts(command: Command): readonly string[] {
 
 /** A filter by name means that not the folder itself is found. */
 function found(start: string, command: Command): string {
-  const filters = args(command).some((text) => /^-(?:i?name|i?path|i?regex|empty|size|mtime|mmin|newer|maxdepth)/.test(text));
+  const filters =
+    / -type f/.test(args(command).join(' ')) ||
+    args(command).some((text) => /^-(?:i?name|i?path|i?regex|empty|size|mtime|mmin|newer|mindepth)/.test(text));
   return filters ? `${start}/${dynamic().text}` : start;
 }
 
@@ -170,16 +172,18 @@ const gdb: Unwrapper = (command) =>
     return code === undefined ? [] : [shell({ text: code, from })];
   });
 
-/** `make -f -` is too rare to follow; `--eval` and `SHELL=` are not. */
-const make: Unwrapper = (command) =>
-  command.argv.slice(1).flatMap(({ text, from }, i) => {
-    const code = /^--eval=([^]+)$/.exec(text)?.[1] ?? (text === '--eval' ? command.argv[i + 2]?.text : undefined);
-    return code === undefined
-      ? []
-      : [...code.matchAll(/\$\(shell ([^)]*)\)|(?:^|\n)\t?[-@]*([^:\n]+)$|:;?\s*@?([^\n]+)/g)].map((one) =>
-          shell({ text: one[1] ?? one[2] ?? one[3] ?? '', from }),
-        );
+/** `--eval`, and the recipes of a makefile that this act wrote. */
+const make: Unwrapper = (command, run) => {
+  const words = args(command);
+  const at = words.findIndex((text) => /^(?:-f|--file|--makefile)$/.test(text));
+  const files = at < 0 ? ['GNUmakefile', 'makefile', 'Makefile'] : words.slice(at + 1, at + 2);
+  const given = words.flatMap((text, i) => /^--eval=([^]+)$/.exec(text)?.[1] ?? (text === '--eval' ? (words[i + 1] ?? []) : []));
+  const written = files.flatMap((path) => run.files.get(absolute(path, command.cwd))?.text ?? []);
+  return [...given, ...written].flatMap((text) => {
+    const found = text.matchAll(/\$\(shell ([^)]*)\)|^\t[-@+]*(.+)$|^[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$/gm);
+    return [...found].slice(0, maxItems).map((one) => shell(fixed((one[1] ?? one[2] ?? one[3] ?? '').replaceAll('$$', '$'))));
   });
+};
 
 const container: Unwrapper = (command) => {
   const verb = args(command).findIndex((text) => text === 'exec' || text === 'run');
