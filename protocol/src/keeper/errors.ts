@@ -22,6 +22,8 @@ export const keeperErrors = {
   AF_NETWORK_NOT_ENFORCED: { status: 503, cure: 'install a network plugin that enforces NetworkPolicy, or let the pool allow it' },
   AF_SNAPSHOT_UNKNOWN: { status: 404, cure: 'list the snapshots' },
   AF_SNAPSHOT_OBJECT_CORRUPT: { status: 500, cure: 'restore an older snapshot or the durable copy' },
+  AF_SNAPSHOT_UNREADABLE: { status: 500, cure: 'look at the volume: the tree could not be read' },
+  AF_RESTORE_FAILED: { status: 500, cure: 'remove the cause and run the same restore again: it continues where it stopped' },
   AF_RESTORE_MISMATCH: { status: 500, cure: 'restore again; when it stays, use the durable copy' },
   AF_STORE_FULL: { status: 507, cure: 'free space on the node or raise the sandbox storage size' },
   AF_QUOTA_EXCEEDED: { status: 507, cure: 'restore a snapshot or delete files, or raise workspaceSizeLimit' },
