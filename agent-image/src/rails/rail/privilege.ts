@@ -17,7 +17,8 @@ export const privilege: Rail = {
       return found('High', `${name} changes who a process is`);
     if (name === 'chmod') {
       const mode = args(command).find(
-        (text) => /^(?:0?[2467][0-7]{3}|[ugoa,+=rwxXt-]*[ua]*[+=][rwxXt]*s[rwxXt]*)$/.test(text) && !text.startsWith('-'),
+        (text) =>
+          text.length < 32 && /^(?:0?[2467][0-7]{3}|[ugoa,+=rwxXt-]*[ua]*[+=][rwxXt]*s[rwxXt]*)$/.test(text) && !text.startsWith('-'),
       );
       if (mode !== undefined) return found('High', `chmod ${mode} makes a program run as its owner`);
     }

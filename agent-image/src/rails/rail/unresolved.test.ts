@@ -4,6 +4,7 @@ await describeRail('unresolved', {
   positives: ['$CMD x', '"$(cat name)" x', '$(head -1 list) -rf', 'a &&', "echo 'open", 'if true; then ls', 'x=$(date); $x', 'a | | b'],
   evasions: [
     'r${x}m file',
+    'for a in a b c d e f g r; do for b in a b c d e f g m; do $a$b x; done; done',
     './[b]in/x',
     'IFS=, read a b < f; $a',
     '${cmds[$i]} x',

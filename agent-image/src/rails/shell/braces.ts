@@ -12,12 +12,14 @@ export type Piece = { readonly literal: string; readonly quoted: boolean } | Exp
 
 const maxWords = 64;
 const maxSteps = 32;
+const maxMarks = 256;
 
 /** Brace expansion as bash does it, before all others. Null when there would be more than 64 words. */
 export function expandBraces(pieces: readonly Piece[]): readonly (readonly Piece[])[] | null {
   if (!pieces.some((piece) => 'literal' in piece && !piece.quoted && piece.literal.includes(open))) return [pieces];
   let done: (readonly Piece[])[] = [];
   const todo: (readonly Piece[])[] = [split(pieces)];
+  if ((todo[0] as readonly Piece[]).length > maxMarks) return null;
   for (let word = todo.shift(); word !== undefined; word = todo.shift()) {
     const next = once(word);
     if (next === null) done.push(word);

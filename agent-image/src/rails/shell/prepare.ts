@@ -25,6 +25,8 @@ export const hereStringMark = '\uE00D';
 export const heredocWord = (index: number): string => `\uE00E${index}\uE00F`;
 export const heredocPattern = /^'?\uE00E(\d+)\uE00F'?$/;
 
+const maxHeredocs = 256;
+
 type Context = 'code' | 'paren' | 'quote' | 'tick' | 'brace' | 'arith' | 'index';
 
 export function prepare(input: string): Prepared {
@@ -165,7 +167,7 @@ class Preparation {
     const at = this.#input[this.#at] as string;
     const next = this.#input[this.#at + 1] ?? '';
     if (at === "'") this.#single();
-    else if (at === '#' && /[`)]$/.test(this.#out)) {
+    else if (at === '#' && /[`)]/.test(this.#out.at(-1) ?? '')) {
       // Behind a substitution it is part of the word.
       this.#emit("'#'");
       this.#at += 1;
@@ -190,7 +192,7 @@ class Preparation {
   }
 
   #startsWord(): boolean {
-    return this.#out === '' || /[\s;&|()<>`]$/.test(this.#out);
+    return this.#out === '' || /[\s;&|()<>`]/.test(this.#out.at(-1) ?? '');
   }
 
   #comment(): void {
@@ -213,13 +215,14 @@ class Preparation {
 
   #heredoc(): void {
     const found = /^<<(-?)[ \t]*((?:'[^'\n]*'|"[^"\n]*"|\\.|[^\s;&|()<>'"\\])+)/.exec(this.#input.slice(this.#at, this.#at + 512));
-    if (found === null) {
+    if (found === null || this.#heredocs.length >= maxHeredocs) {
+      this.#open ||= found !== null;
       this.#take(2);
       return;
     }
     const index = this.#heredocs.length;
     // `a[1<<2]=x` is no here-document to bash; what follows it would be hidden.
-    if (/[[(][^\s]*$/.test(this.#out)) this.#open = true;
+    if (/[[(][^\s]*$/.test(this.#out.slice(-256))) this.#open = true;
     this.#heredocs.push({ body: '', quoted: /['"\\]/.test(found[2] as string) });
     this.#pending.push({ word: (found[2] as string).replace(/['"\\]/g, ''), dash: found[1] === '-', index });
     this.#emit(`<'${heredocWord(index)}'`);

@@ -18,7 +18,10 @@ export function word(node: Node, run: Run, site: Site): readonly (readonly Value
   let out: (readonly Value[])[] = [[]];
   for (const variant of variants) {
     const next = assemble(variant, run, site);
-    out = out.flatMap((before) => next.map((fields) => [...before, ...fields])).slice(0, maxAlternatives);
+    out = capped(
+      out.flatMap((before) => next.map((fields) => [...before, ...fields])),
+      [dynamic()],
+    );
   }
   return out;
 }
@@ -30,10 +33,18 @@ export function single(node: Node, run: Run, site: Site): readonly Value[] {
     if ('literal' in piece) out = out.map((value) => ({ ...value, text: value.text + plainIn(piece.literal, run, site) }));
     else {
       const values = piece.alternatives.map((fields) => spaced(fields));
-      out = out.flatMap((before) => values.map((value) => concat([before, value]))).slice(0, maxAlternatives);
+      out = capped(
+        out.flatMap((before) => values.map((value) => concat([before, value]))),
+        dynamic(),
+      );
     }
   }
   return out;
+}
+
+/** What is left out is one more alternative that is not known. */
+function capped<T>(all: readonly T[], unknown: T): T[] {
+  return all.length <= maxAlternatives ? [...all] : [...all.slice(0, maxAlternatives), unknown];
 }
 
 function plainIn(literal: string, run: Run, site: Site): string {
@@ -165,7 +176,11 @@ function assemble(variant: readonly Piece[], run: Run, site: Site): readonly (re
     if ('literal' in piece) {
       const text = index === 0 && !piece.quoted && piece.literal.startsWith(tilde) ? home(piece.literal, run, site) : piece.literal;
       all = all.map(({ done, at }) => ({ done, at: concat([...(at === null ? [] : [at]), fixed(text)]) }));
-    } else all = all.flatMap((one) => piece.alternatives.map((fields) => grow(one, fields, piece, separators))).slice(0, maxAlternatives);
+    } else
+      all = capped(
+        all.flatMap((one) => piece.alternatives.map((fields) => grow(one, fields, piece, separators))),
+        { done: [], at: dynamic() },
+      );
   });
   return all.map(({ done, at }) =>
     (at === null ? done : [...done, at]).map((value) => ({ ...value, text: value.text.replaceAll(tilde, '~') })),

@@ -15,8 +15,13 @@ export interface Parsed {
 
 /** Parses texts; the only thing that gate 1 is given from outside. */
 export interface Grammars {
-  /** Null when the text is too long, nested too deeply or too hard; the same text always gets the same answer. */
+  /**
+   * Null when the text is too long, nested too deeply or too hard; the same text always gets the same
+   * answer, unless the runtime itself failed before.
+   */
   parse(grammar: GrammarName, text: string): Parsed | null;
+  /** True when the runtime failed: from then on all answers are null, and grammars must be loaded anew. */
+  readonly failed: boolean;
   close(): void;
 }
 
@@ -32,7 +37,9 @@ export function installedGrammars(): GrammarFiles {
   };
 }
 
-const maxLength = 65_536;
+const maxLength: Readonly<Record<GrammarName, number>> = { bash: 32_768, python: 65_536, javascript: 65_536 };
+/** The memory that the bash grammar takes for a pipe of n parts grows with n². */
+const maxPipes = 500;
 /** Calls of the parser's progress callback, which comes once per fixed number of operations: a clock would not be repeatable. */
 const maxProgress = 5_000;
 
@@ -44,15 +51,30 @@ export async function loadGrammars(files: GrammarFiles): Promise<Grammars> {
     parser.setLanguage(await Language.load(new Uint8Array(await readFile(files[name]))));
     parsers.set(name, parser);
   }
+  let failed = false;
   return {
+    get failed() {
+      return failed;
+    },
     parse: (grammar, text) => {
       const parser = parsers.get(grammar);
-      return parser === undefined || text.length > maxLength ? null : parseWith(parser, text);
+      if (parser === undefined || failed || tooLarge(grammar, text)) return null;
+      try {
+        return parseWith(parser, text);
+      } catch {
+        // The runtime is one memory for all parsers: after a fault nothing that it says can be trusted.
+        failed = true;
+        return null;
+      }
     },
     close: () => {
       for (const parser of parsers.values()) parser.delete();
     },
   };
+}
+
+function tooLarge(grammar: GrammarName, text: string): boolean {
+  return text.length > maxLength[grammar] || (grammar === 'bash' && text.split('|').length > maxPipes);
 }
 
 function parseWith(parser: Parser, text: string): Parsed | null {
