@@ -11,15 +11,18 @@ export interface ExecResult {
 export async function collect(events: AsyncIterable<ExecEvent>): Promise<ExecResult> {
   const parts: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
   let kept = 0;
+  let end: ExecEnd | undefined;
+  // Read to the end of the stream, not only to the end event: a body that is left unread costs its connection.
   for await (const event of events) {
-    if (event.type === 'end') {
-      return { stdout: Buffer.concat(parts.stdout).toString('utf8'), stderr: Buffer.concat(parts.stderr).toString('utf8'), end: event };
-    }
+    if (event.type === 'end') end = event;
     if (event.type !== 'out') continue;
     const bytes = 'text' in event ? Buffer.from(event.text, 'utf8') : Buffer.from(event.b64, 'base64');
     kept += bytes.length;
     if (kept > 2 * execBounds.outputLimitBytes) throw new Error('the keeper sent more output than it may');
     parts[event.stream].push(bytes);
+  }
+  if (end !== undefined) {
+    return { stdout: Buffer.concat(parts.stdout).toString('utf8'), stderr: Buffer.concat(parts.stderr).toString('utf8'), end };
   }
   throw new Error('the stream of the command stopped before its end; follow it from the last sequence number');
 }
