@@ -2,3 +2,4 @@
 export * as api from './api/index.ts';
 export * as inference from './inference/index.ts';
 export * as keeper from './keeper/index.ts';
+export * as pool from './pool/index.ts';

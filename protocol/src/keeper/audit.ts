@@ -8,6 +8,8 @@ export const auditTypes = [
   'ExecRequested',
   'ExecEnded',
   'FileWritten',
+  'TreeWritten',
+  'Noted',
   'SnapshotTaken',
   'SnapshotRestored',
   'ToolsRestartRequested',

@@ -11,6 +11,8 @@
  * | `GET /v1/exec/:execId?from=SEQ` | the same stream from SEQ on |
  * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
+ * | `PUT /v1/tree?path=` | a tar stream is unpacked below the folder; {@link TreeWritten} |
+ * | `POST /v1/notes` | {@link NoteWritten}; the worker's decision in the event log |
  * | `POST`, `GET /v1/snapshots` | {@link SnapshotRecord}; a list of them |
  * | `POST /v1/snapshots/:id/restore` | {@link RestoreReport} |
  * | `GET /v1/diff?from=&to=` | {@link TreeDiff} |
@@ -24,6 +26,8 @@ export * from './errors.ts';
 export * from './exec.ts';
 export * from './files.ts';
 export * from './info.ts';
+export * from './notes.ts';
+export * from './places.ts';
 export * from './snapshots.ts';
 
 /** Header that carries the assignment's epoch, a positive integer. */

@@ -1,9 +1,6 @@
 /** Names that manifests, policies and selectors share. */
-export const labels = {
-  /** `sandbox`, `worker`, … */
-  component: 'agentfleet.dev/component',
-  task: 'agentfleet.dev/task',
-} as const;
+export { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
+export { labels } from '@agentfleet/protocol/pool';
 
 /** Annotation that carries the key of the link between keeper and runner to both containers. */
 export const linkKeyAnnotation = 'agentfleet.dev/link-key';
@@ -11,16 +8,12 @@ export const linkKeyAnnotation = 'agentfleet.dev/link-key';
 /** ConfigMap with the cluster's token signing keys, in every namespace with sandboxes. */
 export const jwksConfigMap = 'agentfleet-jwks';
 
-export const keeperPort = 7070;
-
 /** Uid and gid of both containers: one owner for all files, so that the keeper reads a 0600 file too. */
 export const sandboxUid = 10_001;
 
 /** Folder of the runner and its link inside the user's container. */
 export const hiddenDir = '/.agentfleet';
 
-export const homeDir = '/home/agent';
-export const workspaceDir = '/workspace';
 /** Where the keeper sees /tmp of the user's container, to measure it. */
 export const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';

@@ -4,6 +4,7 @@ import type { Resource } from '../meta.ts';
 import { AgentTaskSpec } from './spec.ts';
 import { AgentTaskStatus } from './status.ts';
 
+export * from './attempts.ts';
 export * from './limits.ts';
 export * from './phases.ts';
 export * from './reversal.ts';

@@ -50,6 +50,12 @@ const RolledBack = struct('The restore that ended the task or followed an order.
   at: timestamp('When.'),
 });
 
+const TaskClock = struct('What the deadline is counted by.', {
+  startedAt: timestamp('When the first attempt was assigned.'),
+  pausedSeconds: integer('Seconds in which the clock stood still, pauses that have ended.', 0, 2_147_483_647),
+  pausedAt: optional(timestamp('Since when it stands still now.')),
+});
+
 /** `AgentTask.status`: the operator owns all of it but `run`. */
 export const AgentTaskStatus = struct('What has become of the task.', {
   observedGeneration: optional(observedGeneration),
@@ -57,6 +63,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   finished: optional(choice('Whether the task has ended; a string, because watches select by it.', ['true', 'false'])),
   queue: optional(struct('Place in the queue.', { position: integer('Tasks before this one.', 0, 10_000_000) })),
   conditions: optional(conditions),
+  clock: optional(TaskClock),
   assignment: optional(Assignment),
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
   totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),

@@ -1,0 +1,61 @@
+import type { KeeperClient } from '@agentfleet/keeper/client';
+import type { AgentTask, AgentTaskStatus, Run, Usage } from '@agentfleet/protocol/api';
+import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { Candidate, GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
+import type { Clock, Log } from '@agentfleet/kube';
+import type { ArtifactStore } from '../store/index.ts';
+
+export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
+
+/** What an attempt reports; the runtime adds attempt and epoch, trims to the API's bounds and decides when to write. */
+export type Report = Partial<Omit<Run, 'attempt' | 'epoch'>>;
+
+/** Proposals. Rejects with an ExpertFailure when no expert answers. */
+export interface Experts {
+  /** The expert for a domain (`python`, …): a Specialist of it, else the Generalist. */
+  choose(domain: string): ExpertEndpoint;
+  generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse>;
+}
+
+/** What the engine of an attempt may use. Everything outside of the process comes in here. */
+export interface AttemptContext {
+  /** The task as of the assignment; its spec cannot change in what matters to the attempt. */
+  readonly task: AgentTask;
+  readonly assignment: Assignment;
+  readonly pool: PoolBrief;
+  readonly keeper: KeeperClient;
+  readonly experts: Experts;
+  readonly store: ArtifactStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Used by earlier attempts of the task, for the budget; and by this attempt before this worker took it over. */
+  readonly used: { readonly earlier: Usage; readonly before: Usage };
+  /** Data of the ConfigMap of a ConfigMap workspace; rejects with an InputFailure when there is none. */
+  readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
+  /**
+   * Aborted when the work has to end now: directive Stop, Rollback or Quiesce, a newer epoch, a lost lease. The reason
+   * is a `Directive` or `'Lost'`.
+   */
+  readonly signal: AbortSignal;
+  /** Merged into `status.run`; `urgent` is written at once, the rest at most every 3 s. */
+  report(change: Report, options?: { readonly urgent?: boolean }): void;
+}
+
+/** How an attempt ended; written to `status.run.outcome`. */
+export type Outcome = NonNullable<Run['outcome']>;
+
+/** What a rollback did; written to `status.run.rollback`. */
+export type Restored = NonNullable<Run['rollback']>;
+
+/** Runs attempts. One instance serves all tasks of a worker and keeps nothing of a task. */
+export interface AttemptEngine {
+  /**
+   * Brings the attempt to an outcome: imports, sets up, takes snapshot 0, judges the baseline, repairs, verifies, stores
+   * the artifacts. Never rejects but for an aborted signal: every other failure is an outcome with a class.
+   */
+  run(context: AttemptContext): Promise<Outcome>;
+  /** Restores what `which` says, verified by hash, and stores revert script and trace. `Initial` falls back to a discard. */
+  rollback(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored>;
+}
+
+export type { Candidate };

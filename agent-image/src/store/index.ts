@@ -1,0 +1,2 @@
+/** Where artifacts go: an S3 bucket or a mounted volume, behind one interface. */
+export * from './store.ts';

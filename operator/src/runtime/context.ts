@@ -1,0 +1,45 @@
+import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } from '@agentfleet/kube';
+import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
+import type { Registry } from 'prom-client';
+import type { ConfigMap, Deployment, Namespace, Pod } from './objects.ts';
+
+/** What the administrator sets, by environment (see config.ts). */
+export interface OperatorConfig {
+  /** Namespace of the operator. */
+  readonly namespace: string;
+  /** Images by part; `tools` is the user's container where neither task nor pool names one. */
+  readonly images: { readonly agent: string; readonly inference: string; readonly sandbox: string; readonly tools: string };
+  /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
+  readonly workerClusterRole: string;
+}
+
+/** Caches that all controllers share; each follows the whole cluster. */
+export interface Caches {
+  /** Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts. */
+  readonly tasks: Informer<AgentTask>;
+  readonly orders: Informer<AgentTaskOrder>;
+  readonly pools: Informer<ExpertPool>;
+  /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), index `pool` (`namespace/name`). */
+  readonly pods: Informer<Pod>;
+  /** Leases of workers (label `agentfleet.dev/component: worker`). */
+  readonly leases: Informer<Lease>;
+  readonly namespaces: Informer<Namespace>;
+  /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
+  readonly configMaps: Informer<ConfigMap>;
+  readonly deployments: Informer<Deployment>;
+}
+
+/** What every controller is made with. */
+export interface OperatorContext {
+  readonly config: OperatorConfig;
+  /** Fenced: a write fails with AF_FENCED while the operator's lease is not fresh. */
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly registry: Registry;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly caches: Caches;
+  /** Issuer of the cluster's tokens and its signing keys as JSON (JWKS); read at the start and kept fresh. */
+  readonly tokens: { issuer(): string; jwks(): string };
+}

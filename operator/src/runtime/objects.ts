@@ -1,0 +1,59 @@
+import type { KubeObject } from '@agentfleet/kube';
+
+/** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
+export interface Pod extends KubeObject {
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+  };
+  readonly status?: {
+    readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+    readonly reason?: string;
+    readonly message?: string;
+    readonly podIP?: string;
+    readonly startTime?: string;
+    readonly conditions?: readonly PodCondition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly restartCount: number;
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly running?: { readonly startedAt?: string };
+    readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };
+  };
+}
+
+/** `v1.Namespace`. */
+export interface Namespace extends KubeObject {
+  readonly status?: { readonly phase?: 'Active' | 'Terminating' };
+}
+
+/** `v1.ConfigMap`. */
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The parts of `apps/v1.Deployment` that decisions look at. */
+export interface Deployment extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly updatedReplicas?: number;
+    readonly conditions?: readonly PodCondition[];
+  };
+}

@@ -1,0 +1,42 @@
+import { defineResource, type KubeObject } from '@agentfleet/kube';
+import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
+import type { ConfigMap, Deployment, Namespace, Pod } from './objects.ts';
+
+function ours<T extends KubeObject>({ kind, plural }: Kind) {
+  return defineResource<T>({ group, version, plural, kind, namespaced: true });
+}
+
+function core<T extends KubeObject = KubeObject>(kind: string, plural: string, namespaced = true) {
+  return defineResource<T>({ group: '', version: 'v1', plural, kind, namespaced });
+}
+
+/** Every resource that the operator reads or writes. */
+export const resources = {
+  agentTasks: ours<AgentTask>(agentTask),
+  agentTaskOrders: ours<AgentTaskOrder>(agentTaskOrder),
+  expertPools: ours<ExpertPool>(expertPool),
+  energyModels: ours<EnergyModel>(energyModel),
+  pods: core<Pod>('Pod', 'pods'),
+  namespaces: core<Namespace>('Namespace', 'namespaces', false),
+  configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),
+  services: core('Service', 'services'),
+  serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
+  persistentVolumeClaims: core('PersistentVolumeClaim', 'persistentvolumeclaims'),
+  deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
+  roles: defineResource({ group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', kind: 'Role', namespaced: true }),
+  roleBindings: defineResource({
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    plural: 'rolebindings',
+    kind: 'RoleBinding',
+    namespaced: true,
+  }),
+  networkPolicies: defineResource({
+    group: 'networking.k8s.io',
+    version: 'v1',
+    plural: 'networkpolicies',
+    kind: 'NetworkPolicy',
+    namespaced: true,
+  }),
+} as const;

@@ -1,0 +1,37 @@
+import type { Attempts } from './limits.ts';
+import type { FailureClass } from './phases.ts';
+
+/** What follows a failed attempt. */
+export type AttemptAction = 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
+
+/**
+ * What a class does by itself. `Stuck` is Fail: whoever has no proposals left would have none the next time either.
+ * `Infrastructure` is Ignore: the next attempt follows and this one is not charged.
+ */
+const byItself: Readonly<Record<FailureClass, AttemptAction>> = {
+  Infrastructure: 'Ignore',
+  AgentError: 'RollbackAndRetry',
+  CheckFailed: 'RollbackAndRetry',
+  Vetoed: 'RollbackAndRetry',
+  PolicyViolation: 'Fail',
+  BudgetExceeded: 'Fail',
+  Stuck: 'Fail',
+  DeadlineExceeded: 'Fail',
+  ApprovalRejected: 'Fail',
+  InvalidInput: 'Fail',
+};
+
+/** What follows a failure of this class: the rule of the task, or what the class does by itself. */
+export function attemptAction(failure: FailureClass, { rules = [] }: Pick<Attempts, 'rules'>): AttemptAction {
+  return rules.find((rule) => rule.class === failure)?.action ?? byItself[failure];
+}
+
+/**
+ * Seconds to wait after the n-th failure in a row (n ≥ 1): seconds × factor ^ (n − 1), at most capSeconds.
+ *
+ * @example
+ * backoffSeconds(3, { seconds: 10, factor: 2, capSeconds: 360 }); // 40
+ */
+export function backoffSeconds(failures: number, backoff: Attempts['backoff']): number {
+  return Math.min(backoff.capSeconds, backoff.seconds * backoff.factor ** Math.max(0, failures - 1));
+}

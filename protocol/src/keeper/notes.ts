@@ -1,0 +1,39 @@
+import { Type, type Static } from 'typebox';
+
+/**
+ * Body of `POST /v1/notes`: what the worker decided, put into the hash-chained event log as a record of type `Noted`
+ * whose body is `{kind, data}`. Whoever takes the task over reads there how far it is.
+ */
+export const NoteRequest = Type.Object(
+  {
+    kind: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z0-9]*$', description: 'what kind of decision, CamelCase' }),
+    data: Type.Record(Type.String({ maxLength: 128 }), Type.Unknown(), { description: 'at most 256 KiB as JSON' }),
+  },
+  { additionalProperties: false },
+);
+export type NoteRequest = Static<typeof NoteRequest>;
+
+/** Largest `data` of a note, in bytes of JSON. */
+export const maxNoteBytes = 256 * 1024;
+
+/** Answer of `POST /v1/notes`; the record is on disk. */
+export interface NoteWritten {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Query of `PUT /v1/tree` (body: a tar stream, `application/x-tar`): the folder that its paths are relative to. */
+export const TreeQuery = Type.Object(
+  { path: Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' }) },
+  { additionalProperties: false },
+);
+export type TreeQuery = Static<typeof TreeQuery>;
+
+/** Answer of `PUT /v1/tree`. */
+export interface TreeWritten {
+  readonly path: string;
+  readonly files: number;
+  readonly folders: number;
+  readonly links: number;
+  readonly bytes: number;
+}
