@@ -51,11 +51,11 @@ describe.runIf(enabled)('custom resources in use', () => {
       budget: { whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: { max: 3, backoff: { seconds: 10, factor: 2, capSeconds: 360 } },
-      snapshots: { policy: 'RiskGated', retain: 50 },
+      snapshots: { policy: 'RiskGated' },
       rollback: { whenFailed: 'RestoreInitial', revertScript: true },
       suspend: false,
       cancel: 'None',
-      retention: { sandboxSeconds: 0, snapshotsSeconds: 604_800, artifactsSeconds: 2_592_000 },
+      retention: { sandboxSeconds: 0 },
     });
   });
 

@@ -53,11 +53,11 @@ export function fullTask(workspace: Node): Node {
         rules: [{ class: 'CheckFailed', action: 'RollbackAndRetry' }],
       },
       sandbox: fullSandbox,
-      snapshots: { policy: 'EveryStep', retain: 10 },
+      snapshots: { policy: 'EveryStep' },
       rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
       suspend: true,
       cancel: 'Stop',
-      retention: { sandboxSeconds: 60, snapshotsSeconds: 60, artifactsSeconds: 60 },
+      retention: { sandboxSeconds: 60 },
       ttlSecondsAfterFinished: 3600,
     },
   };
@@ -111,6 +111,7 @@ export const fullTaskStatus: Node = {
   finished: 'false',
   queue: { position: 2 },
   conditions: [condition],
+  clock: { startedAt: time, pausedSeconds: 5, pausedAt: time },
   assignment: {
     attempt: 1,
     epoch: 3,
@@ -132,8 +133,6 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
   Object.entries({
     Approve: { action: sha },
     Reject: { action: sha, reason: 'too risky' },
-    Restore: { snapshot: 's0001' },
-    Message: { message: 'look at the parser first' },
     Cancel: {},
   }).map(([type, fields]) => [
     type,

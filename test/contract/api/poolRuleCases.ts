@@ -5,8 +5,6 @@ import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 const orderCases: readonly RuleCase[] = (
   [
     ['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']],
-    ['snapshot', 'Restore', 'Approve', ['Restore']],
-    ['message', 'Message', 'Restore', ['Message']],
   ] as const
 ).flatMap(([field, types, other, owners]) => {
   const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;

@@ -61,7 +61,7 @@ export const transitionCases: readonly TransitionCase[] = [
   immutable('spec.policy', 'spec.policy.minIsolation', undefined),
   immutable('spec.attempts', 'spec.attempts.max', 9),
   immutable('spec.sandbox', 'spec.sandbox.image', 'registry.example.com/tools:2'),
-  immutable('spec.snapshots', 'spec.snapshots.retain', 11),
+  immutable('spec.snapshots', 'spec.snapshots.policy', 'RiskGated'),
   immutable('spec.rollback', 'spec.rollback.whenFailed', 'Keep'),
   ...present('spec.poolRef', { name: 'coding' }),
   ...present('spec.setup', [{ name: 'a', command: ['true'] }]),
@@ -81,7 +81,7 @@ export const transitionCases: readonly TransitionCase[] = [
     passes: { 'metadata.labels': { a: 'b' } },
     refused: { 'spec.reason': 'no more' },
   },
-  { rule: orderRule, says: orderRule, base: orders['Message']!, passes: {}, refused: { 'spec.message': 'something else' } },
+  { rule: orderRule, says: orderRule, base: orders['Reject']!, passes: {}, refused: { 'spec.reason': 'something else' } },
 ];
 
 /** What may change on a running task. */

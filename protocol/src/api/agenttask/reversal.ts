@@ -10,7 +10,6 @@ export const Snapshots = struct(
       ['RiskGated', 'EveryStep', 'InitialOnly'],
       'RiskGated',
     ),
-    retain: integer('Snapshots that are kept; the initial and the last green one always are.', 2, 500, 50),
   },
   { filled: true },
 );
@@ -38,8 +37,6 @@ export const Retention = struct(
   'How long a finished task keeps what it holds.',
   {
     sandboxSeconds: integer('Seconds after the end that the sandbox pod stays.', 0, year, 0),
-    snapshotsSeconds: integer('Seconds after the end that snapshots in storage stay.', 0, year, 604_800),
-    artifactsSeconds: integer('Seconds after the end that artifacts in storage stay.', 0, year, 2_592_000),
   },
   { filled: true },
 );

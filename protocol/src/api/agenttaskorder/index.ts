@@ -11,7 +11,6 @@ import {
   reference,
   rule,
   rulesKey,
-  snapshotId,
   struct,
   text,
   timestamp,
@@ -19,7 +18,7 @@ import {
 } from '../schema/index.ts';
 
 /** What can be ordered. */
-export const orderTypes = ['Approve', 'Reject', 'Restore', 'Message', 'Cancel'] as const;
+export const orderTypes = ['Approve', 'Reject', 'Cancel'] as const;
 export type OrderType = (typeof orderTypes)[number];
 
 function goesWith(field: string, types: readonly OrderType[]): Rule {
@@ -33,12 +32,10 @@ function goesWith(field: string, types: readonly OrderType[]): Rule {
 const fields = struct('The order. It cannot be changed; create another one.', {
   taskRef: reference('The AgentTask, in the same namespace.'),
   type: choice(
-    'Approve or Reject the act that waits. Restore a snapshot. Message the agent. Cancel the task and restore snapshot 0.',
+    'Approve or Reject the act that waits. Cancel the task and restore snapshot 0.',
     orderTypes,
   ),
   action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve and Reject.')),
-  snapshot: optional(snapshotId('What to restore; with Restore.')),
-  message: optional(text('What to tell the agent; with Message.', { max: 4096, min: 1 })),
   reason: optional(text('Why, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
 });
@@ -49,8 +46,6 @@ export const AgentTaskOrderSpec = extend(fields, {
   [rulesKey]: [
     rule('self == oldSelf', 'spec is immutable; create another order'),
     goesWith('action', ['Approve', 'Reject']),
-    goesWith('snapshot', ['Restore']),
-    goesWith('message', ['Message']),
   ],
 });
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
@@ -72,7 +67,7 @@ export const agentTaskOrder: Kind = {
   kind: 'AgentTaskOrder',
   plural: 'agenttaskorders',
   shortName: 'afo',
-  description: "A person's decision about a task: approve, reject, restore, tell or cancel.",
+  description: "A person's decision about a task: approve, reject or cancel.",
   spec: AgentTaskOrderSpec,
   status: AgentTaskOrderStatus,
   rules: [],
