@@ -216,6 +216,7 @@ export const fullModelStatus: Node = {
 export const typicalStatus: Node = {
   ...fullTaskStatus,
   queue: undefined,
+  clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,
   conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
     ...condition,
@@ -235,7 +236,7 @@ export const typicalStatus: Node = {
       snapshot: 's0001',
       attempts: 1,
     })),
-    patch: '-  a\n+  b\n'.repeat(102),
+    patch: '-  a\n+  b\n'.repeat(96),
     outcome: {
       result: 'Succeeded',
       reason: 'ChecksPassed',

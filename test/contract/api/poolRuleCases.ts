@@ -2,18 +2,16 @@
 import { fullModel, fullPool, orders } from './examples.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 
-const orderCases: readonly RuleCase[] = (
-  [
-    ['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']],
-  ] as const
-).flatMap(([field, types, other, owners]) => {
-  const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;
-  const value = (orders[owners[0]] as { spec: Record<string, unknown> }).spec[field];
-  return [
-    { base: orders[other]!, passes: {}, refused: { [`spec.${field}`]: value }, message },
-    ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
-  ];
-});
+const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']]] as const).flatMap(
+  ([field, types, other, owners]) => {
+    const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;
+    const value = (orders[owners[0]] as { spec: Record<string, unknown> }).spec[field];
+    return [
+      { base: orders[other]!, passes: {}, refused: { [`spec.${field}`]: value }, message },
+      ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
+    ];
+  },
+);
 
 const poolCases: readonly RuleCase[] = [
   change(

@@ -50,11 +50,15 @@ const RolledBack = struct('The restore that ended the task or followed an order.
   at: timestamp('When.'),
 });
 
-const TaskClock = struct('What the deadline is counted by.', {
-  startedAt: timestamp('When the first attempt was assigned.'),
-  pausedSeconds: integer('Seconds in which the clock stood still, pauses that have ended.', 0, 2_147_483_647),
-  pausedAt: optional(timestamp('Since when it stands still now.')),
-});
+const TaskClock = struct(
+  'What the deadline is counted by.',
+  {
+    startedAt: timestamp('When the first attempt was assigned.'),
+    pausedSeconds: integer('Seconds in which the clock stood still, pauses that have ended.', 0, 2_147_483_647),
+    pausedAt: optional(timestamp('Since when it stands still now.')),
+  },
+  { atomic: true },
+);
 
 /** `AgentTask.status`: the operator owns all of it but `run`. */
 export const AgentTaskStatus = struct('What has become of the task.', {

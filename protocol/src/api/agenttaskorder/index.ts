@@ -31,10 +31,7 @@ function goesWith(field: string, types: readonly OrderType[]): Rule {
 
 const fields = struct('The order. It cannot be changed; create another one.', {
   taskRef: reference('The AgentTask, in the same namespace.'),
-  type: choice(
-    'Approve or Reject the act that waits. Cancel the task and restore snapshot 0.',
-    orderTypes,
-  ),
+  type: choice('Approve or Reject the act that waits. Cancel the task and restore snapshot 0.', orderTypes),
   action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve and Reject.')),
   reason: optional(text('Why, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
@@ -43,10 +40,7 @@ const fields = struct('The order. It cannot be changed; create another one.', {
 /** `AgentTaskOrder.spec`. */
 export const AgentTaskOrderSpec = extend(fields, {
   [mutabilityKey]: 'Immutable',
-  [rulesKey]: [
-    rule('self == oldSelf', 'spec is immutable; create another order'),
-    goesWith('action', ['Approve', 'Reject']),
-  ],
+  [rulesKey]: [rule('self == oldSelf', 'spec is immutable; create another order'), goesWith('action', ['Approve', 'Reject'])],
 });
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 
