@@ -35,27 +35,78 @@ export const volatileFiles: readonly string[] = [
   'var/lib/{apt,dpkg,systemd,pam,misc}/**',
 ];
 
+const baseKeep = [
+  'bin',
+  'lib',
+  'lib64',
+  'sbin',
+  'etc/os-release',
+  'usr/lib/os-release',
+  'usr/lib64/*',
+  'usr/lib/*-linux-gnu/{ld-linux-*,libc.so.*,libm.so.*,libmvec.so.*,libdl.so.*,libpthread.so.*,librt.so.*}',
+  'usr/lib/*-linux-gnu/{libresolv.so.*,libnss_dns.so.*,libnss_files.so.*,libgcc_s.so.*,libstdc++.so.*}',
+  'usr/lib/ld-linux-*',
+  'usr/share/ca-certificates/mozilla/*',
+  'usr/share/common-licenses/{GPL-2,GPL-3,LGPL-2.1}',
+  'usr/share/doc/{base-files,ca-certificates,gcc-14-base,libc6,libgcc-s1,libstdc++6}/copyright',
+];
+
 const base: RootfsRecipe = {
   packages: ['base-files', 'ca-certificates', 'libc6', 'libgcc-s1', 'libstdc++6'],
-  keep: [
-    'bin',
-    'lib',
-    'lib64',
-    'sbin',
-    'etc/os-release',
-    'usr/lib/os-release',
-    'usr/lib64/*',
-    'usr/lib/*-linux-gnu/{ld-linux-*,libc.so.*,libm.so.*,libmvec.so.*,libdl.so.*,libpthread.so.*,librt.so.*}',
-    'usr/lib/*-linux-gnu/{libresolv.so.*,libnss_dns.so.*,libnss_files.so.*,libgcc_s.so.*,libstdc++.so.*}',
-    'usr/lib/ld-linux-*',
-    'usr/share/ca-certificates/mozilla/*',
-    'usr/share/common-licenses/{GPL-2,GPL-3,LGPL-2.1}',
-    'usr/share/doc/{base-files,ca-certificates,gcc-14-base,libc6,libgcc-s1,libstdc++6}/copyright',
-  ],
+  keep: baseKeep,
   files: {},
   symlinks: {},
   kind: 'accounts',
   compilePython: false,
+};
+
+/** What git and ssh link to, directly or through others: package by package, so that scanners see each of them. */
+const gitLibraries: Readonly<Record<string, string>> = {
+  libbrotli1: 'libbrotli{common,dec}',
+  'libcom-err2': 'libcom_err',
+  'libcurl3t64-gnutls': 'libcurl-gnutls',
+  libffi8: 'libffi',
+  libgmp10: 'libgmp',
+  libgnutls30t64: 'libgnutls',
+  'libgssapi-krb5-2': 'libgssapi_krb5',
+  libhogweed6t64: 'libhogweed',
+  'libidn2-0': 'libidn2',
+  libk5crypto3: 'libk5crypto',
+  libkeyutils1: 'libkeyutils',
+  'libkrb5-3': 'libkrb5',
+  libkrb5support0: 'libkrb5support',
+  libldap2: '{liblber,libldap}',
+  libnettle8t64: 'libnettle',
+  'libnghttp2-14': 'libnghttp2',
+  'libnghttp3-9': 'libnghttp3',
+  'libngtcp2-16': 'libngtcp2',
+  'libngtcp2-crypto-gnutls8': 'libngtcp2_crypto_gnutls',
+  'libp11-kit0': 'libp11-kit',
+  'libpcre2-8-0': 'libpcre2-8',
+  libpsl5t64: 'libpsl',
+  librtmp1: 'librtmp',
+  'libsasl2-2': 'libsasl2',
+  libselinux1: 'libselinux',
+  'libssh2-1t64': 'libssh2',
+  libssl3t64: '{libcrypto,libssl}',
+  'libtasn1-6': 'libtasn1',
+  libunistring5: 'libunistring',
+  libzstd1: 'libzstd',
+  zlib1g: 'libz',
+};
+
+/** The base, and git over https and ssh. dash is there because git runs ssh through `sh`. */
+const worker: RootfsRecipe = {
+  ...base,
+  packages: [...base.packages, 'dash', 'git', 'openssh-client', ...Object.keys(gitLibraries)],
+  keep: [
+    ...baseKeep,
+    'usr/bin/{dash,git,sh,ssh}',
+    'usr/lib/git-core/{git,git-remote-http,git-remote-https}',
+    'usr/share/git-core/templates/{description,info/exclude}',
+    ...Object.values(gitLibraries).map((library) => `usr/lib/*-linux-gnu/${library}.so.*`),
+    `usr/share/doc/{dash,git,openssh-client,${Object.keys(gitLibraries).join(',')}}/copyright`,
+  ],
 };
 
 const tools: RootfsRecipe = {
@@ -94,5 +145,5 @@ const busybox: RootfsRecipe = {
 };
 
 /** The root file systems by name. */
-export const recipes = { base, tools, busybox } as const satisfies Record<string, RootfsRecipe>;
+export const recipes = { base, worker, tools, busybox } as const satisfies Record<string, RootfsRecipe>;
 export type RecipeName = keyof typeof recipes;
