@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { addNode, changeNode, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest, type PlanNode } from './index.ts';
+
+const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, 'children'> => ({
+  id,
+  kind: 'Step',
+  intent: `try ${id}`,
+  state,
+  attempts: 1,
+  contract: { requires: ['TreeClean'], establishes: [] },
+});
+
+describe('the plan', () => {
+  test('a change makes a new tree and shares what did not change', () => {
+    const before = initialPlan('mend it');
+    const after = changeNode(before, 'verify', { state: 'Running' });
+    expect(findNode(after, 'verify')?.state).toBe('Running');
+    expect(findNode(before, 'verify')?.state).toBe('Pending');
+    expect(findNode(after, 'repair')).toBe(findNode(before, 'repair'));
+    expect(changeNode(before, 'nobody', { state: 'Done' })).toBe(before);
+  });
+
+  test('a node needs a parent and an id of its own', () => {
+    const tree = addNode(initialPlan('mend it'), 'repair', step('r1'));
+    expect(findNode(addNode(tree, 'r1', step('r2')), 'r2')).toBeDefined();
+    expect(() => addNode(tree, 'repair', step('r1'))).toThrow('r1 already');
+    expect(() => addNode(tree, 'r9', step('r2'))).toThrow('no node r9');
+  });
+
+  test('the digest keeps what is done or running when there are too many steps, and drops the oldest failures', () => {
+    let tree = initialPlan('mend it');
+    tree = addNode(tree, 'repair', step('good', 'Done'));
+    for (let at = 1; at <= 200; at += 1) tree = addNode(tree, at > 100 ? 'good' : 'repair', step(`r${at}`));
+    tree = addNode(tree, 'good', step('now', 'Running'));
+    const ids = planDigest(tree).map(({ id }) => id);
+    expect(ids).toHaveLength(64);
+    expect(ids).toEqual(expect.arrayContaining(['g', 'localise', 'repair', 'verify', 'good', 'now', 'r200', 'r150']));
+    expect(ids).not.toContain('r100');
+  });
+
+  test('texts and numbers keep to the bounds of the API', () => {
+    const [goal] = planDigest(changeNode(initialPlan('🙂'.repeat(4096)), 'g', { attempts: 9999, p: 1.5 }));
+    expect([...(goal?.intent ?? '')]).toHaveLength(96);
+    expect(goal).toMatchObject({ attempts: 1000, p: '1.000' });
+  });
+
+  test('contracts tell the first fact that is missing', () => {
+    const { contract } = findNode(initialPlan('mend it'), 'verify') as PlanNode;
+    const facts = establish(establish(noFacts, ['BaselineJudged']), ['TreeClean']);
+    expect(firstUnmet(contract.requires, facts)).toBe('ReachedInPlace');
+    expect(firstUnmet(contract.requires, establish(facts, ['ReachedInPlace']))).toBeNull();
+  });
+});

@@ -1,0 +1,96 @@
+import type { Contract } from './contract.ts';
+
+export type NodeKind = 'Goal' | 'Subtask' | 'Step';
+export type NodeState = 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
+
+/** One node of the plan. Never changed in place: a change makes a new tree that shares the rest. */
+export interface PlanNode {
+  /** Unique in the tree. */
+  readonly id: string;
+  readonly kind: NodeKind;
+  /** What it is for, in words. */
+  readonly intent: string;
+  readonly state: NodeState;
+  /** Expected probability of success, 0…1. */
+  readonly p?: number;
+  /** Newest good snapshot of the node. */
+  readonly snapshot?: string;
+  readonly attempts: number;
+  readonly contract: Contract;
+  readonly children: readonly PlanNode[];
+}
+
+export type NodeChange = Partial<Pick<PlanNode, 'intent' | 'state' | 'p' | 'snapshot' | 'attempts'>>;
+
+const subtask = (id: string, intent: string, contract: Contract): PlanNode => ({
+  id,
+  kind: 'Subtask',
+  intent,
+  state: 'Pending',
+  attempts: 0,
+  contract,
+  children: [],
+});
+
+/**
+ * The plan that every attempt starts with: `g` over `prepare`, `baseline`, `localise`, `repair` and `verify`. Steps are
+ * added below `repair` as they are tried.
+ */
+export function initialPlan(goal: string): PlanNode {
+  return {
+    id: 'g',
+    kind: 'Goal',
+    intent: goal,
+    state: 'Running',
+    attempts: 1,
+    contract: { requires: [], establishes: ['Verified'] },
+    children: [
+      subtask('prepare', 'import and set up the workspace', { requires: [], establishes: ['InitialTaken', 'TreeClean'] }),
+      subtask('baseline', 'run the checks at snapshot 0', { requires: ['InitialTaken', 'TreeClean'], establishes: ['BaselineJudged'] }),
+      subtask('localise', 'find where the failing tests lead', { requires: ['BaselineJudged', 'TreeClean'], establishes: [] }),
+      subtask('repair', 'try edits until all checks hold', {
+        requires: ['BaselineJudged', 'TreeClean'],
+        establishes: ['ReachedInPlace'],
+      }),
+      subtask('verify', 'run all checks in a fresh container', {
+        requires: ['BaselineJudged', 'ReachedInPlace', 'TreeClean'],
+        establishes: ['Verified'],
+      }),
+    ],
+  };
+}
+
+/** The node of an id; undefined when there is none. */
+export function findNode(tree: PlanNode, id: string): PlanNode | undefined {
+  if (tree.id === id) return tree;
+  for (const child of tree.children) {
+    const found = findNode(child, id);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The tree with one node changed; the same tree when there is no such node. */
+export function changeNode(tree: PlanNode, id: string, change: NodeChange): PlanNode {
+  return rewrite(tree, id, (node) => ({ ...node, ...change }));
+}
+
+/**
+ * The tree with a node below `parent`.
+ *
+ * @throws Error when the parent is missing or the id is taken: both are faults of the caller
+ */
+export function addNode(tree: PlanNode, parent: string, node: Omit<PlanNode, 'children'>): PlanNode {
+  if (findNode(tree, node.id) !== undefined) throw new Error(`the plan has a node ${node.id} already; choose another id`);
+  if (findNode(tree, parent) === undefined) throw new Error(`the plan has no node ${parent} to put ${node.id} under`);
+  return rewrite(tree, parent, (found) => ({ ...found, children: [...found.children, { ...node, children: [] }] }));
+}
+
+function rewrite(tree: PlanNode, id: string, change: (node: PlanNode) => PlanNode): PlanNode {
+  if (tree.id === id) return change(tree);
+  for (const [at, child] of tree.children.entries()) {
+    const changed = rewrite(child, id, change);
+    if (changed !== child) return { ...tree, children: tree.children.with(at, changed) };
+  }
+  return tree;
+}
