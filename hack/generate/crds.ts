@@ -1,11 +1,5 @@
 import { customResourceDefinition, group, kindReference, kinds, policies, policyManifests } from '@agentfleet/protocol/api';
-import { dump } from 'js-yaml';
-
-const banner = '# Made by `npm run generate` from protocol/src/api.\n';
-
-function yaml(value: unknown): string {
-  return dump(value, { lineWidth: 140, noRefs: true });
-}
+import { banner, yaml } from './yaml.ts';
 
 /** CRDs, admission policies and the reference page: path from the repository's root → content. */
 export function apiFiles(): ReadonlyMap<string, string> {

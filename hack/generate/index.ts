@@ -1,6 +1,7 @@
 /** Files made from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
@@ -9,6 +10,7 @@ import { keeperSchemas } from './keeperSchemas.ts';
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...apiFiles(),
+    ...chartFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
   ]);
@@ -17,7 +19,10 @@ export function generatedFiles(): ReadonlyMap<string, string> {
 /** Writes all generated files and returns the paths whose content changed. */
 export async function generate(root: string): Promise<readonly string[]> {
   const stale = await drift(root);
-  for (const [path, content] of generatedFiles()) await writeFile(join(root, path), content);
+  for (const [path, content] of generatedFiles()) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), content);
+  }
   return stale;
 }
 

@@ -1,0 +1,18 @@
+import { customResourceDefinition, group, kinds, policies, policyManifests } from '@agentfleet/protocol/api';
+import { banner, yaml } from './yaml.ts';
+
+const folder = 'charts/agentfleet/files';
+
+/** What the chart installs as it is: definitions and admission policies, by path from the repository's root. */
+export function chartFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    ...kinds.map((kind) => [`${folder}/crds/${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const),
+    ...policies.map((policy) => [`${folder}/policies/${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const),
+  ]);
+}
+
+/** Uninstalling the chart must leave the definition: with it would go all objects of the kind. */
+function kept(definition: ReturnType<typeof customResourceDefinition>): unknown {
+  const metadata = definition['metadata'] as Readonly<Record<string, unknown>>;
+  return { ...definition, metadata: { ...metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };
+}
