@@ -21,8 +21,8 @@ export interface Survey {
 
 /** The families that a tier needs. helm is not needed by the cluster but by everybody who installs something on it. */
 export function familiesFor(tier: Tier, kwok: boolean): FamilyName[] {
-  const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router', 'helm'];
-  return ['kubernetes', ...(tier === 'node' ? node : []), ...(kwok ? (['kwok'] as const) : [])];
+  const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router'];
+  return ['kubernetes', 'helm', ...(tier === 'node' ? node : []), ...(kwok ? (['kwok'] as const) : [])];
 }
 
 async function freeBytes(path: string): Promise<number> {
