@@ -7,7 +7,9 @@ const folder = 'charts/agentfleet/files';
 export function chartFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...kinds.map((kind) => [`${folder}/crds/${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const),
-    ...policies.map((policy) => [`${folder}/policies/${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const),
+    ...policies.map(
+      (policy) => [`${folder}/policies/${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const,
+    ),
   ]);
 }
 
