@@ -1,0 +1,115 @@
+import { Readable } from 'node:stream';
+import { pack, type Header, type Pack } from 'tar-stream';
+import type { TreeWritten } from '@agentfleet/protocol/keeper';
+import { AttemptFailure } from '../attempt/failure.ts';
+
+/** One file, folder or symbolic link of a workspace. */
+export interface Entry {
+  /** Relative to the workspace, with /. */
+  readonly path: string;
+  readonly kind: 'File' | 'Folder' | 'Link';
+  /** Permission bits. */
+  readonly mode: number;
+  /** Bytes of a file; 0 otherwise. */
+  readonly size: number;
+  /** Content of a file, `size` bytes in all; called at most once. */
+  readonly content?: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** Target of a link; may lead anywhere: nothing follows it on its way. */
+  readonly target?: string;
+}
+
+/** Most files and folders of a workspace: each costs an object in every snapshot. */
+export const maxEntries = 1_000_000;
+
+/** What takes the stream: the keeper's client. */
+export interface TreeWriter {
+  writeTree(path: string, tar: Readable, signal?: AbortSignal): Promise<TreeWritten>;
+}
+
+export interface Sent {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Sends entries as one tar stream. The first of the two sides that fails tells why. @throws AttemptFailure when it is too large */
+export async function sendEntries(
+  keeper: TreeWriter,
+  folder: string,
+  entries: AsyncIterable<Entry> | Iterable<Entry>,
+  options: { readonly limitBytes: number; readonly mtime: Date; readonly signal: AbortSignal },
+): Promise<Sent> {
+  const packer = pack();
+  const tar = Readable.from(packer as AsyncIterable<Uint8Array>, { objectMode: false });
+  const failures: unknown[] = [];
+  const failed = (error: unknown): void => {
+    failures.push(error);
+    const reason = error instanceof Error ? error : new Error(String(error));
+    packer.destroy(reason);
+    tar.destroy(reason);
+  };
+  // The reader learns of the failure through its own rejection; an unread stream must not end the process.
+  tar.on('error', () => undefined);
+  packer.on('error', () => undefined);
+  const [filled] = await Promise.all([
+    fill(packer, entries, options).catch(failed),
+    keeper.writeTree(folder, tar, options.signal).catch(failed),
+  ]);
+  if (failures.length > 0 || filled === undefined) throw failures[0];
+  return filled;
+}
+
+async function fill(
+  packer: Pack,
+  entries: AsyncIterable<Entry> | Iterable<Entry>,
+  { limitBytes, mtime, signal }: { readonly limitBytes: number; readonly mtime: Date; readonly signal: AbortSignal },
+): Promise<Sent> {
+  let files = 0;
+  let bytes = 0;
+  let count = 0;
+  for await (const entry of entries) {
+    signal.throwIfAborted();
+    bytes += entry.size;
+    count += 1;
+    if (bytes > limitBytes) throw tooLarge(`is over ${limitBytes} bytes`);
+    if (count > maxEntries) throw tooLarge(`has over ${maxEntries} files and folders`);
+    if (entry.kind !== 'Folder') files += 1;
+    await append(packer, { ...headerOf(entry), mtime }, entry);
+  }
+  packer.finalize();
+  return { files, bytes };
+}
+
+/** Why a workspace of this size is refused. */
+export function tooLarge(what: string): AttemptFailure {
+  return new AttemptFailure('InvalidInput', 'WorkspaceTooLarge', `the workspace ${what}; take a subPath, a smaller depth or fewer files`);
+}
+
+function headerOf({ path, kind, mode, size, target }: Entry): TarHeader {
+  if (kind === 'Folder') return { name: `${path}/`, type: 'directory', mode };
+  if (kind === 'Link') return { name: path, type: 'symlink', linkname: target ?? '', mode: 0o777 };
+  return { name: path, type: 'file', mode, size };
+}
+
+type TarHeader = Partial<Header> & Pick<Header, 'name'>;
+
+/** Waits until the stream has room again, so that a repository never lies in memory. */
+async function append(packer: Pack, header: TarHeader, entry: Entry): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const sink = packer.entry(header, (error) => (error ? reject(error) : resolve()));
+  sink.on('error', reject);
+  if (entry.kind === 'File') {
+    for await (const chunk of entry.content?.() ?? []) {
+      if (packer.destroyed) break;
+      if (!sink.write(chunk)) await drained(sink);
+    }
+    sink.end(null);
+  }
+  await promise;
+}
+
+function drained(sink: ReturnType<Pack['entry']>): Promise<void> {
+  return new Promise((resolve) => {
+    sink.once('drain', resolve);
+    sink.once('close', resolve);
+  });
+}

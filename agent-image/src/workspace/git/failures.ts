@@ -1,0 +1,143 @@
+import { AttemptFailure } from '../../attempt/failure.ts';
+
+/** How a run of git failed. */
+export interface GitFault {
+  /** Subcommand. */
+  readonly step: string;
+  readonly url: string;
+  /** Standard error. */
+  readonly words: string;
+  readonly timedOut: boolean;
+  /** The program could not be started. */
+  readonly missing: boolean;
+  readonly secrets: readonly string[];
+}
+
+interface Cause {
+  readonly words: RegExp;
+  readonly failureClass: 'InvalidInput' | 'Infrastructure';
+  readonly reason: string;
+  readonly what: string;
+  readonly cure: string;
+}
+
+const invalid = (words: RegExp, reason: string, what: string, cure: string): Cause => ({
+  words,
+  failureClass: 'InvalidInput',
+  reason,
+  what,
+  cure,
+});
+const later = (words: RegExp, reason: string, what: string, cure: string): Cause => ({
+  words,
+  failureClass: 'Infrastructure',
+  reason,
+  what,
+  cure,
+});
+
+const address = 'correct spec.workspace.git.url';
+const again = 'the attempt is repeated; look at the server when it stays';
+
+/** In order: the first that fits. Words of git and of curl with OpenSSL or GnuTLS, both with LC_ALL=C. */
+const causes: readonly Cause[] = [
+  later(
+    /SSL certificate problem|certificate verification failed|certificate verify|SSL_connect|gnutls|SSL peer certificate|unable to get local issuer|problem with the SSL CA|setting certificate (?:file|verify)|error setting certificate|TLS (?:connect|alert|handshake)|SSL routines/i,
+    'TLSFailed',
+    'the certificate of the server is not trusted, or TLS failed',
+    "put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace",
+  ),
+  invalid(
+    /could not read (?:Username|Password)|Authentication failed|returned error: 401/,
+    'AuthenticationRequired',
+    'the repository asks for a user, or does not exist for the public',
+    `the pool has no credential for this host; make the repository readable or ${address}`,
+  ),
+  invalid(/returned error: 403/, 'AccessDenied', 'the server denies access', `make the repository readable or ${address}`),
+  later(/returned error: (?:408|429|5\d\d)/, 'RemoteUnavailable', 'the server cannot answer now', again),
+  invalid(/repository '.*' not found|returned error: (?:404|410)/, 'RepositoryNotFound', 'there is no such repository', address),
+  invalid(
+    /transport '.*' not allowed|Protocol "?.*"? (?:not supported|disabled)|unable to update url base from redirection|returned error: 3\d\d|redirect/i,
+    'RedirectRefused',
+    'the server leads to another protocol or address, which is not followed',
+    `${address}: name the final https address`,
+  ),
+  invalid(
+    /couldn't find remote ref|not our ref|unadvertised object|no such remote ref|Server does not allow request/i,
+    'RefNotFound',
+    'the server has no such branch or tag, or does not give out this commit',
+    'correct spec.workspace.git.ref',
+  ),
+  invalid(
+    /valid: is this a git repository|not a git repository|does not appear to be a git repository|bad line length character|protocol error: bad/i,
+    'NotARepository',
+    'the address is not a Git repository',
+    address,
+  ),
+  invalid(
+    /fsck error|^error: object [0-9a-f]+: |bad object|hasDot|invalid index-pack|fsck\b.*failed/im,
+    'UnsafeRepository',
+    'the repository holds objects that git refuses',
+    'repair the repository (`git fsck --strict` names them)',
+  ),
+  later(
+    /Could not resolve|Couldn't resolve|Name or service not known|Temporary failure in name resolution/i,
+    'HostNotResolved',
+    'the name of the host cannot be resolved',
+    `look at the DNS of the cluster, or ${address}`,
+  ),
+  later(
+    /No space left|Disk quota exceeded/i,
+    'ScratchFull',
+    "the worker's disk is full",
+    'raise the ephemeral storage of the agent workers',
+  ),
+  later(
+    /Failed to connect|Could(?:n't| not) connect|Connection refused|Connection timed out|No route to host|Network is unreachable|Connection reset|Recv failure|Send failure/i,
+    'RemoteUnreachable',
+    'the server cannot be reached',
+    'look at the network, its policies and the server',
+  ),
+  later(
+    /Operation (?:too slow|timed out)|transfer closed|early EOF|unexpected disconnect|hung up|RPC failed|Empty reply|curl \d+/i,
+    'ConnectionLost',
+    'the server stopped answering',
+    again,
+  ),
+];
+
+/** A failed run as a failure of the attempt: what, the remote's words, cure. */
+export function explain(fault: GitFault): AttemptFailure {
+  const { step, missing, timedOut } = fault;
+  const url = scrub(fault.url, fault.secrets);
+  if (missing) return failure('Infrastructure', 'GitMissing', 'the worker has no git program; use an agent image that has it');
+  if (timedOut) return failure('Infrastructure', 'GitTimeout', `git ${step} of ${url} took too long and was ended; ${again}`);
+  const words = scrub(telling(fault.words), fault.secrets);
+  const cause = causes.find((candidate) => candidate.words.test(fault.words));
+  if (cause === undefined) return failure('Infrastructure', 'GitFailed', `git ${step} of ${url} failed: ${words}; ${again}`);
+  return failure(cause.failureClass, cause.reason, `${url}: ${cause.what} (${words}); ${cause.cure}`);
+}
+
+function failure(failureClass: Cause['failureClass'], reason: string, message: string): AttemptFailure {
+  return new AttemptFailure(failureClass, reason, message);
+}
+
+/** The lines that tell why: errors, and what the server said; at most 500 characters. */
+function telling(words: string): string {
+  const lines = words
+    .split('\n')
+    .map((line) => withoutControls(line).trim())
+    .filter((line) => line !== '');
+  const marked = lines.filter((line) => /^(?:fatal|error|remote|curl)\b/i.test(line) && !line.includes('/bin/false'));
+  const chosen = [...new Set(marked.length > 0 ? marked : lines.slice(-2))].join(' | ');
+  return chosen.length > 500 ? `${chosen.slice(0, 499)}…` : chosen || 'no words';
+}
+
+const withoutControls = (line: string): string => line.replaceAll(/\p{Cc}/gu, '');
+
+/** Takes credentials out of a text: users in addresses, and known secrets. */
+export function scrub(text: string, secrets: readonly string[]): string {
+  let clean = text.replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^/@\s']+@/gi, '$1');
+  for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '***');
+  return clean;
+}

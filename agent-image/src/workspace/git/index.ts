@@ -1,0 +1,32 @@
+/** A commit of a Git repository as entries. Only objects are read; nothing is checked out. */
+import type { Workspace } from '@agentfleet/protocol/api';
+import type { Entry } from '../entry.ts';
+import { fetchCommit } from './fetch.ts';
+import { metadataEntries } from './metadata.ts';
+import { prepare, type GitSettings } from './program.ts';
+import { treeEntries, treeOf } from './tree.ts';
+
+export type { GitCredential, GitSettings } from './program.ts';
+
+export type GitSource = Extract<Workspace, { type: 'Git' }>['git'];
+
+/**
+ * Fetches what the task names and lists it: the commit's files, and without a `subPath` the repository itself below
+ * `.git`, so that history and `git diff` are at hand.
+ *
+ * @throws AttemptFailure
+ */
+export async function gitEntries(
+  source: GitSource,
+  settings: GitSettings,
+): Promise<{ readonly description: string; readonly commit: string; readonly entries: AsyncIterable<Entry> }> {
+  const git = prepare(source.url, settings);
+  const start = await fetchCommit(git, source);
+  const tree = await treeOf(git, start.commit, source.subPath);
+  async function* entries(): AsyncGenerator<Entry> {
+    if (source.subPath === undefined) yield* metadataEntries(git, source.url, start);
+    yield* treeEntries(git, tree);
+  }
+  const where = source.subPath === undefined ? '' : `, folder ${source.subPath}`;
+  return { description: `${start.commit} (${source.ref}${where})`, commit: start.commit, entries: entries() };
+}

@@ -1,0 +1,154 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
+import type { Clock } from '@agentfleet/kube';
+import { AttemptFailure } from '../../attempt/failure.ts';
+import { environmentOf } from './environment.ts';
+import { explain, scrub } from './failures.ts';
+
+/** For servers that ask for a user; sent to the repository's own host only. */
+export interface GitCredential {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface GitSettings {
+  readonly program: string;
+  /** Folder of this import alone. */
+  readonly scratch: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly limitBytes: number;
+  /** For one run of git. */
+  readonly timeoutMs: number;
+  readonly authorities?: string;
+  readonly credential?: GitCredential;
+}
+
+export interface GitRun {
+  readonly args: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: Readable;
+  /** Called with the running child; the run ends when it settles or git does. Default: standard output is collected. */
+  readonly signal?: AbortSignal;
+}
+
+/** Git with one repository's address, environment and bounds. */
+export interface Git {
+  readonly settings: GitSettings;
+  readonly url: string;
+  /** The bare repository. */
+  readonly folder: string;
+  /** Runs git to its end and returns standard output. @throws AttemptFailure when it fails */
+  run(args: readonly string[], options?: Omit<GitRun, 'args'>): Promise<Buffer>;
+  /** Runs git and gives its standard output as it comes. @throws AttemptFailure when it fails */
+  stream(args: readonly string[], options?: Omit<GitRun, 'args'>): AsyncGenerator<Buffer>;
+}
+
+/** Most bytes that {@link Git.run} collects; lists of files are streamed. */
+const maxOutput = 16 * 1024 * 1024;
+const maxWords = 64 * 1024;
+
+/** @throws AttemptFailure when the address cannot be used at all */
+export function prepare(url: string, settings: GitSettings): Git {
+  if (url.startsWith('ssh://')) {
+    const cure = 'use the https address of the repository';
+    throw new AttemptFailure('InvalidInput', 'NoCredential', `the pool has no credential for git over ssh (${scrub(url, [])}); ${cure}`);
+  }
+  const folder = join(settings.scratch, 'repository');
+  const env = environmentOf(url, settings);
+  const stream = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): AsyncGenerator<Buffer> =>
+    output({ cwd: settings.scratch, ...options, args, env: { ...env, ...options.env } }, url, settings);
+  const run = async (args: readonly string[], options: Omit<GitRun, 'args'> = {}): Promise<Buffer> => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    for await (const part of stream(args, options)) {
+      size += part.length;
+      if (size > maxOutput) throw new AttemptFailure('InvalidInput', 'RepositoryTooLarge', `git ${args[0]} says over ${maxOutput} bytes`);
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  };
+  return { settings, url, folder, run, stream };
+}
+
+/** Standard output of a run. However it is left, no process of it stays. */
+async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGenerator<Buffer> {
+  settings.signal.throwIfAborted();
+  const child = spawn(settings.program, run.args, {
+    cwd: run.cwd,
+    env: run.env,
+    detached: true, // a process group of its own: git starts programs for the transport
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const watch = supervise(child, run, settings);
+  try {
+    for await (const chunk of child.stdout) yield chunk as Buffer;
+    const code = await watch.ended;
+    settings.signal.throwIfAborted();
+    run.signal?.throwIfAborted();
+    if (code !== 0) throw explain({ step: run.args[0] ?? '', url, ...watch.facts(), secrets: secretsOf(settings) });
+  } finally {
+    watch.kill();
+    await watch.ended;
+  }
+}
+
+interface Watch {
+  /** Exit code, null for a signal or a program that is not there; never rejects. */
+  readonly ended: Promise<number | null>;
+  facts(): { readonly words: string; readonly timedOut: boolean; readonly missing: boolean };
+  kill(): void;
+}
+
+function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs }: GitSettings): Watch {
+  let words = '';
+  let timedOut = false;
+  let missing = false;
+  let done = false;
+  const { promise: ended, resolve } = Promise.withResolvers<number | null>();
+  const kill = (): void => {
+    if (!done && child.pid !== undefined) killGroup(child.pid);
+  };
+  const timer = clock.after(timeoutMs, () => {
+    timedOut = true;
+    kill();
+  });
+  const finish = (code: number | null): void => {
+    done = true;
+    timer.cancel();
+    signal.removeEventListener('abort', kill);
+    run.signal?.removeEventListener('abort', kill);
+    resolve(code);
+  };
+  signal.addEventListener('abort', kill, { once: true });
+  run.signal?.addEventListener('abort', kill, { once: true });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    words = (words + chunk.toString('utf8')).slice(-maxWords);
+  });
+  child.once('error', () => {
+    missing = child.pid === undefined;
+    finish(null);
+  });
+  child.once('close', finish);
+  child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code tells
+  if (run.stdin === undefined) child.stdin?.end();
+  else if (child.stdin !== null) run.stdin.pipe(child.stdin);
+  return { ended, kill, facts: () => ({ words, timedOut, missing }) };
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, constants.signals.SIGKILL);
+  } catch {
+    // ended in the meantime
+  }
+}
+
+/** What must never be in a message. */
+function secretsOf({ credential }: GitSettings): readonly string[] {
+  if (credential === undefined) return [];
+  return [credential.password, Buffer.from(`${credential.username}:${credential.password}`).toString('base64')];
+}

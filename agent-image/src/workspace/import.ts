@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '@agentfleet/kube';
+import type { Workspace } from '@agentfleet/protocol/api';
+import { workspaceDir } from '@agentfleet/protocol/keeper';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { sendEntries, type Entry, type TreeWriter } from './entry.ts';
+import { gitEntries, type GitCredential } from './git/index.ts';
+import { configMapEntries, inlineEntries } from './inline.ts';
+
+/** Bytes that a workspace may have, its Git history included. */
+export const maxWorkspaceBytes = 2 * 1024 ** 3;
+
+/** What an import uses of the world. */
+export interface WorkspacePorts {
+  readonly keeper: TreeWriter;
+  /** Data of a ConfigMap in the task's namespace; rejects with an AttemptFailure when there is none. */
+  readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
+  /** Folder of the worker for temporary files; what is put there is removed again. */
+  readonly scratch: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The git program; default: `git` of the PATH. */
+  readonly git?: string;
+  /** PEM file with the authorities to trust instead of the system's. */
+  readonly authorities?: string;
+  readonly credential?: GitCredential;
+  /** Default {@link maxWorkspaceBytes}. */
+  readonly limitBytes?: number;
+  /** How long git may take for one step; default 15 minutes. */
+  readonly timeoutMs?: number;
+}
+
+/** What was put into the workspace. */
+export interface Imported {
+  readonly type: Workspace['type'];
+  /** For people: the commit, the ConfigMap or the number of files. */
+  readonly description: string;
+  /** Full commit id; Git only. */
+  readonly commit?: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+interface Source {
+  readonly description: string;
+  readonly commit?: string;
+  readonly entries: AsyncIterable<Entry> | Iterable<Entry>;
+}
+
+/**
+ * Puts the workspace of a task into the sandbox. Files that are there already stay: restore `empty` before.
+ *
+ * @throws AttemptFailure `InvalidInput` when the task asks for what is not there or too large, `Infrastructure` when
+ * another try may do; the signal's reason when it was aborted; the keeper's refusals as they are.
+ */
+export async function importWorkspace(workspace: Workspace, ports: WorkspacePorts): Promise<Imported> {
+  ports.signal.throwIfAborted();
+  const scratch = await mkdtemp(join(ports.scratch, 'workspace-'));
+  try {
+    const { entries, ...facts } = await sourceOf(workspace, scratch, ports);
+    const { clock, keeper, signal, limitBytes = maxWorkspaceBytes } = ports;
+    const sent = await sendEntries(keeper, workspaceDir, entries, { limitBytes, mtime: new Date(clock.now()), signal });
+    return { type: workspace.type, ...facts, ...sent };
+  } catch (error) {
+    // What an abort breaks reports a broken pipe or a killed child; the abort is the reason.
+    ports.signal.throwIfAborted();
+    throw error;
+  } finally {
+    await rm(scratch, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspacePorts): Promise<Source> {
+  if (workspace.type === 'Inline') {
+    const entries = inlineEntries(workspace.inline.files);
+    return { description: `${entries.length} files of the task`, entries };
+  }
+  if (workspace.type === 'ConfigMap') {
+    const { name } = workspace.configMap;
+    return { description: `ConfigMap ${name}`, entries: await configMap(name, ports) };
+  }
+  const { limitBytes = maxWorkspaceBytes, timeoutMs = 900_000, git = 'git', authorities, credential, clock, signal } = ports;
+  const settings = { program: git, scratch, clock, signal, limitBytes, timeoutMs };
+  const optional = { ...(authorities !== undefined && { authorities }), ...(credential !== undefined && { credential }) };
+  return gitEntries(workspace.git, { ...settings, ...optional });
+}
+
+async function configMap(name: string, { readConfigMap }: WorkspacePorts): Promise<readonly Entry[]> {
+  try {
+    return configMapEntries(await readConfigMap(name));
+  } catch (error) {
+    if (error instanceof AttemptFailure) throw error;
+    const words = error instanceof Error ? error.message : String(error);
+    throw new AttemptFailure('Infrastructure', 'ConfigMapUnreadable', `ConfigMap ${name} cannot be read: ${words}`, { cause: error });
+  }
+}
