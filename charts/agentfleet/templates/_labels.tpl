@@ -1,6 +1,7 @@
 {{- define "agentfleet.selector" -}}
-app.kubernetes.io/name: agentfleet-operator
+app.kubernetes.io/name: agentfleet
 app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
 {{- end }}
 
 {{- define "agentfleet.labels" -}}

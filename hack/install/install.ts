@@ -1,0 +1,74 @@
+import { fileURLToPath } from 'node:url';
+import { Kubectl, type ClusterAccess } from '../sandbox/index.ts';
+import { helm } from './helm.ts';
+
+/** What an installation stands on: a cluster that holds our images. A `Ground` is one. */
+export interface InstallGround {
+  readonly cluster: ClusterAccess;
+  /** Reference of an image by its short name. */
+  image(name: string): string;
+}
+
+export interface InstallOptions {
+  /** Namespace of the operator; made when it is not there. */
+  readonly namespace: string;
+  /** Values of the chart beside the images. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Name of the release. There is one per cluster, because definitions and roles belong to the whole cluster. */
+export const release = 'agentfleet';
+
+export const chart = fileURLToPath(new URL('../../charts/agentfleet', import.meta.url));
+
+const waitSeconds = 120;
+const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
+
+/**
+ * The arguments of helm that install or upgrade. Definitions that were applied by hand before become the release's, and what
+ * the chart says wins over what somebody edited: a second call brings back what the chart says.
+ */
+export function upgradeArguments(namespace: string): readonly string[] {
+  const how = ['--install', '--wait', `--timeout=${waitSeconds}s`, '--history-max=3', '--server-side=true', '--force-conflicts'];
+  return ['upgrade', release, chart, `--namespace=${namespace}`, ...how, '--take-ownership', '--values=-'];
+}
+
+/** The chart's values with the references of the ground's images. */
+export function chartValues(ground: Pick<InstallGround, 'image'>, values: InstallOptions['values'] = {}): object {
+  const parts = ['operator', 'agent', 'inference', 'sandbox', 'tools'];
+  return { ...values, images: Object.fromEntries(parts.map((part) => [part, ground.image(part)])) };
+}
+
+/** Installs the fleet as its users do, or upgrades it, and resolves when the operator is ready. Idempotent. */
+export async function installFleet(ground: InstallGround, { namespace, values, signal }: InstallOptions): Promise<void> {
+  const kubectl = new Kubectl(ground.cluster);
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
+  if (await isInterrupted(ground.cluster, namespace, signal)) await uninstallFleet(ground, { namespace, signal });
+  await helm(ground.cluster, upgradeArguments(namespace), { values: chartValues(ground, values), signal }).catch(async (error: unknown) => {
+    throw new Error(`The operator did not become ready in the namespace ${namespace}. ${await operatorWords(kubectl, namespace)}`, {
+      cause: error,
+    });
+  });
+}
+
+/** Removes the release; definitions, tasks and pools stay. No error when there is none. */
+export async function uninstallFleet(ground: Pick<InstallGround, 'cluster'>, { namespace, signal }: InstallOptions): Promise<void> {
+  const args = ['uninstall', release, `--namespace=${namespace}`, '--ignore-not-found', '--wait', `--timeout=${waitSeconds}s`];
+  await helm(ground.cluster, args, { signal });
+}
+
+/** Whether an earlier call was killed: helm refuses every upgrade of a release in such a state. */
+async function isInterrupted(cluster: ClusterAccess, namespace: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const found = await helm(cluster, ['list', `--namespace=${namespace}`, '--pending', '--filter', `^${release}$`, '--output=json'], {
+    signal,
+  });
+  return (JSON.parse(found) as readonly unknown[]).length > 0;
+}
+
+/** What its pods say, for the message of a failed installation. */
+async function operatorWords(kubectl: Kubectl, namespace: string): Promise<string> {
+  const pods = ['-l', 'app.kubernetes.io/name=agentfleet'];
+  const ask = (...args: readonly string[]): Promise<string> => kubectl.text(['-n', namespace, ...args, ...pods]).catch(String);
+  return [await ask('get', 'pods', '-o', 'wide'), await ask('logs', '--tail=20')].join('\n');
+}

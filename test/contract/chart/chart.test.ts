@@ -1,0 +1,157 @@
+// The Helm chart: what it renders, who may do what, and that a real API server takes all of it.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { load } from 'js-yaml';
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { up, type Cluster } from '../../../hack/cluster/index.ts';
+import { chart, chartValues } from '../../../hack/install/index.ts';
+import { Kubectl } from '../../../hack/sandbox/index.ts';
+import { allows, image, one, render, template, type Manifest } from './rendered.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const namespace = `chart-${randomBytes(3).toString('hex')}`;
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+let all: readonly Manifest[];
+const rendered = (values?: Readonly<Record<string, unknown>>): Promise<readonly Manifest[]> =>
+  render(cluster.bin('helm'), namespace, values);
+const kindsOf = (manifests: readonly Manifest[]): readonly string[] => manifests.map(({ kind }) => kind);
+
+beforeAll(async () => {
+  cluster = await up({ tier: 'control-plane', log: () => undefined });
+  kubectl = new Kubectl(cluster);
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
+  all = await rendered();
+});
+afterAll(() => kubectl.text(['delete', 'namespace', namespace, '--wait=false']));
+
+describe('what the chart renders', () => {
+  it('passes helm lint', async () => {
+    const { stdout } = await execa(cluster.bin('helm'), ['lint', '--strict', chart, '--values=-'], {
+      input: JSON.stringify(chartValues({ image })),
+    });
+    expect(stdout).toContain('0 chart(s) failed');
+  });
+
+  it('has the version of the project', async () => {
+    const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { version: string };
+    expect(load(await readFile(`${chart}/Chart.yaml`, 'utf8'))).toMatchObject({ version, appVersion: version });
+  });
+
+  it.for(['operator', 'agent', 'inference', 'sandbox', 'tools'])('refuses to guess the image %s, and says what to set', async (part) => {
+    const { images } = chartValues({ image }) as { images: Record<string, string> };
+    const partly = { images: { ...images, [part]: '' } };
+    await expect(template(cluster.bin('helm'), namespace, partly)).rejects.toThrow(`--set images.${part}=`);
+  });
+
+  it.for([
+    ['an unknown value', { replica: 2 }],
+    ['a value of another type', { replicas: 'two' }],
+    ['an unknown level', { logLevel: 'loud' }],
+  ] as const)('refuses %s', async ([, values]) => {
+    await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
+  });
+
+  it('gives every image to the operator', () => {
+    const { containers } = one(all, 'Deployment', 'agentfleet-operator').spec!.template!.spec;
+    expect(containers[0]!.image).toBe(image('operator'));
+    const env = Object.fromEntries(containers[0]!.env.map(({ name, value }) => [name, value]));
+    for (const part of ['agent', 'inference', 'sandbox', 'tools']) expect(env[`AGENTFLEET_${part.toUpperCase()}_IMAGE`]).toBe(image(part));
+    expect(one(all, 'ClusterRole', env['AGENTFLEET_WORKER_CLUSTER_ROLE']!)).toBeDefined();
+  });
+
+  it('adds what several replicas need, and monitoring when asked', async () => {
+    expect(kindsOf(all)).not.toContain('PodDisruptionBudget');
+    expect(kindsOf(all)).not.toContain('PodMonitor');
+    const two = kindsOf(await rendered({ replicas: 2, podMonitor: { enabled: true } }));
+    expect(two).toContain('PodDisruptionBudget');
+    expect(two).toContain('PodMonitor');
+  });
+
+  it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
+    const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
+    expect(definitions).toHaveLength(4);
+    for (const { metadata } of definitions) expect(metadata.annotations?.['helm.sh/resource-policy']).toBe('keep');
+    expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');
+  });
+});
+
+describe('who may do what', () => {
+  const role = (name: string): Manifest => one(all, 'ClusterRole', `agentfleet-${name}`);
+
+  it('has no wildcard, no Secrets and no escalation in any role', () => {
+    const rules = all.flatMap((manifest) => manifest.rules ?? []);
+    expect(rules.length).toBeGreaterThan(10);
+    for (const { apiGroups = [], resources = [], verbs } of rules) {
+      expect([...apiGroups, ...resources, ...verbs]).not.toContain('*');
+      expect(resources).not.toContain('secrets');
+      expect(verbs).not.toContain('escalate');
+      expect(verbs).not.toContain('impersonate');
+    }
+  });
+
+  it('binds the operator to no ClusterRole but that of the workers', () => {
+    const binding = (role('operator').rules ?? []).filter(({ verbs }) => verbs.includes('bind'));
+    expect(binding.map(({ resources, resourceNames }) => [resources, resourceNames])).toEqual([[['clusterroles'], ['agentfleet-worker']]]);
+  });
+
+  it('lets the worker report and not assign', () => {
+    const worker = role('worker');
+    expect(allows(worker, 'patch', 'agenttasks/status')).toBe(true);
+    for (const [verb, resource] of [
+      ['assign', 'agenttasks'],
+      ['patch', 'agenttasks'],
+      ['create', 'agenttaskorders'],
+    ] as const)
+      expect(allows(worker, verb, resource)).toBe(false);
+    expect(allows(role('operator'), 'assign', 'agenttasks')).toBe(true);
+    for (const verb of ['create', 'delete', 'patch']) expect(allows(worker, verb, 'pods', '')).toBe(false);
+  });
+
+  it('lets approvers alone give orders', () => {
+    expect(['viewer', 'editor', 'approver'].filter((name) => allows(role(name), 'create', 'agenttaskorders'))).toEqual(['approver']);
+    expect(['viewer', 'editor', 'approver'].filter((name) => allows(role(name), 'create', 'agenttasks'))).toEqual(['editor']);
+    const writers = all.filter(({ kind }) => kind === 'ClusterRole').filter((found) => allows(found, 'create', 'expertpools'));
+    expect(writers.map(({ metadata }) => metadata.name)).toEqual(['agentfleet-pools']);
+  });
+
+  it('adds nothing to the built-in roles when told so', async () => {
+    const aggregated = (manifests: readonly Manifest[]): readonly string[] =>
+      manifests.flatMap(({ metadata }) => Object.keys(metadata.labels ?? {})).filter((label) => label.startsWith('rbac.authorization'));
+    expect(aggregated(all).toSorted()).toEqual(['edit', 'view'].map((name) => `rbac.authorization.k8s.io/aggregate-to-${name}`));
+    expect(aggregated(await rendered({ roles: { aggregate: false } }))).toEqual([]);
+  });
+});
+
+describe('a real API server', () => {
+  const dryRun = (manifests: readonly object[]): Promise<string> => {
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
+    const how = ['--server-side', '--dry-run=server', '--force-conflicts', '--field-manager=helm', '--validate=strict'];
+    return kubectl.text(['-n', namespace, 'apply', ...how, '-f', '-'], list);
+  };
+
+  it('takes every manifest', async () => {
+    const manifests = await rendered({ replicas: 2 });
+    const lines = (await dryRun(manifests)).trim().split('\n');
+    expect(lines).toHaveLength(manifests.length);
+    for (const line of lines) expect(line).toMatch(/serverside-applied \(server dry run\)$/);
+  });
+
+  it('holds the operator pod to be restricted', async () => {
+    const { metadata, spec } = one(all, 'Deployment', 'agentfleet-operator').spec!.template!;
+    await kubectl.text(['-n', namespace, 'wait', '--for=create', 'serviceaccount/default', '--timeout=30s']);
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...metadata, name: 'operator' },
+      spec: { ...spec, serviceAccountName: 'default' },
+    };
+    expect(await dryRun([pod])).toContain('pod/operator serverside-applied');
+    const loose = { ...pod, spec: { ...pod.spec, securityContext: {} } };
+    await expect(dryRun([loose])).rejects.toThrow('violates PodSecurity "restricted');
+  });
+});
