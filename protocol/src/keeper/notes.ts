@@ -22,6 +22,9 @@ export interface NoteWritten {
   readonly hash: string;
 }
 
+/** Largest archive that `PUT /v1/tree` takes, in bytes. */
+export const maxTreeBytes = 4 * 1024 * 1024 * 1024;
+
 /** Query of `PUT /v1/tree` (body: a tar stream, `application/x-tar`): the folder that its paths are relative to. */
 export const TreeQuery = Type.Object(
   { path: Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' }) },

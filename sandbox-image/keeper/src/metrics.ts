@@ -22,6 +22,8 @@ export class KeeperMetrics {
   });
   readonly snapshots = this.#counter('snapshots_total', 'Snapshots, by result', ['result']);
   readonly restores = this.#counter('restores_total', 'Restores, by result', ['result']);
+  readonly trees = this.#counter('trees_total', 'Trees that were written from an archive, by result', ['result']);
+  readonly notes = this.#counter('notes_total', 'Notes of workers in the event log', []);
   readonly authRefusals = this.#counter('auth_refusals_total', 'Requests refused before they were heard, by reason', ['reason']);
 
   constructor(sources: MetricSources) {

@@ -9,9 +9,11 @@ import {
   type ExecRequest,
   type FileWritten,
   type KeeperInfo,
+  type NoteWritten,
   type RestoreReport,
   type SnapshotRecord,
   type TreeDiff,
+  type TreeWritten,
 } from '@agentfleet/protocol/keeper';
 import { KeeperRefusal } from './errors.ts';
 import { readLines } from './ndjson.ts';
@@ -34,6 +36,7 @@ interface Call {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly json?: unknown;
   readonly bytes?: Uint8Array;
+  readonly tar?: Readable | Uint8Array;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -82,6 +85,16 @@ export class KeeperClient {
   /** Writes a file atomically; `mode` is octal text such as `755`. */
   writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<FileWritten> {
     return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode }, bytes: Buffer.from(content) });
+  }
+
+  /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */
+  writeTree(path: string, tar: Readable | Uint8Array, signal?: AbortSignal): Promise<TreeWritten> {
+    return this.#json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal });
+  }
+
+  /** Puts a decision into the event log; it is on disk when this resolves. `kind` is CamelCase. */
+  note(kind: string, data: Readonly<Record<string, unknown>>): Promise<NoteWritten> {
+    return this.#json({ method: 'POST', path: '/v1/notes', json: { kind, data } });
   }
 
   takeSnapshot(label?: string): Promise<SnapshotRecord> {
@@ -138,8 +151,7 @@ export class KeeperClient {
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const type = call.bytes === undefined ? 'application/json' : 'application/octet-stream';
-    const body = call.bytes ?? (call.json === undefined ? null : JSON.stringify(call.json));
+    const body = call.tar ?? call.bytes ?? (call.json === undefined ? null : JSON.stringify(call.json));
     const response = await request(url, {
       method: call.method,
       dispatcher: this.#dispatcher,
@@ -147,11 +159,16 @@ export class KeeperClient {
       headers: {
         authorization: `Bearer ${await this.#options.token()}`,
         [epochHeader]: String(this.#options.epoch),
-        ...(body === null ? {} : { 'content-type': type }),
+        ...(body === null ? {} : { 'content-type': mediaType(call) }),
       },
       ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
     if (response.statusCode >= 300) throw KeeperRefusal.from(response.statusCode, await response.body.text());
     return response;
   }
+}
+
+function mediaType(call: Call): string {
+  if (call.tar !== undefined) return 'application/x-tar';
+  return call.bytes === undefined ? 'application/json' : 'application/octet-stream';
 }

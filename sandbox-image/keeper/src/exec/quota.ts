@@ -134,17 +134,17 @@ export class Quota {
   }
 
   /** Measures again when the last measurement was over. @throws KeeperError `AF_QUOTA_EXCEEDED` */
-  async assertWithin(moreBytes = 0): Promise<void> {
+  async assertWithin(moreBytes = 0, moreEntries = 0): Promise<void> {
     await this.#pending;
-    if (this.#excess(this.#usage, moreBytes) === null) return;
+    if (this.#excess(this.#usage, moreBytes, moreEntries) === null) return;
     await this.measure();
-    const excess = this.#excess(this.#usage, moreBytes);
+    const excess = this.#excess(this.#usage, moreBytes, moreEntries);
     if (excess !== null) throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${excess}`);
   }
 
-  /** Counts bytes that the keeper itself wrote, until the next measurement. */
-  charge(bytes: number): void {
-    this.#usage = { ...this.#usage, bytes: this.#usage.bytes + bytes };
+  /** Counts what the keeper itself wrote, until the next measurement. */
+  charge(bytes: number, entries = 0): void {
+    this.#usage = { ...this.#usage, bytes: this.#usage.bytes + bytes, entries: this.#usage.entries + entries };
   }
 
   /** Measures every 2 s until the signal fires; calls `onExceeded` once and stops when it is over. */
@@ -163,9 +163,9 @@ export class Quota {
     }
   }
 
-  #excess({ bytes, entries }: Usage, moreBytes: number): string | null {
+  #excess({ bytes, entries }: Usage, moreBytes: number, moreEntries = 0): string | null {
     if (bytes + moreBytes > this.#limits.bytes) return `${bytes + moreBytes} bytes or more, ${this.#limits.bytes} are allowed`;
     if (entries === tooDeep.entries) return 'a path that is longer than the system allows';
-    return entries > this.#limits.entries ? `more than ${this.#limits.entries} paths (long ones count more)` : null;
+    return entries + moreEntries > this.#limits.entries ? `more than ${this.#limits.entries} paths (long ones count more)` : null;
   }
 }

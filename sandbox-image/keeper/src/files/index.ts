@@ -1,3 +1,6 @@
-/** Single files of the roots, read and replaced while no process of the user runs. */
+/** Files and trees of the roots, read and replaced while no process of the user runs. */
 export { openFile, type OpenedFile } from './read.ts';
+export { resolveFolder } from './resolve.ts';
+export { TreeWriter, type TreeCounts, type TreeRules } from './treeWriter.ts';
+export { unpackTree } from './unpack.ts';
 export { writeFile, type WriteOptions } from './write.ts';

@@ -17,10 +17,9 @@ export interface Place {
  * @throws KeeperError `AF_PATH_OUTSIDE_ROOTS`, `AF_FILE_NOT_FOUND`, `AF_FILE_NOT_REGULAR`
  */
 export async function resolveInRoots(roots: readonly string[], path: string, createParents: boolean): Promise<Place> {
-  if (path.includes('\0')) throw new KeeperError('AF_INVALID', 'path: it contains a NUL character');
-  const clean = posix.normalize(path).replace(/(?<=.)\/$/, '');
+  const clean = cleanPath(path);
   const root = roots.find((candidate) => clean.startsWith(`${candidate}/`));
-  if (root === undefined) throw new KeeperError('AF_PATH_OUTSIDE_ROOTS', `${clean} is not inside ${roots.join(' or ')}`);
+  if (root === undefined) throw outside(clean, roots);
   const realRoots = await Promise.all(roots.map((each) => realpath(each)));
   const parts = clean.slice(root.length + 1).split('/');
   const name = parts.pop() ?? '';
@@ -29,6 +28,30 @@ export async function resolveInRoots(roots: readonly string[], path: string, cre
   if ((await kindOf(join(folder, name))) !== 'link') return { folder, name };
   const target = await followLink(join(folder, name), realRoots);
   return { folder: dirname(target), name: basename(target) };
+}
+
+/**
+ * The real path of a folder that is a root or lies in one; it and its parents are made when they
+ * are missing (mode 755). Links and errors as in {@link resolveInRoots}.
+ */
+export async function resolveFolder(roots: readonly string[], path: string): Promise<string> {
+  const clean = cleanPath(path);
+  const root = roots.find((candidate) => clean === candidate || clean.startsWith(`${candidate}/`));
+  if (root === undefined) throw outside(clean, roots);
+  const realRoots = await Promise.all(roots.map((each) => realpath(each)));
+  const parts = clean.slice(root.length + 1).split('/');
+  let folder = await realpath(root);
+  for (const part of parts.filter((each) => each !== '')) folder = await step(folder, part, realRoots, true);
+  return folder;
+}
+
+function cleanPath(path: string): string {
+  if (path.includes('\0')) throw new KeeperError('AF_INVALID', 'path: it contains a NUL character');
+  return posix.normalize(path).replace(/(?<=.)\/$/, '');
+}
+
+function outside(path: string, roots: readonly string[]): KeeperError {
+  return new KeeperError('AF_PATH_OUTSIDE_ROOTS', `${path} is not inside ${roots.join(' or ')}`);
 }
 
 async function step(folder: string, part: string, realRoots: readonly string[], create: boolean): Promise<string> {

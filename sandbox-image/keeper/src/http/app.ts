@@ -7,8 +7,10 @@ import { errorFields, type Logger } from '../logger.ts';
 import { limitInsideConnections } from './connections.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
+import { noteRoutes } from './routes-notes.ts';
 import { snapshotRoutes } from './routes-snapshots.ts';
 import { openRoutes, stateRoutes } from './routes-state.ts';
+import { treeRoutes } from './routes-tree.ts';
 import { compileValidators } from './validation.ts';
 
 declare module 'fastify' {
@@ -59,11 +61,15 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
     if (request.method === 'GET') keeper.parts.fence.check(epoch);
     else request.epoch = await keeper.admit(epoch);
   });
-  api.addContentTypeParser('application/octet-stream', (_request, payload: IncomingMessage, done) => done(null, payload));
+  api.addContentTypeParser(['application/octet-stream', 'application/x-tar'], (_request, payload: IncomingMessage, done) =>
+    done(null, payload),
+  );
   const validators = compileValidators();
   stateRoutes(api, keeper);
   execRoutes(api, keeper, validators);
   fileRoutes(api, keeper, validators);
+  treeRoutes(api, keeper, validators);
+  noteRoutes(api, keeper, validators);
   snapshotRoutes(api, keeper, validators);
 }
 

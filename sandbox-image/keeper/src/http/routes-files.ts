@@ -1,9 +1,9 @@
-import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
 import { openFile, writeFile } from '../files/index.ts';
 import type { Keeper } from '../keeper.ts';
+import { streamOf } from './body.ts';
 import type { Validators } from './validation.ts';
 
 /** Single files. */
@@ -24,7 +24,7 @@ export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 async function put(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<FileWritten> {
   const { gate, fence, log, quota, random } = keeper.parts;
   const { path, mode } = validators.file(request.query);
-  const content = contentOf(request);
+  const content = streamOf(request, 'application/octet-stream');
   await quota.assertWithin(announcedBytes(request));
   const release = gate.shared({ kind: 'file transfer', name: path });
   try {
@@ -39,12 +39,6 @@ async function put(keeper: Keeper, request: FastifyRequest, validators: Validato
   } finally {
     release();
   }
-}
-
-function contentOf(request: FastifyRequest): Readable {
-  const { body } = request;
-  if (typeof body === 'object' && body !== null && 'pipe' in body) return body as Readable;
-  throw new KeeperError('AF_INVALID', 'content-type: it must be application/octet-stream');
 }
 
 /** Declared size of the body; the limit is checked again while it is read. */

@@ -1,13 +1,24 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
-import { ExecCodeRequest, FileQuery, RangeQuery, ShellRequest, SnapshotRequest, type ExecRequest } from '@agentfleet/protocol/keeper';
+import {
+  ExecCodeRequest,
+  FileQuery,
+  NoteRequest,
+  RangeQuery,
+  ShellRequest,
+  SnapshotRequest,
+  TreeQuery,
+  type ExecRequest,
+} from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
 
 /** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
 export interface Validators {
   readonly exec: (body: unknown) => ExecRequest;
   readonly file: (query: unknown) => FileQuery;
+  readonly note: (body: unknown) => NoteRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly snapshot: (body: unknown) => SnapshotRequest;
+  readonly tree: (query: unknown) => TreeQuery;
 }
 
 export function compileValidators(): Validators {
@@ -17,8 +28,10 @@ export function compileValidators(): Validators {
   return {
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: check(ajv.compile<FileQuery>(FileQuery)),
+    note: check(ajv.compile<NoteRequest>(NoteRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
+    tree: check(ajv.compile<TreeQuery>(TreeQuery)),
   };
 }
 

@@ -18,6 +18,6 @@ export { CURRENT } from './engine.ts';
 export { openCasEngine, type CasOptions } from './casEngine.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
-export { displayPath } from './pathBytes.ts';
+export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';
 export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export { setMetaByRunner } from './setMeta.ts';

@@ -1,0 +1,11 @@
+import type { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { KeeperError } from '../failure.ts';
+
+/** The body of a request as a stream. @throws KeeperError `AF_INVALID` when its media type is another */
+export function streamOf(request: FastifyRequest, type: 'application/octet-stream' | 'application/x-tar'): Readable {
+  const { body, headers } = request;
+  const sent = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (sent === type && typeof body === 'object' && body !== null && 'pipe' in body) return body as Readable;
+  throw new KeeperError('AF_INVALID', `content-type: it must be ${type}`);
+}
