@@ -1,0 +1,84 @@
+import { Informer, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { resources, type ConfigMap } from '../resources.ts';
+import { briefParser } from './parse.ts';
+
+export interface BriefFollowerOptions {
+  readonly transport: Transport;
+  readonly namespace: string;
+  /** Name of the ConfigMap. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Follows the pool's brief. One that cannot be read, or is gone, leaves the last good one in force. */
+export class BriefFollower {
+  readonly #log: Log;
+  readonly #informer: Informer<ConfigMap>;
+  readonly #parse = briefParser();
+  readonly #listeners = new Set<(brief: PoolBrief) => void>();
+  #current: PoolBrief | undefined;
+  #problem: string | undefined = 'the brief was not read yet';
+
+  constructor({ name, ...options }: BriefFollowerOptions) {
+    this.#log = options.log;
+    this.#informer = new Informer({ ...options, resource: resources.configMaps, fieldSelector: `metadata.name=${name}` });
+    this.#informer.addHandler({
+      onAdd: (configMap) => this.#read(configMap),
+      onUpdate: (_, configMap) => this.#read(configMap),
+      onDelete: () => this.#refuse(`ConfigMap ${options.namespace}/${name} was deleted; the operator makes it again`),
+    });
+  }
+
+  /** The newest good brief. */
+  get current(): PoolBrief | undefined {
+    return this.#current;
+  }
+
+  /** What is wrong with the newest one; undefined when it is in force. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Told of each good brief, and of the one in force at once. */
+  onChange(listener: (brief: PoolBrief) => void): void {
+    this.#listeners.add(listener);
+    if (this.#current !== undefined) listener(this.#current);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#informer.run(signal);
+  }
+
+  /** Resolves with the first good brief; with undefined when the signal is aborted before. */
+  first(signal: AbortSignal): Promise<PoolBrief | undefined> {
+    return new Promise((resolve) => {
+      const stop = (): void => resolve(this.#current);
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+      this.onChange((brief) => {
+        signal.removeEventListener('abort', stop);
+        resolve(brief);
+      });
+    });
+  }
+
+  #read(configMap: ConfigMap): void {
+    const parsed = this.#parse(configMap);
+    if ('problem' in parsed) {
+      this.#refuse(parsed.problem);
+      return;
+    }
+    this.#problem = undefined;
+    this.#current = parsed.brief;
+    this.#log.info('brief in force', { pool: parsed.brief.pool.name, namespaces: parsed.brief.namespaces.length });
+    for (const listener of this.#listeners) listener(parsed.brief);
+  }
+
+  #refuse(problem: string): void {
+    this.#problem = problem;
+    this.#log.error(this.#current === undefined ? 'no brief' : 'the former brief stays in force', { problem });
+  }
+}

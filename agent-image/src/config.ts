@@ -1,0 +1,81 @@
+import { workerEnvironment } from '@agentfleet/protocol/pool';
+import { logLevels, type LogLevel } from './logger.ts';
+
+/** The pod that this process runs in. */
+export interface OwnPod {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+/** Everything the worker takes from its environment. */
+export interface WorkerConfig {
+  readonly pod: OwnPod;
+  /** Name of the pod's ServiceAccount; tokens for sandboxes are asked for in its name. */
+  readonly serviceAccount: string;
+  /** Name of the ConfigMap with the brief, in the namespace of the pod. */
+  readonly brief: string;
+  /** Tasks at a time; more than the operator should assign is left waiting. */
+  readonly concurrency: number;
+  readonly version: string;
+  readonly logLevel: LogLevel;
+}
+
+/** All faults of the environment at once, each with its variable and its cure. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+const defaultConcurrency = 8;
+const mostConcurrency = 64;
+
+/** @throws ConfigError */
+export function readConfig(env: Env): WorkerConfig {
+  const faults: string[] = [];
+  const read = <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
+    const value = env[name] ?? '';
+    if (value === '' && fallback !== undefined) return fallback;
+    try {
+      if (value === '') throw new Error('it is missing; set it in the pod template of the workers');
+      return parse(value);
+    } catch (error) {
+      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      return fallback as T;
+    }
+  };
+  const { podName, podNamespace, podUid, serviceAccount, brief, concurrency } = workerEnvironment;
+  const config: WorkerConfig = {
+    pod: { name: read(podName, text), namespace: read(podNamespace, text), uid: read(podUid, text) },
+    serviceAccount: read(serviceAccount, text),
+    brief: read(brief, text),
+    concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
+    version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
+    logLevel: read<LogLevel>('LOG_LEVEL', parseLevel, 'info'),
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+function text(value: string): string {
+  return value;
+}
+
+function parseConcurrency(value: string): number {
+  const count = Number(value);
+  if (/^\d+$/.test(value) && count >= 1 && count <= mostConcurrency) return count;
+  throw new Error(`"${value}" is not a number of tasks; write 1 to ${mostConcurrency}`);
+}
+
+function parseLevel(value: string): LogLevel {
+  const level = logLevels.find((known) => known === value);
+  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
+  return level;
+}

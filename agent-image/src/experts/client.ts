@@ -1,0 +1,118 @@
+import { request as send, type Dispatcher } from 'undici';
+import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
+import { generateBounds, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../attempt/failure.ts';
+import type { Experts } from '../attempt/ports.ts';
+import { answerReader } from './answer.ts';
+import { chooseExpert } from './choose.ts';
+import { refusalOf } from './refusal.ts';
+
+export interface ExpertsOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly dispatcher?: Dispatcher;
+}
+
+/** How long an expert is asked again that is busy, stopping or not there, ms. */
+const patienceMs = 30_000;
+/** Time beside the search's own budget: the way there and back, and the queue. */
+const marginMs = 15_000;
+/** Largest answer, bytes. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
+
+/** One try: an answer, or why there is none and when to ask again (undefined: not). */
+type Try = { readonly answer: GenerateResponse } | { readonly failure: AttemptFailure; readonly retryMs: number | undefined };
+
+/** Asks the experts of a pool for proposals. One instance serves all tasks; `of` binds it to the experts of a brief. */
+export class ExpertsClient {
+  readonly #options: ExpertsOptions;
+  readonly #read = answerReader();
+
+  constructor(options: ExpertsOptions) {
+    this.#options = options;
+  }
+
+  of(experts: readonly ExpertEndpoint[]): Experts {
+    return {
+      choose: (domain) => chooseExpert(experts, domain),
+      generate: (expert, request, signal) => this.#generate(expert, request, signal),
+    };
+  }
+
+  /** Rejects with the signal's reason or an AttemptFailure. */
+  async #generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse> {
+    const { clock, random, log } = this.#options;
+    const backoff = new Backoff(retries, clock, random);
+    const until = clock.monotonic() + patienceMs;
+    for (;;) {
+      signal.throwIfAborted();
+      const tried = await this.#try(expert, request, signal);
+      if ('answer' in tried) return tried.answer;
+      signal.throwIfAborted();
+      const wait = tried.retryMs === undefined ? undefined : Math.max(tried.retryMs, backoff.next());
+      if (wait === undefined || clock.monotonic() + wait > until) throw tried.failure;
+      log.warn('an expert is asked again', { expert: expert.name, error: tried.failure.message, waitMs: Math.round(wait) });
+      await sleep(clock, wait, signal);
+    }
+  }
+
+  async #try(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
+    const budget = request.budgetMillis ?? generateBounds.defaultBudgetMillis;
+    const limit = deadline(this.#options.clock, budget + marginMs, signal);
+    try {
+      return await this.#post(expert, request, limit.signal);
+    } catch (error) {
+      if (error instanceof AttemptFailure) return { failure: error, retryMs: undefined };
+      const what = limit.expired() ? `no answer within ${budget + marginMs} ms` : asError(error).message;
+      const message = `expert ${expert.name} at ${expert.url}: ${what}; check its pod`;
+      return { failure: new AttemptFailure('Infrastructure', 'ExpertUnreachable', message, { cause: error }), retryMs: 0 };
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  async #post(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
+    const { dispatcher } = this.#options;
+    const response = await send(new URL('/v1/generate', expert.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+      signal,
+      headersTimeout: 0, // the deadline counts
+      bodyTimeout: 0,
+      ...(dispatcher === undefined ? {} : { dispatcher }),
+    });
+    const text = await readBounded(response, expert.name);
+    if (response.statusCode === 200) return { answer: this.#answer(expert, request, text) };
+    const { retry, failure } = refusalOf(expert.name, response.statusCode, text);
+    const seconds = Number(response.headers['retry-after'] ?? 0);
+    return { failure, retryMs: retry ? (Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0) : undefined };
+  }
+
+  #answer(expert: ExpertEndpoint, request: GenerateRequest, text: string): GenerateResponse {
+    try {
+      return this.#read(text, request);
+    } catch (error) {
+      const message = `expert ${expert.name} answered what is no proposal: ${asError(error).message}; check its version`;
+      throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message, { cause: error });
+    }
+  }
+}
+
+async function readBounded(response: Dispatcher.ResponseData, expert: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    const part = Buffer.from(chunk as Uint8Array);
+    bytes += part.length;
+    if (bytes > maxAnswerBytes) {
+      const message = `expert ${expert} answered more than ${maxAnswerBytes} bytes; ask for fewer candidates`;
+      throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message);
+    }
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

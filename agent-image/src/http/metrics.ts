@@ -1,0 +1,40 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import type { Outcome } from '../attempt/ports.ts';
+import type { WriteResult } from '../report/index.ts';
+
+/** What a worker tells Prometheus about itself. */
+export interface WorkerMetrics {
+  readonly registry: Registry;
+  tasks(active: number): void;
+  statusWrite(result: WriteResult): void;
+  attempt(outcome: Outcome): void;
+  leaseFresh(fresh: boolean): void;
+}
+
+/** A registry with the worker's metrics and those of its process. */
+export function createMetrics(): WorkerMetrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const tasks = new Gauge({ name: 'agentfleet_worker_tasks', help: 'Tasks that are worked on.', registers });
+  const fresh = new Gauge({ name: 'agentfleet_worker_lease_fresh', help: 'Whether the Lease of the worker is fresh.', registers });
+  const writes = new Counter({
+    name: 'agentfleet_worker_status_writes_total',
+    help: 'Writes of status.run, by result: Written, Retried, Refused (not ours any more), Invalid.',
+    labelNames: ['result'],
+    registers,
+  });
+  const attempts = new Counter({
+    name: 'agentfleet_worker_attempts_total',
+    help: 'Attempts that ended, by result and class of the failure.',
+    labelNames: ['result', 'class'],
+    registers,
+  });
+  return {
+    registry,
+    tasks: (active) => tasks.set(active),
+    statusWrite: (result) => writes.inc({ result }),
+    attempt: (outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
+    leaseFresh: (is) => fresh.set(is ? 1 : 0),
+  };
+}

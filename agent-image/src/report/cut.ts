@@ -1,0 +1,17 @@
+const ellipsis = '…';
+const patchMarker = '\n… cut; the whole change is an artifact\n';
+
+/** The text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are replaced. */
+export function cut(text: string, max: number): string {
+  const all = Array.from(text);
+  return (all.length <= max ? text : `${all.slice(0, Math.max(0, max - 1)).join('')}${ellipsis}`).toWellFormed();
+}
+
+/** A unified diff of at most `max` characters; a longer one ends after a whole line where it has one, and says so. */
+export function cutPatch(patch: string, max: number): string {
+  const all = Array.from(patch);
+  if (all.length <= max) return patch.toWellFormed();
+  const kept = all.slice(0, Math.max(0, max - patchMarker.length)).join('');
+  const line = kept.lastIndexOf('\n');
+  return `${line < 0 ? kept : kept.slice(0, line)}${patchMarker}`.toWellFormed();
+}

@@ -1,0 +1,183 @@
+import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type ResourceClient } from '@agentfleet/kube';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import type { Report } from '../attempt/ports.ts';
+import { classify } from './refusal.ts';
+import { trim } from './trim.ts';
+import type { ValidRun } from './valid.ts';
+
+/** The constant manager of `status.run`: another worker that takes the task over owns the same fields. */
+export const workerManager = 'agentfleet-worker';
+
+export type WriteResult = 'Written' | 'Retried' | 'Refused' | 'Invalid';
+
+export interface ReporterOptions {
+  /** Fenced by the worker's lease. */
+  readonly client: Pick<ResourceClient<AgentTask>, 'applyStatus'>;
+  readonly task: { readonly name: string; readonly namespace: string; readonly uid: string };
+  /** What is known already; attempt and epoch are those of the assignment. */
+  readonly base: Run;
+  readonly filter: (run: Run) => ValidRun;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly onWrite?: (result: WriteResult) => void;
+  /** The API server says that the task is not ours any more. Called at most once. */
+  readonly onNotMine: () => void;
+}
+
+/** Between two writes that nobody waits for, ms. */
+export const progressMs = 3000;
+const writeMs = 10_000;
+const retries = { baseMs: 300, factor: 2, capMs: 10_000, jitter: 0.5, resetMs: 60_000 };
+
+/**
+ * Keeps the report of one task under one epoch and writes it to `status.run`: urgent changes at once, others at most
+ * every three seconds, never two writes at a time, always the newest state. Fails over conflicts, server errors and
+ * broken connections until it is told to stop.
+ */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #backoff: Backoff;
+  #run: Run;
+  #changes = 0;
+  #written = 0;
+  #urgent = false;
+  #minimal = false;
+  #last = '';
+  #sentAt = -Infinity;
+  #closed = false;
+  #wake: () => void = () => {};
+  readonly #waiters = new Set<() => void>();
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#run = options.base;
+    this.#backoff = new Backoff(retries, options.clock, options.random);
+  }
+
+  /** The newest state, untrimmed. */
+  get run(): Run {
+    return this.#run;
+  }
+
+  /** Merges a change, field by field of `status.run`. After the end it is ignored. */
+  report(change: Report, options: { readonly urgent?: boolean } = {}): void {
+    if (this.#closed) return;
+    const { attempt, epoch } = this.#options.base;
+    this.#run = { ...this.#run, ...change, attempt, epoch } as Run;
+    this.#changes += 1;
+    if (options.urgent === true) this.#urgent = true;
+    this.#wake();
+  }
+
+  /** Resolves with true when everything reported so far is written, with false when it never will be. */
+  async flush(signal: AbortSignal): Promise<boolean> {
+    const upTo = this.#changes;
+    this.#urgent ||= this.#written < upTo;
+    this.#wake();
+    while (this.#written < upTo && !this.#closed && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#waiters.add(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    return this.#written >= upTo;
+  }
+
+  /** Writes until the signal is aborted or the task is not ours any more. Never rejects. */
+  async follow(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#end(), { once: true });
+    if (signal.aborted) this.#end();
+    while (!this.#closed) {
+      const wait = this.#dueIn();
+      if (wait > 0) await this.#pause(wait, signal);
+      else await this.#write(signal);
+    }
+  }
+
+  /** Ms until the next write; infinite when there is nothing to say. */
+  #dueIn(): number {
+    if (this.#written === this.#changes) return Infinity;
+    return this.#urgent ? 0 : this.#sentAt + progressMs - this.#options.clock.monotonic();
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const limit = deadline(this.#options.clock, Math.min(ms, 2 ** 31 - 1), signal);
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      limit.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (limit.signal.aborted) resolve();
+    });
+    this.#wake = () => {};
+    limit.dispose();
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    const { client, task, clock, onWrite } = this.#options;
+    const upTo = this.#changes;
+    const run = this.#body();
+    const text = JSON.stringify(run);
+    this.#urgent = false;
+    if (text === this.#last) {
+      this.#done(upTo, text);
+      return;
+    }
+    this.#sentAt = clock.monotonic();
+    try {
+      const { name, namespace, uid } = task;
+      const body = { metadata: { name, namespace, uid }, status: { run } };
+      await client.applyStatus(body, { fieldManager: workerManager, force: true, signal, timeoutMs: writeMs });
+    } catch (error) {
+      if (!signal.aborted) await this.#failed(error, signal);
+      return;
+    }
+    onWrite?.('Written');
+    this.#done(upTo, text);
+  }
+
+  #body(): Run {
+    const { attempt, epoch, usage, outcome, rollback } = this.#run;
+    const whole = this.#minimal
+      ? ({ attempt, epoch, ...(usage && { usage }), ...(outcome && { outcome }), ...(rollback && { rollback }) } as Run)
+      : this.#run;
+    const { run, dropped } = this.#options.filter(trim(whole));
+    if (dropped.length > 0) this.#options.log.error('fields of the report are not what the API takes', { dropped });
+    return run;
+  }
+
+  async #failed(error: unknown, signal: AbortSignal): Promise<void> {
+    const { log, onWrite, onNotMine, clock } = this.#options;
+    const refusal = classify(error);
+    const { message } = asError(error);
+    if (refusal === 'NotMine') {
+      log.warn('the report was refused: the task is not ours any more', { error: message });
+      onWrite?.('Refused');
+      this.#end();
+      onNotMine();
+      return;
+    }
+    onWrite?.(refusal === 'Invalid' ? 'Invalid' : 'Retried');
+    log.warn('the report was not written', { error: message, refusal });
+    // What carries the end of the attempt is tried alone, in case the rest is what the server does not like.
+    this.#minimal ||= refusal === 'Invalid';
+    this.#urgent = true;
+    await sleep(clock, this.#backoff.next(), signal);
+  }
+
+  #done(upTo: number, text: string): void {
+    this.#written = upTo;
+    this.#last = text;
+    this.#release();
+  }
+
+  #end(): void {
+    this.#closed = true;
+    this.#wake();
+    this.#release();
+  }
+
+  #release(): void {
+    for (const resolve of this.#waiters) resolve();
+    this.#waiters.clear();
+  }
+}

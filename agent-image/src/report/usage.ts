@@ -1,0 +1,36 @@
+import type { AgentTask, Run, Usage } from '@agentfleet/protocol/api';
+
+export const noUsage: Usage = {
+  tokensIn: 0,
+  tokensOut: 0,
+  toolCalls: 0,
+  cpuMillis: 0,
+  wallSeconds: 0,
+  candidates: 0,
+  vetoes: 0,
+  backtracks: 0,
+};
+
+/** What earlier attempts used, and what this one used before it came to this process. */
+export function usedSoFar(task: AgentTask): { readonly earlier: Usage; readonly before: Usage } {
+  const { assignment, run, totals } = task.status ?? {};
+  const same = run !== undefined && run.attempt === assignment?.attempt;
+  return { earlier: totals?.usage ?? noUsage, before: (same ? run.usage : undefined) ?? noUsage };
+}
+
+/** The usage with the seconds of this attempt, when the engine did not count them. */
+export function withWallSeconds(usage: Usage, before: Usage, elapsedMs: number): Usage {
+  return usage.wallSeconds > 0 ? usage : { ...usage, wallSeconds: before.wallSeconds + Math.ceil(elapsedMs / 1000) };
+}
+
+/**
+ * What a worker that takes an attempt over goes on reporting with: the newest report of the same attempt. An outcome or
+ * a rollback stays only when it was written under this very epoch.
+ */
+export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
+  const run = task.status?.run;
+  if (run === undefined || run.attempt !== attempt) return { attempt, epoch };
+  if (run.epoch === epoch) return run;
+  const { outcome: _, rollback: __, pendingApproval: ___, ...kept } = run;
+  return { ...kept, epoch };
+}

@@ -1,0 +1,87 @@
+import type { AgentTask, Directive } from '@agentfleet/protocol/api';
+
+/** What one task is to this worker, read from the object. */
+export interface Seen {
+  readonly uid: string;
+  readonly epoch: number;
+  readonly directive: Directive;
+  /** Whether the report of this attempt and epoch says already that the directive is fulfilled. */
+  readonly fulfilled: boolean;
+}
+
+/** What this process does for the task. */
+export interface Known {
+  readonly uid: string;
+  readonly epoch: number;
+  /** The directive that is being followed, or was. */
+  readonly directive: Directive;
+  /** Ending: it was told to stop and has not yet. Done: nothing runs. Spent: nothing runs, and the epoch was refused. */
+  readonly state: 'Active' | 'Ending' | 'Done' | 'Spent';
+}
+
+/** What holds for the whole worker. */
+export interface Gate {
+  /** False while the Lease is stale: nothing may run. */
+  readonly fresh: boolean;
+  /** False while the process stops: nothing new begins. */
+  readonly accepting: boolean;
+  readonly active: number;
+  readonly concurrency: number;
+}
+
+export type Decision =
+  | { readonly type: 'None' }
+  /** Follow the directive, as a new tenure when there was none under this epoch. */
+  | { readonly type: 'Start' }
+  /** All places are taken; asked again when one is free. */
+  | { readonly type: 'Wait' }
+  /** Stop what runs, because another directive came; what was reported stays. */
+  | { readonly type: 'Interrupt'; readonly reason: Directive }
+  /** Stop what runs and forget it: nothing more is written under its epoch. */
+  | { readonly type: 'Drop' };
+
+const none: Decision = { type: 'None' };
+
+/**
+ * Decides for one task. Level-triggered: it is asked after every change of the object, of the lease and of what runs,
+ * and its answer depends on the present state only. At most one engine call runs, because nothing starts before what
+ * was there is Done.
+ */
+export function decide(known: Known | undefined, seen: Seen | undefined, gate: Gate): Decision {
+  if (known === undefined) return seen === undefined ? none : begin(seen, gate);
+  const same = seen !== undefined && seen.uid === known.uid && seen.epoch === known.epoch;
+  // A cache that lags must not bring an older assignment back.
+  if (seen !== undefined && seen.uid === known.uid && seen.epoch < known.epoch) return none;
+  if (known.state === 'Ending') return same && gate.fresh ? none : { type: 'Drop' };
+  if (!same || !gate.fresh) return { type: 'Drop' };
+  if (known.state === 'Spent') return none;
+  if (seen.directive === known.directive) return none;
+  return known.state === 'Active' ? { type: 'Interrupt', reason: seen.directive } : begin(seen, gate);
+}
+
+function begin(seen: Seen, gate: Gate): Decision {
+  if (!gate.fresh || !gate.accepting || seen.fulfilled) return none;
+  return gate.active >= gate.concurrency ? { type: 'Wait' } : { type: 'Start' };
+}
+
+/** The task as this worker has to see it; undefined when it is not assigned to it, has ended, or is being deleted. */
+export function see(task: AgentTask | undefined, pod: { readonly name: string; readonly namespace: string }): Seen | undefined {
+  const { assignment, finished, run } = task?.status ?? {};
+  if (task === undefined || assignment === undefined || finished === 'true') return undefined;
+  if (assignment.worker !== pod.name || assignment.workerNamespace !== pod.namespace) return undefined;
+  const current = run !== undefined && run.epoch === assignment.epoch && run.attempt === assignment.attempt ? run : undefined;
+  const { epoch, directive } = assignment;
+  return { uid: task.metadata.uid ?? '', epoch, directive, fulfilled: fulfilled(directive, current) };
+}
+
+function fulfilled(directive: Directive, run: NonNullable<AgentTask['status']>['run']): boolean {
+  if (directive === 'Rollback') return run?.rollback !== undefined;
+  if (directive === 'Quiesce') return false;
+  return run?.outcome !== undefined;
+}
+
+/** What `Rollback` restores. `Keep` is never asked for; the initial snapshot is the safe answer to it. */
+export function rollbackTarget({ spec }: Pick<AgentTask, 'spec'>): 'Initial' | 'LastGreen' {
+  const cancelled = spec.cancel === 'Rollback';
+  return !cancelled && spec.rollback.whenFailed === 'RestoreLastGreen' ? 'LastGreen' : 'Initial';
+}

@@ -1,0 +1,190 @@
+import { asError, sleep, type Clock, type Log } from '@agentfleet/kube';
+import type { AgentTask, Directive } from '@agentfleet/protocol/api';
+import { decide, see, type Decision, type Known } from './decide.ts';
+
+/** What the table drives; a `Tenure` is one. */
+export interface TaskWork {
+  follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void>;
+  drop(): void;
+  close(): Promise<void>;
+}
+
+export interface TaskTableOptions {
+  readonly pod: { readonly name: string; readonly namespace: string };
+  readonly concurrency: number;
+  /** The newest state of a task that is assigned to this worker; undefined when there is none. */
+  readonly find: (key: string) => AgentTask | undefined;
+  readonly fresh: () => boolean;
+  /** Begins a tenure; `onSpent` is called when its epoch was refused. */
+  readonly begin: (task: AgentTask, onSpent: () => void) => TaskWork;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told how many tasks are worked on. */
+  readonly onCount?: (active: number) => void;
+}
+
+interface Entry {
+  readonly uid: string;
+  readonly epoch: number;
+  readonly work: TaskWork;
+  directive: Directive;
+  state: Known['state'];
+  activity: AbortController;
+  dropped: boolean;
+  spent: boolean;
+}
+
+/** All tasks of this worker. Does what `decide` says, one task after the other, never two things for one task. */
+export class TaskTable {
+  readonly #options: TaskTableOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #waiting = new Set<string>();
+  readonly #pending = new Set<Promise<void>>();
+  #accepting = true;
+
+  constructor(options: TaskTableOptions) {
+    this.#options = options;
+  }
+
+  get active(): number {
+    let active = 0;
+    for (const { state } of this.#entries.values()) if (state === 'Active' || state === 'Ending') active += 1;
+    return active;
+  }
+
+  /** Brings one task to what its object, the lease and the process ask for. Returns at once. */
+  sync(key: string): void {
+    const { find, fresh, pod, concurrency } = this.#options;
+    const task = find(key);
+    const entry = this.#entries.get(key);
+    const gate = { fresh: fresh(), accepting: this.#accepting, active: this.active, concurrency };
+    this.#waiting.delete(key);
+    this.#apply(key, decide(entry, see(task, pod), gate), entry, task);
+  }
+
+  /** All tasks that are known here, and the given ones. */
+  syncAll(keys: Iterable<string>): void {
+    for (const key of new Set([...this.#entries.keys(), ...keys])) this.sync(key);
+  }
+
+  /**
+   * Hands all tasks over: nothing new begins, engines finish their step. Resolves when all have ended and said so, or
+   * after `ms`; then everything is dropped.
+   */
+  async handOver(ms: number): Promise<void> {
+    this.#accepting = false;
+    for (const entry of this.#entries.values()) if (entry.state === 'Active') this.#interrupt(entry, 'Quiesce');
+    await this.#idle(ms);
+    for (const entry of this.#entries.values()) this.#drop(entry);
+    for (const [key, entry] of this.#entries) if (entry.state !== 'Ending') this.#forget(key, entry);
+    await this.#idle(1000);
+  }
+
+  async #idle(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    const giveUp = new AbortController();
+    const ended = (async () => {
+      while (this.#pending.size > 0 && !giveUp.signal.aborted) await Promise.race([...this.#pending, aborted(giveUp.signal)]);
+    })();
+    const over = new AbortController();
+    await Promise.race([ended, sleep(clock, ms, over.signal)]);
+    over.abort();
+    giveUp.abort();
+  }
+
+  #apply(key: string, decision: Decision, entry: Entry | undefined, task: AgentTask | undefined): void {
+    if (decision.type === 'Wait') this.#waiting.add(key);
+    else if (decision.type === 'Start' && task !== undefined) this.#start(key, entry, task);
+    else if (decision.type === 'Interrupt' && entry !== undefined) this.#interrupt(entry, decision.reason);
+    else if (decision.type === 'Drop' && entry !== undefined) {
+      this.#drop(entry);
+      if (entry.state === 'Done' || entry.state === 'Spent') this.#forget(key, entry);
+      else entry.state = 'Ending';
+    }
+  }
+
+  #start(key: string, known: Entry | undefined, task: AgentTask): void {
+    const { assignment } = task.status ?? {};
+    if (assignment === undefined) return;
+    const { directive, epoch } = assignment;
+    const entry = known ?? this.#begin(key, task, epoch);
+    entry.directive = directive;
+    entry.state = 'Active';
+    entry.activity = new AbortController();
+    this.#options.log.info('following', { task: key, epoch, directive });
+    this.#count();
+    this.#track(this.#follow(key, entry, task));
+  }
+
+  #begin(key: string, task: AgentTask, epoch: number): Entry {
+    const onSpent = (): void => this.#spend(key, entry);
+    const work = this.#options.begin(task, onSpent);
+    const entry: Entry = {
+      uid: task.metadata.uid ?? '',
+      epoch,
+      work,
+      directive: 'Run',
+      state: 'Active',
+      activity: new AbortController(),
+      dropped: false,
+      spent: false,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  async #follow(key: string, entry: Entry, task: AgentTask): Promise<void> {
+    try {
+      await entry.work.follow(entry.directive, task, entry.activity.signal);
+    } catch (error) {
+      this.#options.log.error('a task failed in the worker itself', { task: key, error: asError(error).stack });
+    }
+    entry.state = entry.spent ? 'Spent' : 'Done';
+    this.#count();
+    if (entry.dropped && !entry.spent) this.#forget(key, entry);
+    else this.sync(key);
+    for (const waiting of [...this.#waiting]) this.sync(waiting);
+  }
+
+  #interrupt(entry: Entry, reason: Directive): void {
+    entry.state = 'Ending';
+    entry.activity.abort(reason);
+  }
+
+  #drop(entry: Entry): void {
+    entry.dropped = true;
+    entry.work.drop();
+    entry.activity.abort('Lost');
+  }
+
+  /** The API server or the keeper refused the epoch: it is remembered, so that a cache that lags does not begin it again. */
+  #spend(key: string, entry: Entry): void {
+    this.#options.log.warn('the epoch was refused; the task is left alone', { task: key, epoch: entry.epoch });
+    entry.spent = true;
+    this.#drop(entry);
+    entry.state = entry.state === 'Active' || entry.state === 'Ending' ? 'Ending' : 'Spent';
+  }
+
+  #forget(key: string, entry: Entry): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    this.#track(entry.work.close());
+    this.#count();
+    this.sync(key);
+  }
+
+  #count(): void {
+    this.#options.onCount?.(this.active);
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work
+      .catch((error: unknown) => this.#options.log.error('a task did not end cleanly', { error: asError(error).message }))
+      .then(() => void this.#pending.delete(tracked));
+    this.#pending.add(tracked);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,208 @@
+import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
+import type { AgentTask, Directive } from '@agentfleet/protocol/api';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { AttemptContext, AttemptEngine, Experts, Outcome, Report } from '../attempt/ports.ts';
+import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
+import type { ArtifactStore } from '../store/index.ts';
+import { rollbackTarget } from './decide.ts';
+import { isSuperseded, outcomeOf } from './failures.ts';
+import type { Sandbox, SandboxLink } from './sandbox/connect.ts';
+import { floorOf, tooWeak } from './sandbox/isolation.ts';
+
+export interface TenureOptions {
+  readonly engine: AttemptEngine;
+  /** The brief as of the assignment; later ones count for later attempts. */
+  readonly pool: PoolBrief;
+  readonly experts: Experts;
+  readonly store: ArtifactStore;
+  readonly link: SandboxLink;
+  readonly reporter: Reporter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly readConfigMap: AttemptContext['readConfigMap'];
+  readonly onOutcome?: (outcome: Outcome) => void;
+  /** The keeper knows a newer assignment. */
+  readonly onSuperseded: () => void;
+}
+
+/** How long a stop waits for a sandbox that does not answer before it is reported without trace and patch, ms. */
+const stopMs = 60_000;
+const rollbackTries = 5;
+const retries = { baseMs: 1000, factor: 2, capMs: 15_000, jitter: 0.2, resetMs: 600_000 };
+
+/** One task under one epoch: its report, the way to its sandbox, and what each directive makes of it. */
+export class Tenure {
+  readonly #options: TenureOptions;
+  readonly #life = new AbortController();
+  readonly #reporting: Promise<void>;
+  readonly #used: ReturnType<typeof usedSoFar>;
+
+  constructor(options: TenureOptions, task: AgentTask) {
+    this.#options = options;
+    this.#used = usedSoFar(task);
+    this.#reporting = options.reporter.follow(this.#life.signal);
+  }
+
+  /**
+   * Follows one directive to its end, and until what it reported is written. The signal's reason is the next directive,
+   * or `'Lost'`. Never two calls at a time.
+   */
+  async follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const onSignal = (): void => stop.abort(signal.reason);
+    const onLost = (): void => stop.abort('Lost');
+    signal.addEventListener('abort', onSignal, { once: true });
+    this.#options.link.lost.addEventListener('abort', onLost, { once: true });
+    if (signal.aborted) onSignal();
+    if (this.#options.link.lost.aborted) onLost();
+    try {
+      await this.#act(directive, task, stop.signal);
+    } catch (error) {
+      if (isSuperseded(error)) this.#options.onSuperseded();
+      else if (!stop.signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener('abort', onSignal);
+      this.#options.link.lost.removeEventListener('abort', onLost);
+    }
+    if (this.#options.link.lost.aborted) this.#sayLost();
+    await this.#options.reporter.flush(this.#life.signal);
+  }
+
+  /** Nothing more is written about the task from here on. */
+  drop(): void {
+    this.#life.abort();
+  }
+
+  /** Ends reports and connections; to be called when nothing runs any more. */
+  async close(): Promise<void> {
+    this.drop();
+    await this.#options.link.close();
+    await this.#reporting;
+  }
+
+  async #act(directive: Directive, task: AgentTask, stop: AbortSignal): Promise<void> {
+    if (directive === 'Run') await this.#run(task, stop);
+    else if (directive === 'Stop') await this.#stop(task, stop);
+    else if (directive === 'Rollback') await this.#rollback(task, stop);
+    else await this.#quiesce(stop);
+  }
+
+  async #run(task: AgentTask, stop: AbortSignal): Promise<void> {
+    const began = this.#options.clock.monotonic();
+    let outcome: Outcome | undefined;
+    try {
+      const sandbox = await this.#open(stop);
+      const { minIsolation, allowUnenforcedNetwork } = this.#options.pool;
+      const weak = tooWeak(sandbox.isolation, floorOf({ minIsolation }, task), allowUnenforcedNetwork);
+      if (weak !== undefined) throw weak;
+      outcome = await this.#options.engine.run(this.#context(task, sandbox, stop, began));
+    } catch (error) {
+      if (stop.aborted || isSuperseded(error)) throw error;
+      this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
+      outcome = outcomeOf(error);
+    }
+    // What an engine says that was told to stop counts only when stopping was the order.
+    if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
+  }
+
+  /** The engine stores trace and patch when it is called with a signal that says Stop already. */
+  async #stop(task: AgentTask, stop: AbortSignal): Promise<void> {
+    if (this.#options.reporter.run.outcome !== undefined) return;
+    const began = this.#options.clock.monotonic();
+    const limit = deadline(this.#options.clock, stopMs, stop);
+    let outcome: Outcome | undefined;
+    try {
+      const sandbox = await this.#open(limit.signal);
+      outcome = await this.#options.engine.run(this.#context(task, sandbox, AbortSignal.abort('Stop'), began));
+    } catch (error) {
+      if (stop.aborted || isSuperseded(error)) throw error;
+      if (error !== 'Stop') this.#options.log.warn('stopped without trace and patch', { error: asError(error).message });
+    } finally {
+      limit.dispose();
+    }
+    if (stop.aborted) return;
+    const stopped: Outcome = { result: 'Stopped', reason: 'Stopped', message: 'stopped as directed' };
+    this.#end(outcome?.result === 'Stopped' ? outcome : stopped, began);
+  }
+
+  async #rollback(task: AgentTask, stop: AbortSignal): Promise<void> {
+    const { clock, random, log, engine, reporter } = this.#options;
+    const backoff = new Backoff(retries, clock, random);
+    const began = clock.monotonic();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const sandbox = await this.#open(stop);
+        const rollback = await engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
+        if (!stop.aborted) reporter.report({ rollback }, { urgent: true });
+        return;
+      } catch (error) {
+        if (stop.aborted || isSuperseded(error)) throw error;
+        const { message } = asError(error);
+        log.error('the rollback failed', { error: message, tries });
+        if (tries === rollbackTries) return this.#notRestored(message);
+        await sleep(clock, backoff.next(), stop);
+        stop.throwIfAborted();
+      }
+    }
+  }
+
+  /** The operator decides what follows; it must not wait for ever. */
+  #notRestored(message: string): void {
+    const { reporter } = this.#options;
+    const snapshot = reporter.run.snapshots?.initial;
+    const outcome: Outcome = { result: 'Failed', class: 'Infrastructure', reason: 'RollbackFailed', message };
+    const rollback = snapshot === undefined ? {} : { rollback: { snapshot, verified: false, irreversible: [message] } };
+    reporter.report({ outcome, ...rollback }, { urgent: true });
+  }
+
+  /** Nothing runs: what an earlier process of this pod left running is ended. */
+  async #quiesce(stop: AbortSignal): Promise<void> {
+    const limit = deadline(this.#options.clock, stopMs, stop);
+    try {
+      const { keeper } = await this.#options.link.open(limit.signal);
+      const { running } = await keeper.info(limit.signal);
+      if (running !== null) await keeper.cancel(running);
+    } catch (error) {
+      if (stop.aborted || isSuperseded(error)) throw error;
+      this.#options.log.warn('could not look for a running command', { error: asError(error).message });
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<Sandbox> {
+    const { link, reporter } = this.#options;
+    const sandbox = await link.open(signal);
+    reporter.report({ isolation: sandbox.isolation }, { urgent: true });
+    return sandbox;
+  }
+
+  #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
+    const { pool, experts, store, clock, log, readConfigMap, reporter } = this.#options;
+    const assignment = task.status?.assignment;
+    if (assignment === undefined) throw new Error('a tenure needs a task with an assignment');
+    const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
+      // How it ended and what a Rollback restored are said once, by this runtime: the operator acts on them.
+      const { outcome: _, rollback: __, ...rest } = change;
+      const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
+      reporter.report({ ...rest, ...(usage === undefined ? {} : { usage }) }, options);
+    };
+    return { task, assignment, pool, keeper: sandbox.keeper, experts, store, clock, log, used: this.#used, readConfigMap, signal, report };
+  }
+
+  #end(outcome: Outcome | undefined, began: number): void {
+    if (outcome === undefined) return;
+    const { reporter, clock, onOutcome, log } = this.#options;
+    const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, clock.monotonic() - began);
+    reporter.report({ outcome, usage }, { urgent: true });
+    onOutcome?.(outcome);
+    log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
+  }
+
+  #sayLost(): void {
+    const { reporter, link } = this.#options;
+    const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
+    reporter.report({ progress: { done, total, message: asError(link.lost.reason).message } }, { urgent: true });
+  }
+}
