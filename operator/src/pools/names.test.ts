@@ -18,7 +18,11 @@ describe('names of children', () => {
     expect(childName('a'.repeat(45), 'worker')).toHaveLength(52);
   });
 
-  test('are valid DNS labels where a cut ends in a separator', () => {
+  test('are names that a Service may have', () => {
+    for (const name of ['a.b', '7up', 'a.b-c'].map((pool) => childName(pool, 'worker'))) {
+      expect(name).toMatch(/^[a-z][-a-z0-9]*-worker-[0-9a-f]{8}$/);
+    }
+    expect(childName('a.b', 'c')).not.toBe(childName('a-b', 'c'));
     expect(childName(`${'a'.repeat(42)}--${'b'.repeat(20)}`)).toMatch(/^a{42}-[0-9a-f]{8}$/);
   });
 });

@@ -4,15 +4,16 @@ import { createHash } from 'node:crypto';
 const longest = 52;
 
 /**
- * Joins parts to the name of a child object by `-`. A name over 52 characters is cut, and 8 hex digits of the SHA-256 of
- * the whole keep it apart from others that begin the same. Pure.
+ * Joins parts to the name of a child object by `-`: a DNS label of RFC 1035, which every kind takes, also a Service.
+ * What must be changed for that (over 52 characters, a dot, a digit in front) is kept apart from names that are like
+ * that by themselves: 8 hex digits of the SHA-256 of the whole follow. Pure.
  */
 export function childName(...parts: readonly string[]): string {
   const whole = parts.join('-');
-  if (whole.length <= longest) return whole;
+  const label = whole.replaceAll('.', '-').replace(/^(?=[0-9])/, 'p');
+  if (label === whole && whole.length <= longest) return whole;
   const digest = createHash('sha256').update(whole).digest('hex').slice(0, 8);
-  // A cut may end in a dot or a dash, which no name may have before the next dash of a DNS label.
-  return `${whole.slice(0, longest - 9).replace(/[-.]+$/, '')}-${digest}`;
+  return `${label.slice(0, longest - 9).replace(/-+$/, '')}-${digest}`;
 }
 
 /** Name of the workers' Deployment, of their PodDisruptionBudget and of the ConfigMap with their brief. */
@@ -29,3 +30,13 @@ export const expertName = (pool: string, expert: string): string => childName(po
 
 /** PersistentVolumeClaim of a pool without object storage. */
 export const artifactsClaim = (pool: string): string => childName(pool, 'artifacts');
+
+/** NetworkPolicy of all experts of a pool. */
+export const expertsName = (pool: string): string => childName(pool, 'experts');
+
+/**
+ * RoleBinding of a pool's workers in a namespace whose tasks they run. Its parts are separated by dots, which no
+ * namespace has, so that pools of different namespaces cannot meet.
+ */
+export const accessName = (pool: { readonly namespace: string; readonly name: string }): string =>
+  `agentfleet.${pool.namespace}.${pool.name}`;

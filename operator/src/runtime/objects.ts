@@ -57,3 +57,8 @@ export interface Deployment extends KubeObject {
     readonly conditions?: readonly PodCondition[];
   };
 }
+
+/** The parts of `v1.PersistentVolumeClaim` that decisions look at. */
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly status?: { readonly phase?: 'Pending' | 'Bound' | 'Lost' };
+}

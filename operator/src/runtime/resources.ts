@@ -1,7 +1,7 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
-import type { ConfigMap, Deployment, Namespace, Pod } from './objects.ts';
+import type { ConfigMap, Deployment, Namespace, PersistentVolumeClaim, Pod } from './objects.ts';
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });
@@ -22,8 +22,15 @@ export const resources = {
   configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),
   services: core('Service', 'services'),
   serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
-  persistentVolumeClaims: core('PersistentVolumeClaim', 'persistentvolumeclaims'),
+  persistentVolumeClaims: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims'),
   deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
+  podDisruptionBudgets: defineResource({
+    group: 'policy',
+    version: 'v1',
+    plural: 'poddisruptionbudgets',
+    kind: 'PodDisruptionBudget',
+    namespaced: true,
+  }),
   roles: defineResource({ group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', kind: 'Role', namespaced: true }),
   roleBindings: defineResource({
     group: 'rbac.authorization.k8s.io',

@@ -1,0 +1,109 @@
+import { isAbsolute } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { OperatorConfig } from './runtime/context.ts';
+import { logLevels, type LogLevel } from './runtime/log.ts';
+
+/** Everything that the process takes from its environment and command line. */
+export interface ProcessConfig extends OperatorConfig {
+  /** Name of this pod, the author of Events. */
+  readonly podName: string;
+  readonly logLevel: LogLevel;
+  readonly probesPort: number;
+  readonly metricsPort: number;
+  /** Off for a single process on a developer's machine. */
+  readonly leaderElection: boolean;
+  /** Path of a kubeconfig; undefined: the ServiceAccount of the pod. */
+  readonly kubeconfig: string | undefined;
+}
+
+/** All faults of the environment at once, each with its variable and its cure. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+type Read = <T>(name: string, parse: (value: string) => T, fallback?: T) => T;
+
+/** Reads one variable; what is wrong with it goes to `faults`, so that all faults are told at once. */
+function reader(env: Env, faults: string[]): Read {
+  return <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
+    const value = env[name] ?? '';
+    if (value === '' && fallback !== undefined) return fallback;
+    try {
+      if (value === '') throw new Error('it is missing; set it in the Deployment of the operator');
+      return parse(value);
+    } catch (error) {
+      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      return fallback as T;
+    }
+  };
+}
+
+function parseImage(value: string): string {
+  if (!/^[A-Za-z0-9][-_.:/@A-Za-z0-9]{0,511}$/.test(value)) throw new Error(`"${value}" is not an image; write it like registry/name:tag`);
+  return value;
+}
+
+function parseName(value: string): string {
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value)) throw new Error(`"${value}" is not a name of Kubernetes; use a-z, 0-9 and -`);
+  return value;
+}
+
+function parseLevel(value: string): LogLevel {
+  const level = logLevels.find((known) => known === value);
+  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
+  return level;
+}
+
+function parsePort(value: string): number {
+  const port = Number(value);
+  if (!/^\d{1,5}$/.test(value) || port > 65_535)
+    throw new Error(`"${value}" is not a port; write a number up to 65535, 0 for any free one`);
+  return port;
+}
+
+function parseSwitch(value: string): boolean {
+  if (value !== 'true' && value !== 'false') throw new Error(`"${value}" is neither true nor false`);
+  return value === 'true';
+}
+
+function parseKubeconfig(args: readonly string[], faults: string[]): string | undefined {
+  try {
+    const { kubeconfig } = parseArgs({ args: [...args], options: { kubeconfig: { type: 'string' } } }).values;
+    if (kubeconfig !== undefined && !isAbsolute(kubeconfig)) throw new Error(`--kubeconfig "${kubeconfig}" must be an absolute path`);
+    return kubeconfig;
+  } catch (error) {
+    faults.push(`command line: ${error instanceof Error ? error.message : String(error)}; the only option is --kubeconfig PATH`);
+    return undefined;
+  }
+}
+
+/** Reads environment and command line. @throws ConfigError that names every variable that is wrong, and its cure */
+export function readConfig(env: Env, args: readonly string[] = []): ProcessConfig {
+  const faults: string[] = [];
+  const read = reader(env, faults);
+  const config: ProcessConfig = {
+    namespace: read('POD_NAMESPACE', parseName),
+    podName: read('POD_NAME', parseName),
+    images: {
+      agent: read('AGENTFLEET_AGENT_IMAGE', parseImage),
+      inference: read('AGENTFLEET_INFERENCE_IMAGE', parseImage),
+      sandbox: read('AGENTFLEET_SANDBOX_IMAGE', parseImage),
+      tools: read('AGENTFLEET_TOOLS_IMAGE', parseImage),
+    },
+    workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
+    logLevel: read('AGENTFLEET_LOG_LEVEL', parseLevel, 'info'),
+    probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
+    metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),
+    leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseSwitch, true),
+    kubeconfig: parseKubeconfig(args, faults),
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}

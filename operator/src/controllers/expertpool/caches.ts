@@ -1,0 +1,64 @@
+import type { Informer, KubeObject, Resource } from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
+import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
+import type { Caches } from '../../runtime/context.ts';
+import type { PersistentVolumeClaim } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
+
+/** Labels of what stands in a namespace for a pool of another one. */
+export const poolNamespaceLabel = 'agentfleet.dev/pool-namespace';
+
+/** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
+export const accessIndex = 'access';
+
+/** Caches of the kinds that pools consist of and that nobody else looks at. There are few such objects. */
+export interface ChildCaches {
+  readonly serviceAccounts: Informer;
+  readonly roles: Informer;
+  readonly roleBindings: Informer;
+  readonly services: Informer;
+  readonly networkPolicies: Informer;
+  readonly podDisruptionBudgets: Informer;
+  readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
+}
+
+/** Makes the caches; the process runs them. */
+export function createChildCaches(options: CacheOptions): ChildCaches {
+  return {
+    serviceAccounts: cacheOfOurs(options, resources.serviceAccounts),
+    roles: cacheOfOurs(options, resources.roles),
+    roleBindings: cacheOfOurs(options, resources.roleBindings, { [accessIndex]: accessOf }),
+    services: cacheOfOurs(options, resources.services),
+    networkPolicies: cacheOfOurs(options, resources.networkPolicies),
+    podDisruptionBudgets: cacheOfOurs(options, resources.podDisruptionBudgets),
+    persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims),
+  };
+}
+
+/** The pool whose workers a RoleBinding lets into its namespace; none for any other object. */
+export function accessOf(object: KubeObject): readonly string[] {
+  const { [poolNamespaceLabel]: namespace, [labels.pool]: name } = object.metadata.labels ?? {};
+  return namespace === undefined || name === undefined ? [] : [`${namespace}/${name}`];
+}
+
+/** A kind of child, and the cache that shows it. */
+export interface ChildKind {
+  readonly resource: Resource;
+  readonly cache: Informer;
+}
+
+/** All kinds of children in the order in which they are made: what others need comes first. */
+export function childKinds(caches: Pick<Caches, 'configMaps' | 'deployments'>, children: ChildCaches): readonly ChildKind[] {
+  const { configMaps, deployments } = caches;
+  return [
+    { resource: resources.serviceAccounts, cache: children.serviceAccounts },
+    { resource: resources.roles, cache: children.roles },
+    { resource: resources.roleBindings, cache: children.roleBindings },
+    { resource: resources.configMaps, cache: configMaps as unknown as Informer },
+    { resource: resources.persistentVolumeClaims, cache: children.persistentVolumeClaims as unknown as Informer },
+    { resource: resources.networkPolicies, cache: children.networkPolicies },
+    { resource: resources.services, cache: children.services },
+    { resource: resources.podDisruptionBudgets, cache: children.podDisruptionBudgets },
+    { resource: resources.deployments, cache: deployments as unknown as Informer },
+  ];
+}

@@ -1,0 +1,54 @@
+import { controllerReference, type OwnerReference, type Resource } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+
+/** One object as it is to be: the body of a server-side apply. */
+export interface Manifest {
+  readonly resource: Resource;
+  readonly object: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly metadata: {
+      readonly name: string;
+      readonly namespace: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly ownerReferences?: readonly OwnerReference[];
+    };
+    readonly [field: string]: unknown;
+  };
+}
+
+export type Component = 'worker' | 'expert';
+
+/** Namespace of a pool. */
+export function homeOf(pool: ExpertPool): string {
+  return pool.metadata.namespace ?? '';
+}
+
+/** Labels of everything in a pool; those of its pods are what selectors look for. */
+export function poolLabels(pool: ExpertPool, component: Component, expert?: string): Record<string, string> {
+  return {
+    [labels.component]: component,
+    [labels.pool]: pool.metadata.name,
+    ...(expert === undefined ? {} : { [labels.expert]: expert }),
+  };
+}
+
+/** Name and labels of an object of a pool. */
+export interface Identity {
+  readonly name: string;
+  readonly component: Component;
+  readonly expert?: string;
+}
+
+/** An object in the namespace of the pool that outlives the pool, because it holds what people want to keep. */
+export function kept(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
+  const metadata = { name: of.name, namespace: homeOf(pool), labels: poolLabels(pool, of.component, of.expert) };
+  return { resource, object: { ...content, apiVersion: resource.apiVersion, kind: resource.kind, metadata } };
+}
+
+/** An object in the namespace of the pool, which goes when the pool goes. */
+export function owned(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
+  const { object } = kept(pool, resource, of, content);
+  return { resource, object: { ...object, metadata: { ...object.metadata, ownerReferences: [controllerReference(pool)] } } };
+}

@@ -1,0 +1,54 @@
+import type { ContainerStatus, Pod } from '../../runtime/objects.ts';
+
+/** What a container waits for in the ordinary course of its start. */
+const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
+
+function containerTrouble({ name, state, restartCount }: ContainerStatus): string | undefined {
+  const { waiting, terminated } = state ?? {};
+  if (waiting?.reason !== undefined && !ordinary.has(waiting.reason)) {
+    return `container ${name}: ${waiting.reason}${waiting.message === undefined ? '' : `: ${waiting.message}`}`;
+  }
+  if (terminated !== undefined) return `container ${name} ended with ${terminated.exitCode ?? '?'} (${terminated.reason ?? 'no reason'})`;
+  return restartCount > 0 ? `container ${name} has restarted ${restartCount} times` : undefined;
+}
+
+/** Whether the pod answers. */
+export function isReady(pod: Pod): boolean {
+  return (
+    pod.metadata.deletionTimestamp === undefined &&
+    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+  );
+}
+
+/** Why a pod is not ready, in the words of scheduler and kubelet; undefined when it is, or when they say nothing. */
+export function podTrouble(pod: Pod): string | undefined {
+  if (isReady(pod)) return undefined;
+  const { status } = pod;
+  const unscheduled = status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+  if (unscheduled !== undefined) return `${unscheduled.reason ?? 'Unschedulable'}: ${unscheduled.message ?? 'no node fits'}`;
+  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+    const trouble = container.ready ? undefined : containerTrouble(container);
+    if (trouble !== undefined) return trouble;
+  }
+  return status?.phase === 'Failed' ? `${status.reason ?? 'Failed'}: ${status.message ?? 'no message'}` : undefined;
+}
+
+/** Whether the kubelet prepares the pod and its status does not say what is in the way: a volume, for example. */
+export function isPreparing(pod: Pod): boolean {
+  const { status } = pod;
+  return (
+    status?.startTime !== undefined &&
+    podTrouble(pod) === undefined &&
+    status.containerStatuses?.some(({ state }) => state?.waiting?.reason === 'ContainerCreating') === true
+  );
+}
+
+/** The first thing that pods say, the newest pod first: the older ones may belong to a template that is gone. */
+export function firstTrouble(pods: readonly Pod[], more: ReadonlyMap<string, string> = new Map()): string | undefined {
+  const newest = [...pods].sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? 1 : -1));
+  for (const pod of newest) {
+    const trouble = more.get(pod.metadata.name) ?? podTrouble(pod);
+    if (trouble !== undefined) return trouble;
+  }
+  return undefined;
+}

@@ -1,0 +1,134 @@
+import { channel, Controller, done, keyOf, watches } from '@agentfleet/kube';
+import type { Change, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
+import type { OperatorContext } from '../../../runtime/context.ts';
+import { resources } from '../../../runtime/resources.ts';
+import { jwksConfigMap } from '../../agenttask/names.ts';
+import { accessIndex, accessOf, type ChildCaches } from '../caches.ts';
+import type { Child, ChildWriter } from '../children.ts';
+import { homeOf } from '../manifests/manifest.ts';
+import { poolKey, Tenancy } from '../tenancy.ts';
+import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
+
+/** What this controller needs beside the context. */
+export interface ServedOptions {
+  readonly children: ChildCaches;
+  readonly writer: ChildWriter;
+  /** Calls the listener when the cluster's signing keys changed; the function returned ends that. */
+  readonly onTokensChange: (listener: () => void) => () => void;
+}
+
+const wallName = sandboxWall('', []).object.metadata.name;
+
+const own = (object: KubeObject): readonly string[] => (object.metadata.namespace === undefined ? [] : [object.metadata.namespace]);
+
+/** Coming and going of tasks, and the changes that decide whose workers need to reach them. */
+const tenancyChanged: Predicate<AgentTask> = (change) => {
+  if (change.type !== 'update') return true;
+  const [a, b] = [change.old.status, change.object.status];
+  return a?.finished !== b?.finished || a?.assignment?.worker !== b?.assignment?.worker;
+};
+
+const presence = (change: Change<KubeObject>): boolean => change.type !== 'update';
+
+const labelsOrLife: Predicate<KubeObject> = (change) =>
+  change.type !== 'update' ||
+  change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp ||
+  JSON.stringify(change.old.metadata.labels) !== JSON.stringify(change.object.metadata.labels);
+
+const specOrLife: Predicate<KubeObject> = (change) =>
+  change.type !== 'update' ||
+  change.old.metadata.generation !== change.object.metadata.generation ||
+  change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp;
+
+/** Namespaces that a pool serves, served, or may serve now. */
+function reachOf(context: OperatorContext, children: ChildCaches): (pool: ExpertPool) => readonly string[] {
+  const { tasks } = context.caches;
+  return (pool) => {
+    const objects: KubeObject[] = [
+      ...children.roleBindings.lister.byIndex(accessIndex, poolKey(pool)),
+      ...tasks.lister.byIndex(poolIndex, poolKey(pool)),
+      ...(pool.spec.default ? tasks.lister.byIndex(poolIndex, anyDefault) : []),
+    ];
+    return [...new Set([homeOf(pool), ...objects.flatMap(own)])];
+  };
+}
+
+function sourcesOf(context: OperatorContext, { children, onTokensChange }: ServedOptions): readonly Source[] {
+  const { tasks, pods, pools, namespaces, configMaps } = context.caches;
+  const isKeys = (object: KubeObject): boolean => object.metadata.name === jwksConfigMap;
+  const tokens = channel('tokens');
+  const onChange = (): void => {
+    for (const map of configMaps.lister.list().filter(isKeys)) for (const namespace of own(map)) tokens.enqueue(namespace);
+  };
+  const source: Source = {
+    ...tokens.source,
+    start: (enqueue) => {
+      const [end, stop] = [onTokensChange(onChange), tokens.source.start(enqueue)];
+      return () => {
+        end();
+        stop();
+      };
+    },
+  };
+  return [
+    watches(tasks, { map: own, predicate: tenancyChanged }),
+    watches(pods, { map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? own(pod) : []), predicate: presence }),
+    watches(pools, { map: reachOf(context, children), predicate: specOrLife }),
+    watches(namespaces, { predicate: labelsOrLife }),
+    watches(children.roleBindings, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
+    watches(children.networkPolicies, { map: (object) => (object.metadata.name === wallName ? own(object) : []) }),
+    watches(configMaps, { map: (object) => (isKeys(object) ? own(object) : []) }),
+    source,
+  ];
+}
+
+/** Reads what is known about a namespace; undefined when there is no such namespace. */
+function observe(context: OperatorContext, children: ChildCaches, name: string): NamespaceSnapshot | undefined {
+  const { caches, config, tokens } = context;
+  const namespace = caches.namespaces.lister.get(name);
+  if (namespace === undefined) return undefined;
+  const wall = children.networkPolicies.lister.get(`${name}/${wallName}`);
+  const keys = caches.configMaps.lister.get(`${name}/${jwksConfigMap}`);
+  const shared: Child[] = [
+    ...(wall === undefined ? [] : [{ resource: resources.networkPolicies, object: wall }]),
+    ...(keys === undefined ? [] : [{ resource: resources.configMaps, object: keys }]),
+  ];
+  return {
+    namespace,
+    pools: new Tenancy(caches).poolsIn(name),
+    sandboxes: caches.pods.lister.list({ namespace: name }).some(({ metadata }) => metadata.labels?.[labels.component] === 'sandbox'),
+    workerClusterRole: config.workerClusterRole,
+    jwks: tokens.jwks(),
+    access: children.roleBindings.lister.list({ namespace: name }).filter((object) => accessOf(object).length > 0),
+    shared,
+  };
+}
+
+/**
+ * Keeps in each namespace with tasks what its sandboxes and the workers need: the wall, the signing keys, and the
+ * workers' access. One key is one namespace, so that pools that share it cannot write against each other.
+ */
+export function createServedNamespaceController(context: OperatorContext, options: ServedOptions): Controller {
+  const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
+    const snapshot = observe(context, options.children, key);
+    if (snapshot === undefined) return done;
+    const { apply, remove } = decideNamespace(snapshot);
+    for (const manifest of apply) await options.writer.apply(manifest, signal);
+    for (const child of remove) await options.writer.remove(child, signal);
+    if (remove.length > 0) context.log.info('no longer served', { namespace: key, removed: remove.map(({ object }) => keyOf(object)) });
+    return done;
+  };
+  const { clock, log, registry } = context;
+  return new Controller({
+    name: 'servednamespace',
+    sources: sourcesOf(context, options),
+    reconcile,
+    maxConcurrent: 4,
+    clock,
+    log,
+    registry,
+  });
+}

@@ -1,0 +1,53 @@
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { OperatorConfig } from '../../runtime/context.ts';
+import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
+import type { Child } from './children.ts';
+import type { Replay } from './replay.ts';
+
+/** How many tasks a pool has. */
+export interface TaskCounts {
+  readonly running: number;
+  readonly queued: number;
+}
+
+/** All that decisions about a pool are made from, as the caches showed it at one moment. */
+export interface PoolSnapshot {
+  readonly pool: ExpertPool;
+  readonly images: OperatorConfig['images'];
+  /** Namespaces whose tasks the workers may read already, sorted. */
+  readonly namespaces: readonly string[];
+  readonly counts: TaskCounts;
+  /** Recordings by the names of their ConfigMaps. */
+  readonly replays: ReadonlyMap<string, Replay>;
+  /** Everything in the namespace of the pool with its label. */
+  readonly children: readonly Child[];
+  readonly deployments: ReadonlyMap<string, Deployment>;
+  readonly claim: PersistentVolumeClaim | undefined;
+  readonly pods: readonly Pod[];
+  /** Pods whose Lease is fresh. */
+  readonly alive: ReadonlySet<string>;
+  /** What the kubelet says about pods that it prepares, by their names. */
+  readonly notes: ReadonlyMap<string, string>;
+}
+
+const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);
+const queuedPhases: ReadonlySet<string> = new Set(['Pending', 'Queued']);
+
+/** Where a task counts; suspended and finished ones count nowhere. */
+export function countedAs(task: AgentTask): keyof TaskCounts | undefined {
+  if (task.status?.finished === 'true') return undefined;
+  const phase = task.status?.phase ?? 'Pending';
+  if (runningPhases.has(phase)) return 'running';
+  return queuedPhases.has(phase) ? 'queued' : undefined;
+}
+
+/** Counts the tasks of a pool. */
+export function countTasks(tasks: readonly AgentTask[]): TaskCounts {
+  let [running, queued] = [0, 0];
+  for (const task of tasks) {
+    const as = countedAs(task);
+    if (as === 'running') running += 1;
+    else if (as === 'queued') queued += 1;
+  }
+  return { running, queued };
+}

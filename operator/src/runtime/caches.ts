@@ -1,0 +1,69 @@
+import {
+  Informer,
+  leases,
+  type Clock,
+  type Indexer,
+  type KubeObject,
+  type Log,
+  type Random,
+  type Resource,
+  type Transport,
+} from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
+import { namedPool, poolIndex } from '../pools/lookup.ts';
+import type { Caches } from './context.ts';
+import type { Pod } from './objects.ts';
+import { resources } from './resources.ts';
+import { slimNamespace, slimObject, slimPod, slimTask } from './transforms.ts';
+
+/** What every cache is made with. The transport need not be fenced: caches only read. */
+export interface CacheOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** A cache of those objects of a kind that the operator made: they carry a component. */
+export function cacheOfOurs<T extends KubeObject>(
+  options: CacheOptions,
+  resource: Resource<T>,
+  indexers: Readonly<Record<string, Indexer<T>>> = {},
+): Informer<T> {
+  return new Informer({ ...options, resource, labelSelector: labels.component, indexers, transform: slimObject });
+}
+
+function label(object: KubeObject, name: string): readonly string[] {
+  const value = object.metadata.labels?.[name];
+  return value === undefined ? [] : [`${object.metadata.namespace ?? ''}/${value}`];
+}
+
+/** Pods of a pool are its workers and experts; a sandbox belongs to its task, which may be in another namespace. */
+function poolOfPod(pod: Pod): readonly string[] {
+  return pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : label(pod, labels.pool);
+}
+
+/** The caches that all controllers share. */
+export function createCaches(options: CacheOptions): Caches {
+  return {
+    tasks: new Informer({
+      ...options,
+      resource: resources.agentTasks,
+      indexers: { [poolIndex]: (task) => [namedPool(task)] },
+      transform: slimTask,
+    }),
+    orders: new Informer({ ...options, resource: resources.agentTaskOrders, transform: slimObject }),
+    pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
+    pods: new Informer({
+      ...options,
+      resource: resources.pods,
+      labelSelector: labels.component,
+      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod },
+      transform: slimPod,
+    }),
+    leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),
+    namespaces: new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace }),
+    configMaps: cacheOfOurs(options, resources.configMaps),
+    deployments: cacheOfOurs(options, resources.deployments),
+  };
+}
