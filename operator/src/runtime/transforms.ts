@@ -22,7 +22,7 @@ export function slimTask(task: AgentTask): AgentTask {
   slimAnnotations(task);
   const { workspace } = task.spec;
   if (workspace.type === 'Inline') for (const file of workspace.inline.files) (file as Mutable<typeof file>).content = '';
-  const run = task.status?.run as Mutable<NonNullable<NonNullable<AgentTask['status']>['run']>> | undefined;
+  const run: Mutable<NonNullable<NonNullable<AgentTask['status']>['run']>> | undefined = task.status?.run;
   if (run === undefined) return task;
   for (const field of ['plan', 'patch', 'signals', 'experts', 'artifacts'] as const) delete run[field];
   return task;

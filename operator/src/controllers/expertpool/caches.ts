@@ -54,11 +54,11 @@ export function childKinds(caches: Pick<Caches, 'configMaps' | 'deployments'>, c
     { resource: resources.serviceAccounts, cache: children.serviceAccounts },
     { resource: resources.roles, cache: children.roles },
     { resource: resources.roleBindings, cache: children.roleBindings },
-    { resource: resources.configMaps, cache: configMaps as unknown as Informer },
-    { resource: resources.persistentVolumeClaims, cache: children.persistentVolumeClaims as unknown as Informer },
+    { resource: resources.configMaps, cache: configMaps },
+    { resource: resources.persistentVolumeClaims, cache: children.persistentVolumeClaims },
     { resource: resources.networkPolicies, cache: children.networkPolicies },
     { resource: resources.services, cache: children.services },
     { resource: resources.podDisruptionBudgets, cache: children.podDisruptionBudgets },
-    { resource: resources.deployments, cache: deployments as unknown as Informer },
+    { resource: resources.deployments, cache: deployments },
   ];
 }
