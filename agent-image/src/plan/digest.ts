@@ -43,6 +43,6 @@ function shown({ id, kind, intent, state, p, snapshot, attempts }: PlanNode): Sh
 
 /** By code points, so that no character is cut in two. */
 function cut(text: string): string {
-  const points = [...text.replaceAll(/\s+/g, ' ').trim()];
+  const points = Array.from(text.replaceAll(/\s+/g, ' ').trim());
   return points.length <= maxIntent ? points.join('') : `${points.slice(0, maxIntent - 1).join('')}…`;
 }

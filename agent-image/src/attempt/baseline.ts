@@ -1,0 +1,125 @@
+import type { Check } from '@agentfleet/protocol/api';
+import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
+import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
+import { AttemptFailure } from './failure.ts';
+import { createGate } from './gate.ts';
+import type { Prepared } from './prepare.ts';
+import { protection } from './protection.ts';
+import type { Scope } from './scope.ts';
+
+/** A check, and what it said at snapshot 0. */
+export interface JudgedCheck {
+  readonly check: Check;
+  readonly baseline: readonly Ran[];
+  readonly judgement: BaselineJudgement;
+  /** How its results are read from now on. */
+  readonly format: ResultFormat;
+}
+
+/** What is known once the checks ran at snapshot 0. */
+export interface Baseline {
+  readonly checks: readonly JudgedCheck[];
+  /** Paths below the workspace at snapshot 0. */
+  readonly tree: readonly string[];
+  readonly protectedSet: ProtectedSet;
+  readonly runner: CheckRunner;
+  /** Whether every check held already, as the task asks for. */
+  readonly holds: boolean;
+}
+
+/** A check that fails is run again to tell flaky tests, unless it takes longer than this. */
+const repeatBelowMs = 10_000;
+
+/**
+ * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is told so before
+ * any of its budget is spent.
+ *
+ * @throws AttemptFailure InvalidInput with the check, what is wrong and the cure
+ */
+export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared): Promise<Baseline> {
+  const { context, hands, progress } = scope;
+  const { task } = context;
+  progress.begin('baseline', 'running the checks at snapshot 0');
+  const tree = await listTree(scope, empty.id, initial.id);
+  const protect = { mode: task.spec.protect.mode, paths: task.spec.protect.paths ?? [] };
+  const protectedSet = await protection(tree, task.spec.checks, protect, (path) => hands.read(path));
+  const runner: CheckRunner = { hands, task, reports: protectedSet.reports };
+  await admitChecks(scope, protectedSet);
+  const checks: JudgedCheck[] = [];
+  for (const check of task.spec.checks) {
+    progress.say(`running check ${check.name} at snapshot 0`);
+    checks.push(await judgeOne(scope, check, runner));
+  }
+  if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
+  await hands.note('Baseline', noteOf(context.assignment.attempt, checks));
+  assertProvable(checks);
+  const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
+  progress.establish('BaselineJudged');
+  progress.finish('baseline', { snapshot: initial.id });
+  return { checks, tree, protectedSet, runner, holds };
+}
+
+/** Files of the workspace at snapshot 0, from the keeper: no image has to have `find` or `git`. */
+async function listTree({ hands }: Scope, empty: string, initial: string): Promise<readonly string[]> {
+  const { entries } = await hands.diff(empty, initial);
+  const paths = entries.flatMap(({ op, path }) => (op === 'D' ? [] : (hands.relative(path) ?? [])));
+  const folders = new Set(paths.flatMap((path) => path.split('/').map((_, at, parts) => parts.slice(0, at).join('/'))));
+  return paths.filter((path) => !folders.has(path));
+}
+
+async function admitChecks({ context, hands, options }: Scope, set: ProtectedSet): Promise<void> {
+  const { task } = context;
+  const gate = createGate({ rails: options.rails, task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, set);
+  for (const check of task.spec.checks) {
+    const decision = gate.admit(check, 'check');
+    if (decision !== 'Allow') await hands.note('Admitted', { check: check.name, decision });
+  }
+}
+
+async function judgeOne({ meter }: Scope, check: Check, runner: CheckRunner): Promise<JudgedCheck> {
+  meter.check();
+  let first = await runCheck(check, check.format, runner);
+  if (first.end.interrupted !== undefined) first = await runCheck(check, check.format, runner);
+  const format = first.results.format;
+  const again = first.end.exitCode !== 0 && first.end.error === undefined && !first.end.timedOut && first.millis < repeatBelowMs;
+  const baseline = again ? [first, await runCheck(check, format, runner)] : [first];
+  const judgement = judgeBaseline(baseline, check.expect);
+  if (judgement.accepted) return { check, baseline, judgement, format };
+  throw refusal(check, judgement.class, judgement.reasons);
+}
+
+function refusal(check: Check, cls: BaselineJudgement['class'], reasons: readonly Reason[]): AttemptFailure {
+  const [first] = reasons;
+  const told = reasons.slice(0, 3).map(({ message, cure }) => `${message}; ${cure}`);
+  return new AttemptFailure(
+    cls ?? 'InvalidInput',
+    first?.code ?? 'BaselineRefused',
+    `at snapshot 0, ${told.join(' · ') || `check ${check.name} proves nothing`}`,
+  );
+}
+
+function assertProvable(checks: readonly JudgedCheck[]): void {
+  if (checks.some(({ judgement }) => judgement.failing.length > 0)) return;
+  const open = checks.filter(({ check }) => check.expect === 'Auto').map(({ check }) => check.name);
+  if (open.length === 0) return;
+  throw new AttemptFailure(
+    'InvalidInput',
+    'NothingToProve',
+    `all checks pass at snapshot 0 already, so that passing would prove no change; add a check that fails until the goal is reached, or set expect: Pass on ${open.join(', ')}`,
+  );
+}
+
+/** Most failing ids that the note names: it is bounded, and the log has the output anyway. */
+const maxNamed = 200;
+
+function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Record<string, unknown>> {
+  const told = checks.map(({ check, judgement, baseline, format }) => ({
+    check: check.name,
+    expect: judgement.expect,
+    format,
+    runs: baseline.length,
+    failing: judgement.failing.slice(0, maxNamed).map((id) => id.slice(0, 256)),
+    flaky: judgement.flaky.slice(0, maxNamed).map((id) => id.slice(0, 256)),
+  }));
+  return { attempt, checks: told };
+}

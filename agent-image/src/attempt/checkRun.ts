@@ -1,0 +1,49 @@
+import { defaultStepTimeoutSeconds, type AgentTask, type Check } from '@agentfleet/protocol/api';
+import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
+import type { Hands } from './hands.ts';
+
+/** A run of a check, with what it said. */
+export interface Ran extends CheckRun {
+  /** The end of both outputs: where to look for the place of a failure. */
+  readonly output: string;
+  readonly millis: number;
+}
+
+/** Report files of all checks; those outside the workspace cannot be read and prove nothing. */
+export interface CheckRunner {
+  readonly hands: Hands;
+  readonly task: AgentTask;
+  /** Report files that scripts of the checks write, from the protected set. */
+  readonly reports: readonly string[];
+}
+
+const maxOutput = 32_768;
+
+/** Wall time of a set-up step or a check, seconds. */
+export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: AgentTask): number {
+  return step.timeoutSeconds ?? Math.min(defaultStepTimeoutSeconds, task.spec.deadlineSeconds);
+}
+
+/**
+ * Runs a check once on the tree as it is: reports of earlier runs are deleted before it, and its results are read.
+ *
+ * @param format `Auto` only at the baseline; after it what the baseline had
+ */
+export async function runCheck(check: Check, format: ResultFormat | 'Auto', { hands, task, reports }: CheckRunner): Promise<Ran> {
+  const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
+  await hands.remove(own);
+  const env = namingEnvironment({});
+  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds: timeoutOf(check, task) });
+  const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
+  for (const path of own) {
+    const bytes = await hands.read(path);
+    if (bytes !== null) files.push({ path, bytes });
+  }
+  const truncated = end.dropped.stdout + end.dropped.stderr > 0;
+  const results = parseResults(format, { exitCode: end.exitCode, stdout, stderr, files, truncated });
+  return { check: check.name, end, results, output: tail(`${stdout}\n${stderr}`, maxOutput), millis: end.durationMs };
+}
+
+export function tail(text: string, characters: number): string {
+  return text.length <= characters ? text : `…${text.slice(1 - characters)}`;
+}

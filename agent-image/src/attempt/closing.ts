@@ -1,0 +1,122 @@
+import { deadline } from '@agentfleet/kube';
+import type { Run } from '@agentfleet/protocol/api';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { auditRoot, json, keep, patch, revertScript, shownPatch, trace, type Keeping, type Keepsake } from './artifacts.ts';
+import type { Baseline } from './baseline.ts';
+import type { Ran } from './checkRun.ts';
+import type { Proof } from './evidence.ts';
+import { checkResults, failed } from './outcome.ts';
+import type { AttemptContext, Outcome, Report } from './ports.ts';
+import { patiently } from './patience.ts';
+import { labelled, labels, type Prepared } from './prepare.ts';
+
+/** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
+export interface Ledger {
+  prepared?: Prepared;
+  baseline?: Baseline;
+  result?: SnapshotRecord;
+  /** What the checks said in the fresh container. */
+  readonly proofs: Proof[];
+  /** Newest snapshot at which all checks passed, of this attempt or an earlier one. */
+  green?: string;
+}
+
+/** How long the files of an attempt that failed or was stopped are worth waiting for, ms. */
+const lateMs = 60_000;
+
+/**
+ * Stores what outlives the sandbox and reports it. For a success it tries until it is told to end: nothing is Succeeded
+ * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
+ */
+export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
+  const outer = context.signal.aborted ? new AbortController().signal : context.signal;
+  const limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
+  const keeping: Keeping = { context, signal: limit?.signal ?? outer };
+  try {
+    return await closeWithin(keeping, ledger, outcome);
+  } finally {
+    limit?.dispose();
+  }
+}
+
+async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
+  const { context, signal } = keeping;
+  const told = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
+  try {
+    await patiently(() => context.keeper.note('Outcome', noteOf(context, told)), { clock: context.clock, signal });
+    const root = await auditRoot(keeping);
+    const snapshots = await summary(keeping, ledger);
+    const shown = await shownChange(keeping, ledger);
+    const artifacts = await keep(keeping, filesOf(keeping, ledger, told));
+    if (outcome.result === 'Succeeded') signal.throwIfAborted();
+    context.report({ ...shown, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
+    return told;
+  } catch (error) {
+    if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
+    if (outcome.result === 'Succeeded') return failed(error);
+    context.log.warn('the end of an attempt could not be recorded', { error: error instanceof Error ? error.message : String(error) });
+    return told;
+  }
+}
+
+function runsOf({ proofs, baseline }: Ledger): readonly Ran[] {
+  if (proofs.length > 0) return proofs.map(({ run }) => run);
+  return baseline?.checks.flatMap((judged) => judged.baseline.slice(0, 1)) ?? [];
+}
+
+function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly Keepsake[] {
+  const from = ledger.prepared?.initial.id;
+  const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
+  const undoes = from !== undefined && outcome.result === 'Succeeded' && keeping.context.task.spec.rollback.revertScript;
+  const undo = undoes ? [revertScript(keeping, from, ledger.result?.id)] : [];
+  return [...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
+}
+
+async function shownChange({ context, signal }: Keeping, { prepared, result }: Ledger): Promise<Report> {
+  if (prepared === undefined) return {};
+  const { unified } = await patiently(() => context.keeper.diff(prepared.initial.id, result?.id), { clock: context.clock, signal });
+  return { patch: shownPatch(unified) };
+}
+
+/** The snapshots as the status tells them. */
+export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
+  const snapshots = await patiently(() => context.keeper.snapshots(), { clock: context.clock, signal });
+  const initial = labelled(snapshots, labels.initial)?.id;
+  const current = snapshots.at(-1)?.id;
+  return {
+    count: Math.min(snapshots.length, 1000),
+    ...(initial !== undefined && { initial }),
+    ...(green !== undefined && { lastGreen: green }),
+    ...(current !== undefined && { current }),
+  };
+}
+
+function noteOf({ assignment }: AttemptContext, { result, reason, class: cls }: Outcome): Readonly<Record<string, unknown>> {
+  return { attempt: assignment.attempt, result, reason, ...(cls !== undefined && { class: cls }) };
+}
+
+/** Content of `report.json`: each check before and after, test by test where it is known. */
+function reportOf({ task, assignment }: AttemptContext, { baseline, proofs, prepared, result }: Ledger, outcome: Outcome): unknown {
+  return {
+    format: 'agentfleet.dev/report/v1',
+    task: { namespace: task.metadata.namespace, name: task.metadata.name, uid: task.metadata.uid },
+    attempt: assignment.attempt,
+    goal: task.spec.goal,
+    outcome,
+    snapshots: { initial: prepared?.initial ?? null, result: result ?? null },
+    checks: (baseline?.checks ?? []).map(({ check, judgement, baseline }) => {
+      const proof = proofs.find(({ judged }) => judged.check.name === check.name);
+      return {
+        name: check.name,
+        command: check.command,
+        expect: judgement.expect,
+        failingBefore: judgement.failing,
+        flaky: judgement.flaky,
+        before: checkResults(baseline.slice(0, 1))[0] ?? null,
+        after: proof === undefined ? null : (checkResults([proof.run])[0] ?? null),
+        newlyPassing: proof?.verdict.newlyPassing ?? [],
+        reasons: proof?.verdict.reasons ?? [],
+      };
+    }),
+  };
+}

@@ -1,0 +1,118 @@
+import { judgeAtBaseline, type Baseline } from './baseline.ts';
+import { close, summary, type Ledger } from './closing.ts';
+import { AttemptFailure } from './failure.ts';
+import { Hands } from './hands.ts';
+import { Meter } from './meter.ts';
+import { NoteReader } from './notes.ts';
+import { bounded, failed } from './outcome.ts';
+import { patiently, Superseded } from './patience.ts';
+import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
+import { labelled, labels, prepare, type Prepared } from './prepare.ts';
+import { Progress } from './progress.ts';
+import { repair, type Winner } from './repair.ts';
+import { rollBack } from './rollback.ts';
+import type { EngineOptions, Scope } from './scope.ts';
+import { verify } from './verify.ts';
+
+/**
+ * The engine of attempts: imports, sets up, judges the baseline, repairs, verifies, stores. It keeps nothing of a task:
+ * what it has to know again is in the snapshots and notes of the keeper.
+ *
+ * @example
+ * const engine = createAttemptEngine({ rails, importWorkspace, collectCoverage });
+ * const outcome = await engine.run(context); // { result: 'Succeeded', reason: 'ChecksHold', … }
+ */
+export function createAttemptEngine(options: EngineOptions): AttemptEngine {
+  return { run: (context) => run(options, context), rollback: rollBack };
+}
+
+async function run(options: EngineOptions, context: AttemptContext): Promise<Outcome> {
+  const ledger: Ledger = { proofs: [] };
+  let outcome: Outcome;
+  try {
+    context.signal.throwIfAborted();
+    outcome = await pursue(await openScope(options, context), ledger);
+  } catch (error) {
+    if (context.signal.aborted) return stopped(context, ledger);
+    if (error instanceof Superseded) throw error;
+    outcome = failed(error);
+    const level = outcome.class === 'AgentError' ? 'error' : 'info';
+    context.log[level]('an attempt failed', { reason: outcome.reason, error: error instanceof Error ? error.stack : String(error) });
+  }
+  try {
+    return await close(context, ledger, outcome);
+  } catch (error) {
+    if (context.signal.aborted) return stopped(context, ledger);
+    throw error;
+  }
+}
+
+async function openScope(options: EngineOptions, context: AttemptContext): Promise<Scope> {
+  const { task, pool } = context;
+  const bounds = {
+    wallSeconds: task.spec.budget.wallSeconds ?? pool.maxBudget.wallSeconds,
+    toolCalls: task.spec.budget.toolCalls ?? pool.maxBudget.toolCalls,
+  };
+  const meter = new Meter(context.clock, context.used, bounds);
+  const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context));
+  const notes = new NoteReader();
+  await hands.events(notes.visit);
+  return { context, options, hands, meter, progress: new Progress(context, meter), noted: notes.noted };
+}
+
+/** The phases of an attempt, one after the other. */
+async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
+  const { context, progress, noted } = scope;
+  const green = noted.green.at(-1);
+  if (green !== undefined) ledger.green = green;
+  const prepared = await prepare(scope);
+  ledger.prepared = prepared;
+  progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
+  const baseline = await judgeAtBaseline(scope, prepared);
+  ledger.baseline = baseline;
+  const winner = await search(scope, prepared, baseline);
+  const result = await verify(scope, prepared, baseline, winner, ledger.proofs);
+  ledger.result = result;
+  ledger.green = result.id;
+  progress.change('g', { state: 'Done' });
+  progress.say('storing the artifacts', { urgent: true });
+  const how = winner === null ? 'they held at snapshot 0 already' : `the last step: ${winner.candidate.rationale}`;
+  const reason = winner === null ? 'AlreadyHolds' : 'ChecksHold';
+  return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container; ${how}`) };
+}
+
+async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {
+  const { progress } = scope;
+  if (baseline.holds) {
+    progress.establish('ReachedInPlace');
+    progress.change('repair', { state: 'Dropped' });
+    return null;
+  }
+  progress.begin('repair', 'looking for an edit that makes the checks hold');
+  const winner = await repair(scope, prepared, baseline);
+  progress.finish('repair');
+  return winner;
+}
+
+/** Told to end. What the keeper knows is the truth for whoever goes on; a stop leaves its files behind as well. */
+async function stopped(context: AttemptContext, ledger: Ledger): Promise<never> {
+  const reason: unknown = context.signal.reason;
+  if (reason === 'Lost') context.signal.throwIfAborted();
+  const note = context.keeper.note('Paused', { attempt: context.assignment.attempt, reason: String(reason) });
+  await note.catch((error: unknown) => context.log.warn('a pause could not be noted', { error: String(error) }));
+  if (reason === 'Stop') {
+    await findInitial(context, ledger);
+    await close(context, ledger, { result: 'Stopped', reason: 'Stopped', message: 'stopped as directed' });
+  }
+  context.signal.throwIfAborted();
+  throw new AttemptFailure('AgentError', 'NotStopped', 'an attempt ended as stopped without a signal; report this fault');
+}
+
+/** A worker that is told to stop a task that it never ran finds snapshot 0 at the keeper. */
+async function findInitial({ keeper }: AttemptContext, ledger: Ledger): Promise<void> {
+  if (ledger.prepared !== undefined) return;
+  const snapshots = await keeper.snapshots().catch(() => []);
+  const initial = labelled(snapshots, labels.initial);
+  const empty = labelled(snapshots, labels.empty);
+  if (initial !== undefined && empty !== undefined) ledger.prepared = { empty, initial, start: initial };
+}

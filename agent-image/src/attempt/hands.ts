@@ -1,0 +1,194 @@
+import { posix } from 'node:path';
+import { sleep, type Timer } from '@agentfleet/kube';
+import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
+import type { AuditRecord, ExecRequest, KeeperInfo, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import { AttemptFailure } from './failure.ts';
+import type { Meter } from './meter.ts';
+import { patiently, type Patience } from './patience.ts';
+import type { AttemptContext } from './ports.ts';
+
+/** One command of the attempt. */
+export interface Command {
+  readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+}
+
+/** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
+const cancelMs = 10_000;
+
+/**
+ * What an attempt does in its sandbox. Every call waits for a keeper that is away, stops when the attempt has to end, and
+ * is counted. Paths are relative to the workspace.
+ */
+export class Hands {
+  readonly root: { readonly name: string; readonly path: string };
+  readonly roots: readonly string[];
+  readonly #context: AttemptContext;
+  readonly #meter: Meter;
+  readonly #patience: Patience;
+
+  constructor(context: AttemptContext, meter: Meter, info: Pick<KeeperInfo, 'roots'>) {
+    this.#context = context;
+    this.#meter = meter;
+    this.#patience = { clock: context.clock, signal: context.signal };
+    this.root = info.roots.find(({ name }) => name === 'workspace') ?? info.roots[0] ?? { name: 'workspace', path: '/workspace' };
+    this.roots = info.roots.map(({ path }) => path);
+  }
+
+  absolute(path: string): string {
+    return path.startsWith('/') ? path : posix.join(this.root.path, path);
+  }
+
+  /** Path of a difference below the workspace; null for one of another root. */
+  relative(path: string): string | null {
+    const prefix = `${this.root.name}/`;
+    return path.startsWith(prefix) ? path.slice(prefix.length) : null;
+  }
+
+  /**
+   * Runs a command to its end. A lost connection is taken up again, never run twice; when the attempt has to end, the
+   * command is cancelled first.
+   */
+  async exec({ argv, env = {}, timeoutSeconds }: Command): Promise<ExecResult> {
+    const { keeper, task, signal } = this.#context;
+    const execId = newExecId();
+    const network = task.spec.policy.network.mode;
+    const body: ExecRequest = {
+      execId,
+      tool: 'ExecCode',
+      argv: [...argv],
+      env: { ...env },
+      cwd: this.root.path,
+      timeoutSeconds,
+      network,
+    };
+    const giveUp = new AbortController();
+    let timer: Timer | undefined;
+    const onAbort = (): void => {
+      keeper.cancel(execId).catch(() => undefined); // it has ended, or nobody is there: both are what is wanted
+      timer = this.#context.clock.after(cancelMs, () => giveUp.abort());
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      this.#meter.add('toolCalls');
+      const result = await patiently(() => keeper.run(body, giveUp.signal), this.#patience);
+      this.#meter.add('cpuMillis', result.end.cpuMs);
+      signal.throwIfAborted();
+      return result;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      timer?.cancel();
+    }
+  }
+
+  /** Content of a file; null where there is no regular file. */
+  async read(path: string): Promise<Buffer | null> {
+    try {
+      return await this.#call((keeper) => keeper.readFile(this.absolute(path)));
+    } catch (error) {
+      if (error instanceof KeeperRefusal && missing.has(error.code)) return null;
+      throw error;
+    }
+  }
+
+  /** Writes a file; one that exists keeps its mode. */
+  async write(path: string, content: Uint8Array): Promise<void> {
+    this.#meter.add('toolCalls');
+    await this.#call((keeper) => keeper.writeFile(this.absolute(path), content));
+  }
+
+  /** Takes away files that are there; in an image without `rm` they are emptied. */
+  async remove(paths: readonly string[]): Promise<void> {
+    const there: string[] = [];
+    for (const path of paths) if ((await this.read(path)) !== null) there.push(path);
+    if (there.length === 0) return;
+    const { end } = await this.exec({ argv: ['rm', '-f', '--', ...there.map((path) => this.absolute(path))], timeoutSeconds: 60 });
+    if (end.exitCode === 0) return;
+    for (const path of there) await this.write(path, Buffer.alloc(0));
+  }
+
+  snapshots(): Promise<readonly SnapshotRecord[]> {
+    return this.#call((keeper) => keeper.snapshots());
+  }
+
+  snapshot(label: string): Promise<SnapshotRecord> {
+    return this.#call((keeper) => keeper.takeSnapshot(label));
+  }
+
+  /** Restores a snapshot. @throws AttemptFailure when the tree does not have the snapshot's digest after it */
+  async restore(id: string): Promise<RestoreReport> {
+    const report = await this.#call((keeper) => keeper.restore(id));
+    if (report.verified && report.manifestDigest === report.expectedDigest) return report;
+    const where = report.mismatches.slice(0, 3).join(', ');
+    throw new AttemptFailure(
+      'Infrastructure',
+      'RestoreNotVerified',
+      `snapshot ${id} was restored, but ${where} differ; the sandbox is replaced`,
+    );
+  }
+
+  diff(from: string, to?: string): Promise<TreeDiff> {
+    return this.#call((keeper) => keeper.diff(from, to));
+  }
+
+  /** Puts a decision into the event log; it is on disk when this resolves. */
+  async note(kind: string, data: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.#call((keeper) => keeper.note(kind, data));
+  }
+
+  /** The whole event log, oldest first. */
+  async events(visit: (record: AuditRecord) => void): Promise<void> {
+    let next = 1;
+    await this.#call(async (keeper) => {
+      for await (const record of keeper.events(next)) {
+        visit(record);
+        next = record.seq + 1;
+      }
+    });
+  }
+
+  info(): Promise<KeeperInfo> {
+    return this.#call((keeper) => keeper.info());
+  }
+
+  /** Ends what an earlier worker left running. */
+  async quieten(): Promise<void> {
+    const { running } = await this.info();
+    if (running !== null) await this.#context.keeper.cancel(running).catch(() => undefined);
+    await this.until(({ running }) => running === null, 30_000, 'CommandNotEnded', 'a command of an earlier worker did not end');
+  }
+
+  /** Waits for a state of the sandbox. @throws AttemptFailure Infrastructure after `ms` */
+  async until(holds: (info: KeeperInfo) => boolean, ms: number, reason: string, what: string): Promise<KeeperInfo> {
+    const { clock, signal } = this.#context;
+    const started = clock.monotonic();
+    for (;;) {
+      const info = await this.info();
+      if (holds(info)) return info;
+      if (clock.monotonic() - started > ms) {
+        throw new AttemptFailure(
+          'Infrastructure',
+          reason,
+          `${what} within ${ms / 1000} s (${info.reason ?? 'ready'}); the task is tried again`,
+        );
+      }
+      await sleep(clock, 100, signal);
+    }
+  }
+
+  /** Asks for a fresh tools container and waits until it is ready. */
+  async freshTools(): Promise<void> {
+    const before = (await this.info()).tools.instance;
+    await this.#call((keeper) => keeper.restartTools());
+    const fresh = ({ tools, ready }: KeeperInfo): boolean =>
+      ready && tools.connected && tools.instance !== null && tools.instance !== before;
+    await this.until(fresh, 90_000, 'ToolsNotRestarted', 'no fresh tools container was ready');
+  }
+
+  #call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
+    return patiently(() => call(this.#context.keeper), this.#patience);
+  }
+}
+
+const missing: ReadonlySet<string> = new Set(['AF_FILE_NOT_FOUND', 'AF_FILE_NOT_REGULAR', 'AF_PATH_OUTSIDE_ROOTS']);

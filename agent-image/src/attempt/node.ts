@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import type { Edit } from '@agentfleet/protocol/inference';
+import { rewritesOf, type Rewrite } from './edits.ts';
+import type { Focus } from './localise.ts';
+import type { Proof } from './evidence.ts';
+import type { Scope } from './scope.ts';
+
+/** A tree that the search can go on from: snapshot 0 with the edits of accepted candidates. */
+export class SearchNode {
+  /** Names the tree: the same edits on the same snapshot give the same name, for every worker. */
+  readonly state: string;
+  readonly parent: SearchNode | null;
+  /** Node of the plan that its steps are put under. */
+  readonly planId: string;
+  /** What makes it out of its parent. */
+  readonly edits: readonly Edit[];
+  /** Null when none was taken: it is made again from the nearest one above. */
+  readonly snapshot: string | null;
+  /** Tests that failed at the baseline and pass here. */
+  readonly passing: ReadonlySet<string>;
+  /** Ids of candidates that were judged here. */
+  readonly tried = new Set<string>();
+  exhausted = false;
+  /** Rounds of proposals that were used up. */
+  step = 0;
+  maxEdits: 1 | 2 = 1;
+  k = 4;
+  focus: Focus | null | undefined;
+  /** Newest runs of the checks here. */
+  proofs: readonly Proof[] | undefined;
+
+  constructor(init: Pick<SearchNode, 'state' | 'parent' | 'planId' | 'edits' | 'snapshot' | 'passing'>) {
+    this.state = init.state;
+    this.parent = init.parent;
+    this.planId = init.planId;
+    this.edits = init.edits;
+    this.snapshot = init.snapshot;
+    this.passing = init.passing;
+    this.step = init.parent === null ? 0 : init.parent.step + 1;
+  }
+
+  get depth(): number {
+    return this.parent === null ? 0 : this.parent.depth + 1;
+  }
+}
+
+/** Name of the tree that a candidate makes. */
+export function stateAfter(state: string, candidate: string): string {
+  return createHash('sha256').update(`${state}\n${candidate}`).digest('hex');
+}
+
+/** Makes the tree that of a node: restores its snapshot, or the nearest above and the edits since. */
+export async function enter(scope: Scope, node: SearchNode): Promise<void> {
+  const edits: (readonly Edit[])[] = [];
+  let from = node;
+  for (; from.snapshot === null && from.parent !== null; from = from.parent) edits.unshift(from.edits);
+  if (from.snapshot === null) throw new Error('the root of a search has a snapshot');
+  await scope.hands.restore(from.snapshot);
+  for (const one of edits) await write(scope, await rewritesOf(one, (path) => scope.hands.read(path)));
+  scope.progress.establish('TreeClean');
+}
+
+export async function write({ hands }: Scope, rewrites: readonly Rewrite[]): Promise<void> {
+  for (const { path, after } of rewrites) await hands.write(path, after);
+}
+
+/**
+ * Puts the tree of a node back after a candidate: the edited files from kept bytes, and all of it from the snapshot when
+ * anything else is different.
+ */
+export async function leave(scope: Scope, node: SearchNode, rewrites: readonly Rewrite[], suspect: boolean): Promise<void> {
+  const kept = rewrites.filter((one): one is Rewrite & { before: Buffer } => one.before !== null);
+  if (suspect || kept.length < rewrites.length || node.snapshot === null) return enter(scope, node);
+  await write(
+    scope,
+    kept.map((one) => ({ ...one, after: one.before })),
+  );
+  if ((await scope.hands.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
+  scope.progress.establish('TreeClean');
+}

@@ -1,0 +1,101 @@
+import { attemptAction, type SetupStep } from '@agentfleet/protocol/api';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { tail, timeoutOf } from './checkRun.ts';
+import { AttemptFailure } from './failure.ts';
+import { createGate } from './gate.ts';
+import type { Scope } from './scope.ts';
+
+/** Labels of the snapshots that an attempt finds again. */
+export const labels = { empty: 'empty', initial: 'initial', kept: 'kept', result: 'result' } as const;
+
+/** Snapshot 0 and what the attempt starts from. */
+export interface Prepared {
+  readonly empty: SnapshotRecord;
+  readonly initial: SnapshotRecord;
+  /** Where an attempt begins that goes on with the tree as it is; else `initial`. */
+  readonly start: SnapshotRecord;
+}
+
+/** The newest snapshot of a label. */
+export function labelled(snapshots: readonly SnapshotRecord[], label: string): SnapshotRecord | undefined {
+  return snapshots.findLast((one) => one.label === label);
+}
+
+/** Brings the sandbox to snapshot 0: imports and sets up when there is none yet, else restores what the contract says. */
+export async function prepare(scope: Scope): Promise<Prepared> {
+  const { hands, progress } = scope;
+  progress.begin('prepare', 'preparing the workspace');
+  await hands.quieten();
+  const snapshots = await hands.snapshots();
+  const initial = labelled(snapshots, labels.initial);
+  const empty = labelled(snapshots, labels.empty);
+  const prepared = initial === undefined || empty === undefined ? await begin(scope, empty) : await goOn(scope, { empty, initial });
+  progress.establish('InitialTaken', 'TreeClean');
+  progress.finish('prepare', { snapshot: prepared.initial.id });
+  return prepared;
+}
+
+async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<Prepared> {
+  const { context, hands, options, progress } = scope;
+  if (known !== undefined) await hands.restore(known.id);
+  const empty = known ?? (await hands.snapshot(labels.empty));
+  progress.say('importing the workspace', { urgent: true });
+  const { keeper, readConfigMap, signal, clock, task } = context;
+  await options.importWorkspace(task.spec.workspace, { keeper, root: hands.root.path, readConfigMap, signal, clock });
+  for (const step of task.spec.setup ?? []) await setUp(scope, step);
+  const initial = await hands.snapshot(labels.initial);
+  return { empty, initial, start: initial };
+}
+
+/** One set-up step, through gate 1. Its author is the task's, so that only what is denied outright is refused. */
+async function setUp(scope: Scope, step: SetupStep): Promise<void> {
+  const { context, hands, meter, options, progress } = scope;
+  const { task } = context;
+  meter.check();
+  const gate = createGate({ rails: options.rails, task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, null);
+  const decision = gate.admit(step, 'set-up step');
+  if (decision !== 'Allow') await hands.note('Admitted', { step: step.name, decision });
+  progress.say(`setting up: ${step.name}`, { urgent: true });
+  const { stdout, stderr, end } = await hands.exec({ argv: step.command, timeoutSeconds: timeoutOf(step, task) });
+  if (end.exitCode === 0) return;
+  if (end.interrupted !== undefined) {
+    const message = `set-up step ${step.name} was cut off (${end.interrupted}); the task is tried again`;
+    throw new AttemptFailure('Infrastructure', 'ToolsLost', message);
+  }
+  const how = end.error?.message ?? (end.timedOut ? 'it ran out of time' : end.oom === true ? 'it ran out of memory' : exitOf(end));
+  const said = tail(`${stdout}\n${stderr}`.trim(), 600);
+  throw new AttemptFailure('InvalidInput', 'SetupFailed', `set-up step ${step.name} failed: ${how}; correct spec.setup. It said: ${said}`);
+}
+
+function exitOf({
+  exitCode,
+  signal,
+  killed,
+}: {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly killed: string | null;
+}): string {
+  if (killed !== null) return `it was ended (${killed})`;
+  return exitCode === null ? `signal ${signal ?? 'unknown'} ended it` : `exit status ${exitCode}`;
+}
+
+/** A sandbox with snapshot 0: the tree is put back unless the task says that attempts go on with it. */
+async function goOn(scope: Scope, known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
+  const { hands } = scope;
+  const kept = continues(scope) ? await keepTree(scope, known.initial) : null;
+  await hands.restore(known.initial.id);
+  return { ...known, start: kept ?? known.initial };
+}
+
+/** Whether the attempt goes on with the tree as it is: what the last closed attempt's class asks for. */
+function continues({ context }: Scope): boolean {
+  const last = context.task.status?.attempts?.findLast(({ number }) => number < context.assignment.attempt);
+  if (last?.class === undefined || last.class === 'Infrastructure') return false;
+  return attemptAction(last.class, context.task.spec.attempts) === 'Retry';
+}
+
+async function keepTree({ hands }: Scope, initial: SnapshotRecord): Promise<SnapshotRecord | null> {
+  const { entries } = await hands.diff(initial.id);
+  return entries.length === 0 ? null : hands.snapshot(labels.kept);
+}

@@ -1,0 +1,92 @@
+import { deadline } from '@agentfleet/kube';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { auditRoot, keep, patch, revertScript, trace, type Keeping } from './artifacts.ts';
+import { summary } from './closing.ts';
+import { Hands } from './hands.ts';
+import { Meter } from './meter.ts';
+import { NoteReader } from './notes.ts';
+import { patiently } from './patience.ts';
+import type { AttemptContext, Restored } from './ports.ts';
+import { labelled, labels } from './prepare.ts';
+
+/** How long the files are worth waiting for, ms; the restore is done then and must be told. */
+const lateMs = 60_000;
+const maxIrreversible = 16;
+
+/** What is put back, and what it is put back from. */
+interface Plan {
+  readonly target: SnapshotRecord;
+  /** The tree as the agent left it. */
+  readonly before: SnapshotRecord;
+  readonly initial: SnapshotRecord | undefined;
+  readonly green: string | undefined;
+}
+
+/**
+ * Restores a snapshot, verified by hash. The tree as it was is kept as a snapshot first, so that the revert script and the
+ * patch can be made after the restore, and a rollback that was cut off ends the same way.
+ */
+export async function rollBack(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored> {
+  const meter = new Meter(context.clock, context.used, {});
+  const info = await patiently(() => context.keeper.info(), context);
+  const hands = new Hands(context, meter, info);
+  await hands.quieten();
+  context.report({ progress: { done: 0, total: 1, message: 'rolling back' } }, { urgent: true });
+  const plan = await planOf(context, hands, which);
+  const report = await hands.restore(plan.target.id);
+  const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
+  await hands.note('RolledBack', { attempt: context.assignment.attempt, snapshot: plan.target.id, verified });
+  const stored = await storeFiles(context, plan);
+  const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
+  context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() }, { urgent: true });
+  const irreversible = plan.before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`.slice(0, 256));
+  return {
+    snapshot: plan.target.id,
+    verified,
+    manifestDigest: report.manifestDigest,
+    ...(irreversible.length > 0 && { irreversible: irreversible.slice(0, maxIrreversible) }),
+  };
+}
+
+async function planOf({ assignment }: AttemptContext, hands: Hands, which: 'Initial' | 'LastGreen'): Promise<Plan> {
+  const notes = new NoteReader();
+  await hands.events(notes.visit);
+  const snapshots = await hands.snapshots();
+  const initial = labelled(snapshots, labels.initial);
+  const green = notes.noted.green.findLast((id) => snapshots.some((one) => one.id === id));
+  const wanted = which === 'LastGreen' ? snapshots.find(({ id }) => id === green) : undefined;
+  // Nothing of ours was in the tree before `empty`: without any snapshot it is as it was.
+  const target = wanted ?? initial ?? labelled(snapshots, labels.empty) ?? (await hands.snapshot(labels.empty));
+  const label = `before rollback ${assignment.attempt}`;
+  const before = labelled(snapshots, label) ?? (await hands.snapshot(label));
+  return { target, before, initial, green };
+}
+
+/** Stores what tells what was undone; false when not all of it could be stored in time. */
+async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<boolean> {
+  const limit = deadline(context.clock, lateMs, context.signal);
+  const keeping: Keeping = { context, signal: limit.signal };
+  const from = initial?.id ?? target.id;
+  const files = [
+    patch(keeping, from, before.id),
+    ...(context.task.spec.rollback.revertScript ? [revertScript(keeping, from, before.id)] : []),
+    trace(keeping),
+  ];
+  try {
+    const root = await auditRoot(keeping);
+    const snapshots = await summary(keeping, { ...(green !== undefined && { green }) });
+    const kept = await keep(keeping, files);
+    const names = new Set(kept.map(({ name }) => name));
+    const { run } = context.task.status ?? {};
+    const earlier = run?.attempt === context.assignment.attempt ? (run.artifacts ?? []) : [];
+    const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept].slice(0, 16);
+    context.report({ artifacts, auditRoot: root, snapshots }, { urgent: true });
+    return kept.length === files.length;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    context.log.warn('the files of a rollback could not be stored', { error: error instanceof Error ? error.message : String(error) });
+    return false;
+  } finally {
+    limit.dispose();
+  }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '@agentfleet/kube';
+import type { KeeperClient } from '@agentfleet/keeper/client';
+import type { Workspace } from '@agentfleet/protocol/api';
+import type { CoverageRun } from '@agentfleet/protocol/inference';
+import type { Rails } from '../rails/index.ts';
+import type { Hands } from './hands.ts';
+import type { Meter } from './meter.ts';
+import type { Noted } from './notes.ts';
+import type { AttemptContext } from './ports.ts';
+import type { Progress } from './progress.ts';
+
+/** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
+export type ImportWorkspace = (
+  workspace: Workspace,
+  io: {
+    readonly keeper: KeeperClient;
+    readonly root: string;
+    readonly readConfigMap: AttemptContext['readConfigMap'];
+    readonly signal: AbortSignal;
+    readonly clock: Clock;
+  },
+) => Promise<unknown>;
+
+/** Which lines each test of a check executes; empty where that cannot be told. */
+export type CollectCoverage = (request: {
+  readonly keeper: KeeperClient;
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal;
+}) => Promise<readonly CoverageRun[]>;
+
+export interface EngineOptions {
+  readonly rails: Rails;
+  readonly importWorkspace: ImportWorkspace;
+  readonly collectCoverage: CollectCoverage;
+}
+
+/** What all phases of one attempt share; made once, at its start. */
+export interface Scope {
+  readonly context: AttemptContext;
+  readonly options: EngineOptions;
+  readonly hands: Hands;
+  readonly meter: Meter;
+  readonly progress: Progress;
+  /** What was tried before this worker came. */
+  readonly noted: Noted;
+}
