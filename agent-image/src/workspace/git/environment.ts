@@ -25,6 +25,8 @@ const harmless = [
 const settled: Readonly<Record<string, string>> = {
   'core.askPass': '',
   'core.attributesFile': '/dev/null',
+  // Larger ones are streamed to disk: a small pack can hold a file that inflates to gigabytes.
+  'core.bigFileThreshold': '32m',
   'core.excludesFile': '/dev/null',
   'core.fsmonitor': 'false',
   'core.hooksPath': '/dev/null',

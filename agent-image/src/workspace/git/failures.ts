@@ -41,6 +41,7 @@ const again = 'the attempt is repeated; look at the server when it stays';
 
 /** In order: the first that fits. Words of git and of curl with OpenSSL or GnuTLS, both with LC_ALL=C. */
 const causes: readonly Cause[] = [
+  later(/(?:GnuTLS|SSL)[ _]?(?:recv|read|send) error|SSL_(?:read|write)/i, 'ConnectionLost', 'the connection broke', again),
   later(
     /SSL certificate problem|certificate verification failed|certificate verify|SSL_connect|gnutls|SSL peer certificate|unable to get local issuer|problem with the SSL CA|setting certificate (?:file|verify)|error setting certificate|TLS (?:connect|alert|handshake)|SSL routines/i,
     'TLSFailed',

@@ -4,7 +4,7 @@ import type { Entry } from '../entry.ts';
 import { fetchCommit } from './fetch.ts';
 import { metadataEntries } from './metadata.ts';
 import { prepare, type GitSettings } from './program.ts';
-import { treeEntries, treeOf } from './tree.ts';
+import { listTree, treeEntries, treeOf } from './tree.ts';
 
 export type { GitCredential, GitSettings } from './program.ts';
 
@@ -22,10 +22,10 @@ export async function gitEntries(
 ): Promise<{ readonly description: string; readonly commit: string; readonly entries: AsyncIterable<Entry> }> {
   const git = prepare(source.url, settings);
   const start = await fetchCommit(git, source);
-  const tree = await treeOf(git, start.commit, source.subPath);
+  const listed = await listTree(git, await treeOf(git, start.commit, source.subPath));
   async function* entries(): AsyncGenerator<Entry> {
     if (source.subPath === undefined) yield* metadataEntries(git, source.url, start);
-    yield* treeEntries(git, tree);
+    yield* treeEntries(git, listed);
   }
   const where = source.subPath === undefined ? '' : `, folder ${source.subPath}`;
   return { description: `${start.commit} (${source.ref}${where})`, commit: start.commit, entries: entries() };

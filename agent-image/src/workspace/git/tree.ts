@@ -16,7 +16,8 @@ export async function treeOf(git: Git, commit: string, subPath: string | undefin
   throw new AttemptFailure('InvalidInput', 'SubPathNotFound', `folder ${subPath ?? '/'} ${what} in commit ${commit}; ${cure}`);
 }
 
-interface Listed {
+/** What a tree says about one path. */
+export interface Listed {
   readonly mode: string;
   readonly type: string;
   readonly object: string;
@@ -28,8 +29,7 @@ interface Listed {
  * Files, folders and links of a tree, with contents as they lie in the repository: no filter, no line-end conversion,
  * no large file storage. A submodule becomes an empty folder.
  */
-export async function* treeEntries(git: Git, tree: string): AsyncGenerator<Entry> {
-  const listed = await boundedList(git, tree);
+export async function* treeEntries(git: Git, listed: readonly Listed[]): AsyncGenerator<Entry> {
   const blobs = listed.filter(({ type }) => type === 'blob');
   const ids = Readable.from(blobs.map(({ object }) => `${object}\n`));
   const stream = git.stream(['cat-file', '--batch', '--buffer'], { cwd: git.folder, stdin: ids });
@@ -42,8 +42,11 @@ export async function* treeEntries(git: Git, tree: string): AsyncGenerator<Entry
   }
 }
 
-/** A few small trees that hold each other can name billions of files: the list is cut where the workspace would be. */
-async function boundedList(git: Git, tree: string): Promise<readonly Listed[]> {
+/**
+ * All paths of a tree. A few small trees that hold each other can name billions of files, and git unfolds them into memory: the list is cut where the
+ * workspace would be, before git itself unfolds the tree. @throws AttemptFailure
+ */
+export async function listTree(git: Git, tree: string): Promise<readonly Listed[]> {
   const listed: Listed[] = [];
   const { limitBytes } = git.settings;
   let bytes = 0;

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { explain, scrub } from './failures.ts';
+
+const fault = (words: string) => ({
+  step: 'fetch',
+  url: 'https://git.example.com/a',
+  words,
+  timedOut: false,
+  missing: false,
+  secrets: ['s3cret'],
+});
+
+describe('words of git', () => {
+  test.each([
+    ["fatal: unable to access 'https://x/': SSL certificate problem: unable to get local issuer certificate", 'TLSFailed'],
+    ["fatal: unable to access 'https://x/': server certificate verification failed. CAfile: none CRLfile: none", 'TLSFailed'],
+    ["fatal: unable to access 'https://x/': gnutls_handshake() failed: Handshake failed", 'TLSFailed'],
+    ['error: RPC failed; curl 56 GnuTLS recv error (-110): The TLS connection was non-properly terminated.', 'ConnectionLost'],
+    ['error: RPC failed; curl 92 HTTP/2 stream 0 was not closed cleanly', 'ConnectionLost'],
+    ["fatal: unable to access 'https://x/': Could not resolve host: x", 'HostNotResolved'],
+    ["fatal: unable to access 'https://x/': Failed to connect to x port 443 after 3 ms: Couldn't connect to server", 'RemoteUnreachable'],
+    [
+      "fatal: unable to access 'https://x/': Operation too slow. Less than 1000 bytes/sec transferred the last 30 seconds",
+      'ConnectionLost',
+    ],
+    ['fatal: write error: No space left on device', 'ScratchFull'],
+    ['fatal: something nobody has seen yet', 'GitFailed'],
+  ])('%s → %s: another try may do', (words, reason) => {
+    expect(explain(fault(words))).toMatchObject({ failureClass: 'Infrastructure', reason });
+  });
+
+  test('progress, warnings and control characters are left out; errors and what the server says are kept', () => {
+    const words = 'warning: x\nremote: you are \u001b[31mbanned\u0007\nfatal: unable to access: The requested URL returned error: 403\n';
+    const { message } = explain(fault(words));
+    expect(message).toContain('remote: you are [31mbanned | fatal: unable to access');
+    expect(message).not.toContain('warning');
+  });
+
+  test('a long answer is cut', () => {
+    expect(explain(fault(`fatal: ${'x'.repeat(10_000)}`)).message.length).toBeLessThan(700);
+  });
+});
+
+test('users in addresses and known secrets are taken out', () => {
+  expect(scrub('https://me:pw@host/a ssh://git@host/b s3cret', ['s3cret', ''])).toBe('https://host/a ssh://host/b ***');
+  expect(explain(fault("fatal: Authentication failed for 'https://me:s3cret@host/'")).message).not.toContain('s3cret');
+});

@@ -1,0 +1,198 @@
+import { access, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '@agentfleet/kube';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AttemptFailure } from '../../attempt/failure.ts';
+import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
+import { FolderKeeper } from '../testing/folderKeeper.ts';
+import { startGitServer, type GitServer, type Intercept } from '../testing/gitServer.ts';
+import { TestRepository } from '../testing/repository.ts';
+
+const secret = 'correct-horse';
+const basic = `Basic ${Buffer.from(`robot:${secret}`).toString('base64')}`;
+
+const answers: Readonly<Record<string, readonly [number, Readonly<Record<string, string>>]>> = {
+  '/private': [401, { 'www-authenticate': 'Basic realm="git"' }],
+  '/forbidden': [403, {}],
+  '/busy': [503, {}],
+  '/throttled': [429, {}],
+  '/page': [200, { 'content-type': 'text/html' }],
+  '/to-http': [302, { location: 'http://127.0.0.1:9/team/app/info/refs?service=git-upload-pack' }],
+  '/to-file': [302, { location: 'file:///etc/passwd' }],
+  '/to-ext': [302, { location: 'ext::sh -c touch% /tmp/owned' }],
+};
+
+const intercept: Intercept = (request, response) => {
+  const url = request.url ?? '';
+  if (url.startsWith('/silent/')) return true; // never answered
+  const prefix = Object.keys(answers).find((name) => url.startsWith(`${name}/`));
+  const [status, headers] = answers[prefix ?? ''] ?? [0, {}];
+  if (status === 0 || request.headers.authorization === basic) {
+    request.url = url.replace('/private/', '/team/');
+    return false;
+  }
+  response.writeHead(status, headers).end('<!doctype html>\n<title>Sign in</title>\n');
+  return true;
+};
+
+let dir: string;
+let server: GitServer;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'git-remote-'));
+  const repository = await TestRepository.create(join(dir, 'root', 'team', 'app'));
+  await repository.write('README', 'hello\n');
+  await repository.commit('one');
+  server = await startGitServer(dir, join(dir, 'root'), intercept);
+});
+
+afterAll(async () => {
+  await server.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+async function start(url: string, change: Partial<WorkspacePorts> = {}): Promise<{ imported: Imported; keeper: FolderKeeper }> {
+  const place = await mkdtemp(join(dir, 'import-'));
+  await mkdir(join(place, 'workspace'));
+  await mkdir(join(place, 'scratch'));
+  const keeper = new FolderKeeper(join(place, 'workspace'));
+  const ports: WorkspacePorts = {
+    keeper,
+    readConfigMap: () => Promise.reject(new Error('not asked for')),
+    scratch: join(place, 'scratch'),
+    clock: systemClock,
+    signal: new AbortController().signal,
+    authorities: server.authorities,
+    ...change,
+  };
+  try {
+    return { imported: await importWorkspace({ type: 'Git', git: { url, ref: 'main' } }, ports), keeper };
+  } finally {
+    expect(await readdir(join(place, 'scratch'))).toEqual([]);
+  }
+}
+
+async function failureOf(url: string, change: Partial<WorkspacePorts> = {}): Promise<AttemptFailure> {
+  const error: unknown = await start(url, change).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof AttemptFailure)) throw new Error(`no AttemptFailure: ${String(error)}`);
+  return error;
+}
+
+describe('why a repository cannot be had', () => {
+  test.each([
+    ['/team/nothing', 'InvalidInput', 'RepositoryNotFound', 'not found'],
+    ['/private/app', 'InvalidInput', 'AuthenticationRequired', 'could not read Username'],
+    ['/forbidden/app', 'InvalidInput', 'AccessDenied', '403'],
+    ['/busy/app', 'Infrastructure', 'RemoteUnavailable', '503'],
+    ['/throttled/app', 'Infrastructure', 'RemoteUnavailable', '429'],
+    ['/page/app', 'InvalidInput', 'NotARepository', 'is this a git repository'],
+    ['/to-http/app', 'InvalidInput', 'RedirectRefused', 'http'],
+    ['/to-file/app', 'InvalidInput', 'RedirectRefused', 'file'],
+    ['/to-ext/app', 'InvalidInput', 'RedirectRefused', 'ext'],
+  ])('%s: %s %s', async (path, failureClass, reason, words) => {
+    const failure = await failureOf(`${server.origin}${path}`);
+    expect(failure).toMatchObject({ failureClass, reason });
+    expect(failure.message).toContain(`${server.origin}${path}`);
+    expect(failure.message).toContain(words);
+  });
+
+  test('an authority that nobody told the worker about', async () => {
+    const { authorities: _, ...rest } = { authorities: '' };
+    const other = await mkdtemp(join(dir, 'other-'));
+    const stranger = await startGitServer(other, join(dir, 'root'));
+    const failure = await failureOf(`${stranger.origin}/team/app/.git`, rest);
+    await stranger.close();
+    expect(failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'TLSFailed' });
+    expect(failure.message).toContain('ConfigMap agentfleet-ca');
+  });
+
+  test('a port where nobody listens, and a name that nobody knows', async () => {
+    const port = await freePort();
+    expect(await failureOf(`https://127.0.0.1:${port}/a/b`)).toMatchObject({
+      failureClass: 'Infrastructure',
+      reason: 'RemoteUnreachable',
+    });
+    expect(await failureOf('https://nobody.invalid/a/b')).toMatchObject({ failureClass: 'Infrastructure', reason: 'HostNotResolved' });
+  });
+
+  test('a server that never answers: git is ended when the time is over', async () => {
+    const failure = await failureOf(`${server.origin}/silent/app`, { timeoutMs: 300 });
+    expect(failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'GitTimeout' });
+  });
+});
+
+test('an abort ends git and the programs it started, and says its reason', async () => {
+  const stop = new AbortController();
+  const before = server.requests.length;
+  const place = start(`${server.origin}/silent/abort`, { signal: stop.signal });
+  await expect.poll(() => server.requests.slice(before).some((line) => line.includes('/silent/abort'))).toBe(true);
+  expect(await processesWith('/silent/abort')).not.toEqual([]);
+  stop.abort('Stop');
+  await expect(place).rejects.toBe('Stop');
+  await expect.poll(() => processesWith('/silent/abort')).toEqual([]);
+});
+
+describe('a credential', () => {
+  const credential = { username: 'robot', password: secret };
+
+  test('opens the repository of its own host, and is not handed on', async () => {
+    const { keeper } = await start(`${server.origin}/private/app/.git`, { credential });
+    expect(await keeper.files()).toEqual({ README: 'hello\n' });
+    expect(await readFile(join(keeper.folder, '.git/config'), 'utf8')).not.toContain('Authorization');
+  });
+
+  test('is in no message', async () => {
+    const wrong = await failureOf(`${server.origin}/private/app`, { credential: { username: 'robot', password: 'other-secret' } });
+    expect(wrong.reason).toBe('AuthenticationRequired');
+    expect(wrong.message).not.toContain('other-secret');
+    const inAddress = await failureOf(`https://robot:${secret}@127.0.0.1:9/a/b`);
+    expect(inAddress.message).not.toContain(secret);
+  });
+
+  test('is in no command line', async () => {
+    const stop = new AbortController();
+    const place = start(`${server.origin}/silent/secret`, { credential, signal: stop.signal });
+    await expect.poll(() => processesWith('/silent/secret')).not.toEqual([]);
+    const lines = await processesWith('/silent/secret');
+    stop.abort('Stop');
+    await expect(place).rejects.toBe('Stop');
+    for (const line of lines) expect(line).not.toMatch(/correct-horse|Basic/);
+  });
+});
+
+test('no file of the machine and no variable of the worker changes what git does', async () => {
+  process.env['GIT_SSL_NO_VERIFY'] = '1';
+  try {
+    const other = await startGitServer(await mkdtemp(join(dir, 'other-')), join(dir, 'root'));
+    expect((await failureOf(`${other.origin}/team/app/.git`)).reason).toBe('TLSFailed');
+    await other.close();
+  } finally {
+    delete process.env['GIT_SSL_NO_VERIFY'];
+  }
+  await expect(access('/tmp/owned')).rejects.toThrow('ENOENT');
+});
+
+async function freePort(): Promise<number> {
+  const probe: Server = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** Command lines of running processes that hold a text. */
+async function processesWith(text: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (line.includes(text)) found.push(line.replaceAll('\0', ' '));
+  }
+  return found;
+}

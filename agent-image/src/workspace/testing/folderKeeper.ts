@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { TreeWritten } from '@agentfleet/protocol/keeper';
+import type { TreeWriter } from '../entry.ts';
+
+/** Unpacks what it is sent into a folder with the system's tar. */
+export class FolderKeeper implements TreeWriter {
+  readonly folder: string;
+  path = '';
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async writeTree(path: string, tar: Readable): Promise<TreeWritten> {
+    this.path = path;
+    const child = spawn('tar', ['-x', '-p', '-C', this.folder], { stdio: ['pipe', 'ignore', 'ignore'] });
+    const ended = new Promise<number | null>((resolve) => {
+      child.once('close', resolve);
+    });
+    await pipeline(tar, child.stdin).finally(() => child.stdin.destroy());
+    if ((await ended) !== 0) throw new Error('tar cannot read the stream');
+    return { path, files: 0, folders: 0, links: 0, bytes: 0 };
+  }
+
+  /** Path → content, or `-> target` for a link, of everything but `.git`. */
+  async files(): Promise<Readonly<Record<string, string>>> {
+    const found: [string, string][] = [];
+    for (const entry of await readdir(this.folder, { recursive: true, withFileTypes: true })) {
+      const file = join(entry.parentPath, entry.name);
+      const path = relative(this.folder, file);
+      if (path === '.git' || path.startsWith('.git/')) continue;
+      if (entry.isSymbolicLink()) found.push([path, `-> ${await readlink(file)}`]);
+      else if (entry.isFile()) found.push([path, await readFile(file, 'utf8')]);
+    }
+    return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
