@@ -64,7 +64,7 @@ export class Reporter {
   report(change: Report, options: { readonly urgent?: boolean } = {}): void {
     if (this.#closed) return;
     const { attempt, epoch } = this.#options.base;
-    this.#run = { ...this.#run, ...change, attempt, epoch } as Run;
+    this.#run = { ...this.#run, ...change, attempt, epoch };
     this.#changes += 1;
     if (options.urgent === true) this.#urgent = true;
     this.#wake();

@@ -1,5 +1,5 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ajvOptions, failureClasses, validators, type Run } from '@agentfleet/protocol/api';
 import { cut, cutPatch } from './cut.ts';
@@ -18,7 +18,6 @@ const words = (maxLength: number): fc.Arbitrary<string> => fc.string({ unit: 'bi
 const sha = fc.constant('ab'.repeat(32));
 const snapshot = fc.integer({ min: 0, max: 9999 }).map((n) => `s${String(n).padStart(4, '0')}`);
 const count = fc.oneof(fc.integer({ min: -5, max: 2 ** 40 }), fc.double({ noNaN: true }), fc.constant(Number.NaN));
-
 
 const outcome = fc.record(
   {
@@ -87,7 +86,7 @@ const report = fc.record(
   { requiredKeys: [] },
 );
 
-const runs = report.map((fields): Run => ({ attempt: 2, epoch: 7, ...fields }) as Run);
+const runs = report.map((fields): Run => ({ attempt: 2, epoch: 7, ...fields }));
 
 describe('trim', () => {
   it('brings anything that an engine reports inside the schema and the size', () => {

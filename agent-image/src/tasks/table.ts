@@ -143,7 +143,9 @@ export class TaskTable {
     this.#count();
     if (entry.dropped && !entry.spent) this.#forget(key, entry);
     else this.sync(key);
-    for (const waiting of [...this.#waiting]) this.sync(waiting);
+    // A copy: who still has to wait is put back.
+    const waiting = Array.from(this.#waiting);
+    for (const key of waiting) this.sync(key);
   }
 
   #interrupt(entry: Entry, reason: Directive): void {

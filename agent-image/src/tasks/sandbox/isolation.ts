@@ -20,7 +20,11 @@ export function probed({ isolation, network }: Pick<KeeperInfo, 'isolation' | 'n
  * Why nothing may run behind this wall; undefined when all is well. It is a failure of the infrastructure: the same task
  * may run on another node.
  */
-export function tooWeak(found: NonNullable<Run['isolation']>, floor: IsolationLevel, allowUnenforcedNetwork: boolean): AttemptFailure | undefined {
+export function tooWeak(
+  found: NonNullable<Run['isolation']>,
+  floor: IsolationLevel,
+  allowUnenforcedNetwork: boolean,
+): AttemptFailure | undefined {
   if (isolationLevels.indexOf(found.level) < isolationLevels.indexOf(floor)) {
     const message = `the sandbox has isolation ${found.level} and needs ${floor}; offer nodes that have it, or lower minIsolation of the pool or task`;
     return new AttemptFailure('Infrastructure', 'IsolationTooWeak', message);

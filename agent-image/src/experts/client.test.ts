@@ -1,0 +1,198 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { chooseExpert } from './choose.ts';
+import { ExpertsClient } from './client.ts';
+
+const request: GenerateRequest = {
+  requestId: 'r1',
+  role: 'Generalist',
+  goal: 'g',
+  step: 0,
+  grammar: 'Edit',
+  files: [{ path: 'a.py', content: 'x = 1\n' }],
+  localisation: {
+    spectrum: { files: [], passed: 0, failed: 0 } as unknown as GenerateRequest['localisation']['spectrum'],
+    failingTests: [],
+  },
+  k: 1,
+  maxEdits: 1,
+  exclude: [],
+  seed: 0,
+  budgetMillis: 100,
+};
+
+const answer: GenerateResponse = {
+  requestId: 'r1',
+  engine: 'Synth',
+  modelDigest: `sha256:${'ab'.repeat(32)}`,
+  candidates: [
+    {
+      id: `sha256:${'cd'.repeat(32)}`,
+      rank: 1,
+      score: 0.5,
+      edits: [{ path: 'a.py', range: { startByte: 4, endByte: 5 }, before: '1', after: '2', expectedSha256: 'ef'.repeat(32) }],
+      operator: 'constant',
+      rationale: 'raises the constant',
+      location: { path: 'a.py', line: 1, column: 4 },
+    },
+  ],
+  returnedMass: 0.5,
+  exhausted: false,
+  truncated: false,
+  entropyNats: 0.7,
+  margin: null,
+  stats: { parsed: 1, considered: 2, millis: 3 },
+};
+
+/** Time whose waits pass at once, so that retries need no patience. */
+const hasty = (): Clock => {
+  let passed = 0;
+  return {
+    now: () => systemClock.now(),
+    monotonic: () => passed + systemClock.monotonic(),
+    // A deadline is real; a wait between two tries (under 30 s, above 0) passes at once and is counted.
+    after: (ms, run) => {
+      if (ms > 10_000) return systemClock.after(ms, run);
+      return systemClock.after(0, () => {
+        passed += ms;
+        run();
+      });
+    },
+  };
+};
+
+type Handler = (request: IncomingMessage, response: ServerResponse, calls: number) => void;
+
+async function expert(handler: Handler) {
+  let calls = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    calls += 1;
+    handler(request, response, calls);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint: ExpertEndpoint = { name: 'gen', role: 'Generalist', domains: ['*'], url };
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { endpoint, calls: () => calls, close, [Symbol.asyncDispose]: close };
+}
+
+const ask = (endpoint: ExpertEndpoint, signal = new AbortController().signal): Promise<GenerateResponse> =>
+  new ExpertsClient({ clock: hasty(), random: () => 0, log: silentLog }).of([endpoint]).generate(endpoint, request, signal);
+
+const refusal = (code: string) => ({ error: { code, message: 'said by the test', field: null, cure: 'none' } });
+const send = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
+  response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+
+const failureOf = async (asked: Promise<unknown>): Promise<AttemptFailure> => {
+  const error: unknown = await asked.then(
+    () => new Error('it was answered'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(AttemptFailure);
+  return error as AttemptFailure;
+};
+
+describe('asking an expert', () => {
+  it('returns its proposals', async () => {
+    await using bench = await expert((_, response) => send(response, 200, answer));
+    expect(await ask(bench.endpoint)).toEqual(answer);
+  });
+
+  it.for([
+    ['its queue is full', 429, refusal('AF_QUEUE_FULL')],
+    ['it is stopping', 503, refusal('AF_STOPPING')],
+    ['a proxy has nobody behind it', 503, 'no healthy upstream'],
+  ] as const)('asks again when %s', async ([, status, body]) => {
+    await using bench = await expert((_, response, calls) =>
+      send(response, calls < 3 ? status : 200, calls < 3 ? body : answer, { 'retry-after': '1' }),
+    );
+    expect(await ask(bench.endpoint)).toEqual(answer);
+    expect(bench.calls()).toBe(3);
+  });
+
+  it('asks again when the connection breaks, and gives up after 30 s', async () => {
+    await using bench = await expert((_, response) => response.destroy());
+    const failure = await failureOf(ask(bench.endpoint));
+    expect([failure.failureClass, failure.reason]).toEqual(['Infrastructure', 'ExpertUnreachable']);
+    expect(failure.message).toContain(bench.endpoint.url);
+    expect(bench.calls()).toBeGreaterThan(5);
+  });
+
+  it.for([
+    ['AF_RECORD_ENDED', 410, 'AgentError', 'RecordEnded'],
+    ['AF_LANGUAGE_UNSUPPORTED', 400, 'AgentError', 'LanguageUnsupported'],
+    ['AF_INTERNAL', 500, 'Infrastructure', 'Internal'],
+    ['AF_FROM_A_LATER_VERSION', 400, 'Infrastructure', 'ExpertFailed'],
+  ] as const)('takes %s for an answer', async ([code, status, failureClass, reason]) => {
+    await using bench = await expert((_, response) => send(response, status, refusal(code)));
+    const failure = await failureOf(ask(bench.endpoint));
+    expect([failure.failureClass, failure.reason]).toEqual([failureClass, reason]);
+    expect(bench.calls()).toBe(1);
+  });
+
+  it.for([
+    ['is no JSON', 'hello'],
+    ['has no candidates', { ...answer, candidates: undefined }],
+    ['answers another request', { ...answer, requestId: 'r2' }],
+    [
+      'edits a file that was not offered',
+      { ...answer, candidates: [{ ...answer.candidates[0], edits: [{ ...answer.candidates[0]!.edits[0], path: 'b.py' }] }] },
+    ],
+  ] as const)('refuses an answer that %s', async ([, body]) => {
+    await using bench = await expert((_, response) => send(response, 200, body));
+    expect((await failureOf(ask(bench.endpoint))).reason).toBe('ExpertMalformed');
+  });
+
+  it('refuses an answer without end', async () => {
+    await using bench = await expert((_, response) => {
+      response.on('error', () => {});
+      const more = (): void => {
+        while (!response.destroyed && response.write('x'.repeat(65_536)));
+        if (!response.destroyed) response.once('drain', more);
+      };
+      more();
+    });
+    expect((await failureOf(ask(bench.endpoint))).message).toContain('more than 16777216 bytes');
+  });
+
+  it('stops with the signal', async () => {
+    await using bench = await expert(() => {});
+    const stop = new AbortController();
+    const asked = ask(bench.endpoint, stop.signal);
+    stop.abort('Rollback');
+    await expect(asked).rejects.toBe('Rollback');
+  });
+});
+
+describe('choosing an expert', () => {
+  const endpoint = (name: string, role: ExpertEndpoint['role'], ...domains: string[]): ExpertEndpoint => ({
+    name,
+    role,
+    domains,
+    url: 'http://x',
+  });
+  const generalist = endpoint('gen', 'Generalist', '*');
+  const python = endpoint('py', 'Specialist', 'python');
+  const every = endpoint('any', 'Specialist', '*');
+
+  it('takes the Specialist of the domain, else one for everything, else the Generalist', () => {
+    expect(chooseExpert([generalist, every, python], 'python').name).toBe('py');
+    expect(chooseExpert([generalist, every, python], 'go').name).toBe('any');
+    expect(chooseExpert([python, generalist], 'go').name).toBe('gen');
+  });
+
+  it('says what the pool lacks', () => {
+    expect(() => chooseExpert([python], 'go')).toThrow('no expert of the pool answers for go; give spec.experts of the pool a Generalist');
+  });
+});

@@ -1,0 +1,160 @@
+import { Agent } from 'undici';
+import {
+  createTransport,
+  fencedTransport,
+  leases,
+  ResourceClient,
+  serveEndpoints,
+  type ClusterConfig,
+  type Clock,
+  type Endpoints,
+  type Log,
+  type Random,
+  type Transport,
+} from '@agentfleet/kube';
+import { workerPort, type ArtifactPlace, type PoolBrief } from '@agentfleet/protocol/pool';
+import type { AttemptEngine } from './attempt/ports.ts';
+import { BriefFollower } from './brief/follower.ts';
+import type { WorkerConfig } from './config.ts';
+import { ExpertsClient } from './experts/index.ts';
+import { createMetrics, type WorkerMetrics } from './http/metrics.ts';
+import { WorkerLease } from './lease/workerLease.ts';
+import type { ArtifactStore } from './store/index.ts';
+import { TenureFactory } from './tasks/factory.ts';
+import { TaskTable } from './tasks/table.ts';
+import { TaskWatches } from './tasks/watches.ts';
+
+export interface StartOptions {
+  readonly config: WorkerConfig;
+  readonly cluster: ClusterConfig;
+  readonly engine: AttemptEngine;
+  /** Makes the store of a place; called once for each place that a brief names. */
+  readonly openStore: (place: ArtifactPlace) => ArtifactStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Where probes and metrics are served; other ones in tests. */
+  readonly listen?: { readonly port: number; readonly host?: string };
+  /** Port of the keepers; another one in tests. */
+  readonly keeperPort?: number;
+}
+
+/** A worker that runs. */
+export interface RunningWorker {
+  /** Port of probes and metrics. */
+  readonly port: number;
+  /** Hands the tasks over, takes the Lease away, closes everything; at most about 25 s. */
+  stop(): Promise<void>;
+}
+
+/** How long engines may take to finish their step at the end of the process, ms. */
+export const handOverMs = 20_000;
+
+interface Parts {
+  readonly transport: Transport;
+  readonly brief: BriefFollower;
+  readonly metrics: WorkerMetrics;
+  readonly stopping: AbortController;
+  /** Parts that exist only once the first brief is there. */
+  live: LiveParts | undefined;
+}
+
+interface LiveParts {
+  readonly lease: WorkerLease;
+  readonly table: TaskTable;
+  readonly watches: TaskWatches;
+  readonly renewing: AbortController;
+  readonly renewal: Promise<void>;
+  readonly dispatcher: Agent;
+}
+
+/** Starts a worker: probes at once, the Lease with the first brief, then the watches. Rejects when the port is taken. */
+export async function startWorker(options: StartOptions): Promise<RunningWorker> {
+  const { config, cluster, clock, random, log } = options;
+  const metrics = createMetrics();
+  const userAgent = `agentfleet-worker/${config.version} (${process.platform}/${process.arch})`;
+  const transport = createTransport(cluster, { userAgent, connections: 8, registry: metrics.registry, clock, log });
+  const { namespace } = config.pod;
+  const brief = new BriefFollower({ transport, namespace, name: config.brief, clock, random, log });
+  const parts: Parts = { transport, brief, metrics, stopping: new AbortController(), live: undefined };
+  const endpoints = await serve(options, parts);
+  const following = brief.run(parts.stopping.signal);
+  const working = brief.first(parts.stopping.signal).then((first) => {
+    if (first !== undefined && !parts.stopping.signal.aborted) parts.live = begin(options, parts, first);
+  });
+  const stop = async (): Promise<void> => {
+    parts.stopping.abort();
+    await working;
+    if (parts.live !== undefined) await end(parts.live);
+    await following;
+    await Promise.all([endpoints.close(), transport.close()]);
+  };
+  let stopped: Promise<void> | undefined;
+  return { port: endpoints.port, stop: () => (stopped ??= stop()) };
+}
+
+function serve({ listen }: StartOptions, parts: Parts): Promise<Endpoints> {
+  const need = (what: string | undefined): void => {
+    if (what !== undefined) throw new Error(what);
+  };
+  return serveEndpoints({
+    ...(listen ?? { port: workerPort }),
+    health: new Map([['ping', () => {}]]),
+    ready: new Map([
+      ['brief', () => need(parts.brief.current === undefined ? parts.brief.problem : undefined)],
+      ['lease', () => need(parts.live?.lease.fresh === true ? undefined : 'the lease is not fresh')],
+      ['watches', () => need(parts.live?.watches.unsynced.length === 0 ? undefined : 'the tasks were not listed yet')],
+      ['stopping', () => need(parts.stopping.signal.aborted ? 'the worker hands its tasks over' : undefined)],
+    ]),
+    registry: parts.metrics.registry,
+  });
+}
+
+function begin(options: StartOptions, { transport, brief, metrics }: Parts, first: PoolBrief): LiveParts {
+  const { config, clock, random, log, engine, openStore, keeperPort } = options;
+  const { pod } = config;
+  const lease = new WorkerLease({ client: new ResourceClient(transport, leases, 'lease'), pod, pool: first.pool.name, clock, log });
+  const fenced = fencedTransport(transport, lease.fence);
+  const dispatcher = new Agent({ connect: { timeout: 5000 }, keepAliveTimeout: 10_000 });
+  const factory = new TenureFactory({
+    transport: fenced,
+    config,
+    brief: () => brief.current ?? first,
+    experts: new ExpertsClient({ clock, random, log, dispatcher }),
+    engine,
+    openStore,
+    metrics,
+    clock,
+    random,
+    log,
+    ...(keeperPort === undefined ? {} : { keeperPort }),
+  });
+  const table: TaskTable = new TaskTable({
+    pod,
+    concurrency: config.concurrency,
+    find: (key) => watches.find(key),
+    fresh: () => lease.fresh,
+    begin: (task, onSpent) => factory.begin(task, onSpent),
+    clock,
+    log,
+    onCount: (active) => metrics.tasks(active),
+  });
+  const watches = new TaskWatches({ transport, worker: pod.name, clock, random, log, onChange: (key) => table.sync(key) });
+  lease.onChange((fresh) => {
+    metrics.leaseFresh(fresh);
+    table.syncAll(watches.keys());
+  });
+  brief.onChange(({ namespaces }) => watches.setNamespaces(namespaces));
+  const renewing = new AbortController();
+  return { lease, table, watches, renewing, renewal: lease.run(renewing.signal), dispatcher };
+}
+
+/** The Lease is renewed until the last report is written, and goes only then. */
+async function end({ lease, table, watches, renewing, renewal, dispatcher }: LiveParts): Promise<void> {
+  await table.handOver(handOverMs);
+  await watches.stop();
+  renewing.abort();
+  await renewal;
+  await lease.release();
+  await dispatcher.destroy();
+}

@@ -1,0 +1,110 @@
+import { isNotFound, keyOf, ResourceClient, withFields, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../attempt/failure.ts';
+import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
+import type { WorkerConfig } from '../config.ts';
+import type { ExpertsClient } from '../experts/index.ts';
+import type { WorkerMetrics } from '../http/metrics.ts';
+import { baseOf, Reporter, runFilter } from '../report/index.ts';
+import { resources } from '../resources.ts';
+import type { ArtifactStore } from '../store/index.ts';
+import { SandboxLink } from './sandbox/connect.ts';
+import { TokenSource } from './sandbox/token.ts';
+import { Tenure } from './tenure.ts';
+
+export interface TenureFactoryOptions {
+  /** Fenced by the worker's lease. */
+  readonly transport: Transport;
+  readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
+  readonly brief: () => PoolBrief;
+  readonly experts: ExpertsClient;
+  readonly engine: AttemptEngine;
+  readonly openStore: (place: ArtifactPlace) => ArtifactStore;
+  readonly metrics: Pick<WorkerMetrics, 'attempt' | 'statusWrite'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly keeperPort?: number;
+}
+
+/** Makes tenures, and holds what they share: clients, tokens, open stores. */
+export class TenureFactory {
+  readonly #options: TenureFactoryOptions;
+  readonly #tokens: TokenSource;
+  readonly #filter = runFilter();
+  readonly #stores = new Map<string, ArtifactStore>();
+
+  constructor(options: TenureFactoryOptions) {
+    this.#options = options;
+    const { config, clock, transport } = options;
+    const client = new ResourceClient(transport, resources.serviceAccounts);
+    this.#tokens = new TokenSource({ client, pod: config.pod, serviceAccount: config.serviceAccount, clock });
+  }
+
+  /** Begins the tenure of a task that has an assignment. `onSpent` is called when its epoch is refused. */
+  begin(task: AgentTask, onSpent: () => void): Tenure {
+    const { brief, experts, engine, metrics, clock, random } = this.#options;
+    const assignment = task.status?.assignment;
+    if (assignment === undefined) throw new Error(`task ${keyOf(task)} has no assignment`);
+    const { epoch, attempt, sandbox } = assignment;
+    const namespace = task.metadata.namespace ?? '';
+    const log = withFields(this.#options.log, { task: keyOf(task), epoch, attempt });
+    const pool = brief();
+    const options = {
+      engine,
+      pool,
+      experts: experts.of(pool.experts),
+      store: this.#store(pool.storage),
+      link: this.#link({ namespace, name: sandbox, epoch }, log),
+      reporter: this.#reporter(task, attempt, epoch, log, onSpent),
+      clock,
+      random,
+      log,
+      readConfigMap: (name: string) => this.#readConfigMap(namespace, name),
+      onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
+      onSuperseded: onSpent,
+    };
+    return new Tenure(options, task);
+  }
+
+  #link(ref: { readonly namespace: string; readonly name: string; readonly epoch: number }, log: Log): SandboxLink {
+    const { transport, clock, random, keeperPort } = this.#options;
+    const port = keeperPort === undefined ? {} : { port: keeperPort };
+    return new SandboxLink({ transport, tokens: this.#tokens, clock, random, log, ...port }, ref);
+  }
+
+  #reporter(task: AgentTask, attempt: number, epoch: number, log: Log, onNotMine: () => void): Reporter {
+    const { transport, metrics, clock, random } = this.#options;
+    const { name, namespace = '', uid = '' } = task.metadata;
+    return new Reporter({
+      client: new ResourceClient(transport, resources.agentTasks),
+      task: { name, namespace, uid },
+      base: baseOf(task, attempt, epoch),
+      filter: this.#filter,
+      clock,
+      random,
+      log,
+      onWrite: (result) => metrics.statusWrite(result),
+      onNotMine,
+    });
+  }
+
+  #store(place: ArtifactPlace): ArtifactStore {
+    const key = JSON.stringify(place);
+    const store = this.#stores.get(key) ?? this.#options.openStore(place);
+    this.#stores.set(key, store);
+    return store;
+  }
+
+  async #readConfigMap(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
+    const client = new ResourceClient(this.#options.transport, resources.configMaps);
+    try {
+      return (await client.get({ namespace, name })).data ?? {};
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      const message = `there is no ConfigMap ${name} in namespace ${namespace}; create it before the task`;
+      throw new AttemptFailure('InvalidInput', 'ConfigMapNotFound', message);
+    }
+  }
+}

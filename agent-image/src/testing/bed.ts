@@ -1,0 +1,180 @@
+import { createTransport, defineResource, ResourceClient, silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
+import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
+import type { WorkerConfig } from '../config.ts';
+import { resources, type Pod } from '../resources.ts';
+import { startWorker, type RunningWorker } from '../start.ts';
+import type { ArtifactStore } from '../store/index.ts';
+import { startFakeKeeper, type FakeKeeper } from './fakeKeeper.ts';
+import { ScriptedEngine } from './scriptedEngine.ts';
+
+export const workerConfig: WorkerConfig = {
+  pod: { name: 'worker-0', namespace: 'platform', uid: 'worker-uid' },
+  serviceAccount: 'coding-worker',
+  brief: 'coding-workers',
+  concurrency: 4,
+  version: 'test',
+  logLevel: 'silent',
+};
+
+export const brief: PoolBrief = {
+  format: 'agentfleet.dev/pool/v1',
+  pool: { name: 'coding', namespace: 'platform' },
+  namespaces: ['team'],
+  experts: [{ name: 'gen', role: 'Generalist', domains: ['*'], url: 'http://127.0.0.1:1' }],
+  storage: { type: 'Volume', path: '/var/lib/agentfleet/artifacts', claim: 'coding-artifacts' },
+  minIsolation: 'Seccomp',
+  allowUnenforcedNetwork: false,
+  maxBudget: {},
+};
+
+type Assignment = NonNullable<AgentTaskStatus['assignment']>;
+
+const spec = {
+  goal: 'Make the failing tests pass.',
+  workspace: { type: 'ConfigMap', configMap: { name: 'files' } },
+  checks: [{ name: 'unit', command: ['true'] }],
+  policy: { profile: 'Default', network: { mode: 'Loopback' } },
+  rollback: { whenFailed: 'RestoreInitial', revertScript: true },
+  cancel: 'None',
+};
+
+const noStore: ArtifactStore = {
+  put: () => Promise.reject(new Error('no store in this test')),
+  get: () => Promise.reject(new Error('no store in this test')),
+  list: () => Promise.resolve([]),
+  remove: () => Promise.resolve(),
+};
+
+/** A worker on a fake API server, with a fake keeper and a scripted engine. Acts as the operator would. */
+export class WorkerBed implements AsyncDisposable {
+  readonly server: FakeApiServer;
+  readonly keeper: FakeKeeper;
+  engine = new ScriptedEngine();
+  worker: RunningWorker | undefined;
+  readonly tasks: ResourceClient<AgentTask>;
+  /** Uid of the worker's own pod. */
+  podUid = '';
+  readonly #admin: ReturnType<typeof createTransport>;
+  readonly #clock: Clock;
+
+  private constructor(server: FakeApiServer, keeper: FakeKeeper, clock: Clock) {
+    this.server = server;
+    this.keeper = keeper;
+    this.#clock = clock;
+    this.#admin = createTransport(server.config, { userAgent: 'operator/test' });
+    this.tasks = new ResourceClient(this.#admin, resources.agentTasks);
+  }
+
+  static async open(clock: Clock = systemClock): Promise<WorkerBed> {
+    const token = (_: object, body: { readonly spec?: unknown }): Record<string, unknown> => {
+      const audience = (body.spec as { audiences: string[] }).audiences[0] ?? '';
+      return { status: { token: `token-for-${audience}`, expirationTimestamp: new Date(Date.now() + 3_600_000).toISOString() } };
+    };
+    const selectableFields = ['status.assignment.worker', 'status.finished', 'spec.poolRef.name'];
+    const server = await startFakeServer({
+      kinds: [
+        { resource: resources.agentTasks, statusSubresource: true, generation: true, selectableFields },
+        { resource: resources.serviceAccounts, subresources: { token } },
+      ],
+    });
+    for (const namespace of ['platform', 'team']) server.createNamespace(namespace);
+    const bed = new WorkerBed(server, await startFakeKeeper(), clock);
+    await bed.#prepare();
+    return bed;
+  }
+
+  async start(config: Partial<WorkerConfig> = {}): Promise<void> {
+    this.worker = await startWorker({
+      config: { ...workerConfig, pod: { ...workerConfig.pod, uid: this.podUid }, ...config },
+      cluster: this.server.config,
+      engine: this.engine,
+      openStore: () => noStore,
+      clock: this.#clock,
+      random: () => 0.5,
+      log: silentLog,
+      listen: { port: 0, host: '127.0.0.1' },
+      keeperPort: this.keeper.port,
+    });
+  }
+
+  /** A sandbox pod that is ready. */
+  async sandbox(name: string): Promise<Pod> {
+    const pods = new ResourceClient(this.#admin, resources.pods);
+    const pod = await pods.create({ metadata: { name, namespace: 'team' } });
+    const status = { phase: 'Running', podIP: '127.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };
+    await pods.patch({ name, namespace: 'team' }, { status }, { subresource: 'status' });
+    return pod;
+  }
+
+  async deletePod(name: string): Promise<void> {
+    await new ResourceClient(this.#admin, resources.pods).delete({ name, namespace: 'team' });
+  }
+
+  async task(name: string, assignment: Partial<Assignment> = {}, more: Readonly<Record<string, unknown>> = {}): Promise<AgentTask> {
+    await this.tasks.create({ metadata: { name, namespace: 'team' }, spec: { ...spec, ...more } } as unknown as AgentTask);
+    return this.assign(name, assignment);
+  }
+
+  /** Writes the assignment, as the operator does; what is not named stays as in a first attempt. */
+  assign(name: string, assignment: Partial<Assignment>): Promise<AgentTask> {
+    const first = {
+      attempt: 1,
+      epoch: 1,
+      worker: 'worker-0',
+      workerNamespace: 'platform',
+      sandbox: `${name}-1`,
+      warm: false,
+      directive: 'Run',
+    };
+    const since = '2030-01-01T00:00:00Z';
+    const patch = { status: { finished: 'false', assignment: { ...first, since, ...assignment } } };
+    return this.tasks.patch({ name, namespace: 'team' }, patch, { subresource: 'status', fieldManager: 'agentfleet-operator' });
+  }
+
+  status(name: string): NonNullable<AgentTask['status']> {
+    const task = this.server.objects(resources.agentTasks).find(({ metadata }) => metadata.name === name);
+    return task?.status ?? {};
+  }
+
+  /** Reports that reached the API server, in order, also those that it refused. */
+  reports(name: string): readonly NonNullable<NonNullable<AgentTask['status']>['run']>[] {
+    const writes = this.server.requests.filter(
+      ({ verb, subresource, name: of }) => verb === 'apply' && subresource === 'status' && of === name,
+    );
+    return writes.map(({ body }) => (body as { status: { run: NonNullable<NonNullable<AgentTask['status']>['run']> } }).status.run);
+  }
+
+  async writeBrief(text: string): Promise<void> {
+    const maps = new ResourceClient(this.#admin, resources.configMaps);
+    await maps.patch({ name: workerConfig.brief, namespace: 'platform' }, { data: { [briefKey]: text } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.server.onRequest = undefined;
+    await this.worker?.stop();
+    await this.#admin.close();
+    await this.keeper[Symbol.asyncDispose]();
+    await this.server.close();
+  }
+
+  async #prepare(): Promise<void> {
+    const accounts = new ResourceClient(this.#admin, defineResource({ ...resources.serviceAccounts }));
+    await accounts.create({ metadata: { name: workerConfig.serviceAccount, namespace: 'platform' } });
+    const pods = new ResourceClient(this.#admin, resources.pods);
+    const { name, namespace } = workerConfig.pod;
+    this.podUid = (await pods.create({ metadata: { name, namespace } })).metadata.uid ?? '';
+    const maps = new ResourceClient(this.#admin, resources.configMaps);
+    await maps.create({ metadata: { name: workerConfig.brief, namespace: 'platform' }, data: { [briefKey]: JSON.stringify(brief) } });
+  }
+}
+
+/** Waits until a condition holds; rejects after twenty seconds with its name. */
+export async function eventually(what: string, holds: () => boolean): Promise<void> {
+  for (let i = 0; i < 2000; i += 1) {
+    if (holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`never came true: ${what}`);
+}

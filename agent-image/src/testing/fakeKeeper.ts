@@ -1,0 +1,77 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { epochHeader, type KeeperInfo } from '@agentfleet/protocol/keeper';
+
+/** What a fake keeper answers; change it at any time. */
+export interface KeeperFacts {
+  epoch: number;
+  level: NonNullable<KeeperInfo['isolation']>['level'] | undefined;
+  network: KeeperInfo['network']['state'];
+  running: string | null;
+}
+
+/** One request that it was sent. */
+export interface KeeperCall {
+  readonly method: string;
+  readonly path: string;
+  readonly epoch: number;
+  readonly token: string;
+}
+
+/** A keeper in this process over real HTTP: `/v1/info`, cancelling, epochs; no sandbox behind it. */
+export interface FakeKeeper extends AsyncDisposable {
+  readonly port: number;
+  readonly facts: KeeperFacts;
+  readonly calls: readonly KeeperCall[];
+}
+
+function infoOf(facts: KeeperFacts): KeeperInfo {
+  const { epoch, level, network, running } = facts;
+  const isolation = { seccomp: true, landlockABI: 5, userNamespace: false, runtimeClass: null, noNewPrivs: true, capEff: '0' };
+  return {
+    version: 'test',
+    pod: { name: 'sandbox', namespace: 'team', uid: 'u' },
+    epoch,
+    ready: level !== undefined,
+    reason: level === undefined ? 'the tools container has not connected' : null,
+    roots: [{ name: 'workspace', path: '/workspace' }],
+    tools: { connected: level !== undefined, instance: 'i', connections: 1 },
+    isolation: level === undefined ? null : { ...isolation, level },
+    network: { state: network, probedAt: null, targets: [] },
+    snapshots: { engine: 'CAS', count: 0, latest: null },
+    audit: { root: 'ab'.repeat(32), records: 1 },
+    running,
+  };
+}
+
+export async function startFakeKeeper(): Promise<FakeKeeper> {
+  const facts: KeeperFacts = { epoch: 0, level: 'Landlock', network: 'Enforced', running: null };
+  const calls: KeeperCall[] = [];
+  const refuse = (response: ServerResponse, status: number, code: string): void => {
+    response.writeHead(status).end(JSON.stringify({ error: { code, message: 'said by the test', cure: 'none' } }));
+  };
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    request.resume();
+    const { method = '', url: path = '', headers } = request;
+    const call = { method, path, epoch: Number(headers[epochHeader]), token: (headers.authorization ?? '').replace('Bearer ', '') };
+    calls.push(call);
+    if (call.epoch < facts.epoch) {
+      refuse(response, 409, 'AF_EPOCH_STALE');
+      return;
+    }
+    facts.epoch = call.epoch;
+    if (path === '/v1/info') response.end(JSON.stringify(infoOf(facts)));
+    else if (method === 'DELETE' && path === `/v1/exec/${facts.running ?? ''}`) {
+      facts.running = null;
+      response.writeHead(202).end('{}');
+    } else refuse(response, 404, 'AF_NOT_FOUND');
+  };
+  const server = createServer(handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { port: (server.address() as AddressInfo).port, facts, calls, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,72 @@
+import type { AttemptContext, AttemptEngine, Outcome, Restored } from '../attempt/ports.ts';
+
+/** One engine call that is going on or has ended. */
+export interface EngineCall {
+  readonly kind: 'run' | 'Initial' | 'LastGreen';
+  readonly context: AttemptContext;
+  /** Reason of the abort, when there was one. */
+  readonly aborted: () => unknown;
+  ended: boolean;
+  /** Ends a run. */
+  finish(outcome: Outcome): void;
+  fail(error: Error): void;
+}
+
+/** An engine that does what a test says, and notes when a task has two calls at a time. */
+export class ScriptedEngine implements AttemptEngine {
+  readonly calls: EngineCall[] = [];
+  /** Two calls of one task at a time; must stay empty. */
+  readonly overlaps: string[] = [];
+  /** Answers of rollbacks, in order; the last one stays. */
+  restored: readonly (Restored | Error)[] = [{ snapshot: 's0000', verified: true }];
+  /** What a run says when it is told to stop; undefined: it rejects. */
+  onStop: Outcome | undefined;
+  #rollbacks = 0;
+
+  get last(): EngineCall | undefined {
+    return this.calls.at(-1);
+  }
+
+  run(context: AttemptContext): Promise<Outcome> {
+    const { signal } = context;
+    return new Promise((resolve, reject) => {
+      const call = this.#begin('run', context);
+      call.finish = (outcome) => {
+        call.ended = true;
+        resolve(outcome);
+      };
+      call.fail = (error) => {
+        call.ended = true;
+        reject(error);
+      };
+      // An engine takes a moment to stop: the next call must wait for it.
+      const stop = (): void => {
+        const reason: unknown = signal.reason;
+        setImmediate(() =>
+          reason === 'Stop' && this.onStop !== undefined ? call.finish(this.onStop) : call.fail(new Error(String(reason))),
+        );
+      };
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+    });
+  }
+
+  async rollback(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored> {
+    const call = this.#begin(which, context);
+    await Promise.resolve();
+    call.ended = true;
+    const answer = this.restored[Math.min(this.#rollbacks, this.restored.length - 1)];
+    this.#rollbacks += 1;
+    if (answer === undefined || answer instanceof Error) throw answer ?? new Error('no answer is scripted');
+    return answer;
+  }
+
+  #begin(kind: EngineCall['kind'], context: AttemptContext): EngineCall {
+    const { uid = '' } = context.task.metadata;
+    if (this.calls.some((other) => !other.ended && other.context.task.metadata.uid === uid)) this.overlaps.push(`${kind} of ${uid}`);
+    const aborted = (): unknown => (context.signal.aborted ? context.signal.reason : undefined);
+    const call: EngineCall = { kind, context, aborted, ended: false, finish: () => {}, fail: () => {} };
+    this.calls.push(call);
+    return call;
+  }
+}
