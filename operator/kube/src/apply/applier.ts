@@ -45,8 +45,11 @@ export class Applier<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** Applies unless in place. Rejects as the client does. `onWrite` hears of the new version before this resolves. */
-  async apply(declaration: Declaration, signal?: AbortSignal, onWrite?: (object: T) => void): Promise<ApplyResult<T>> {
+  /**
+   * Applies unless in place. Rejects as the client does. `onWrite` hears of the new version before this resolves. With
+   * `onVersion` the write is refused with a conflict when the object is not at this version any more.
+   */
+  async apply(declaration: Declaration, signal?: AbortSignal, onWrite?: (object: T) => void, onVersion?: string): Promise<ApplyResult<T>> {
     const key = keyOf(declaration);
     const hash = contentHash(declaration);
     const cached = this.#options.view.lister.get(key);
@@ -54,12 +57,17 @@ export class Applier<T extends KubeObject> {
     const { client, fieldManager, force = true, subresource } = this.#options;
     // Forgotten first: when the answer is lost, we do not know what is in place.
     this.#last.delete(key);
-    const object = await client.apply(declaration, {
-      fieldManager,
-      force,
-      signal,
-      ...(subresource === undefined ? {} : { subresource }),
-    });
+    // Not part of what is compared: the version changes with every write.
+    const metadata = onVersion === undefined ? declaration.metadata : { ...declaration.metadata, resourceVersion: onVersion };
+    const object = await client.apply(
+      { ...declaration, metadata },
+      {
+        fieldManager,
+        force,
+        signal,
+        ...(subresource === undefined ? {} : { subresource }),
+      },
+    );
     this.#last.set(key, { hash, uid: object.metadata.uid, version: object.metadata.resourceVersion });
     onWrite?.(object);
     return { written: true, object };

@@ -17,3 +17,6 @@ export const hiddenDir = '/.agentfleet';
 /** Where the keeper sees /tmp of the user's container, to measure it. */
 export const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';
+
+/** Keeps a sandbox pod until none of its containers runs, so that the next sandbox is the only one. */
+export const sandboxFinalizer = 'agentfleet.dev/sandbox';

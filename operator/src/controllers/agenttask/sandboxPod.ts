@@ -1,4 +1,15 @@
-import type { V1Container, V1EnvVar, V1Pod, V1ResourceRequirements, V1SecurityContext, V1Volume } from '@kubernetes/client-node';
+import type {
+  V1Container,
+  V1EnvVar,
+  V1ObjectMeta,
+  V1Pod,
+  V1PodSpec,
+  V1ResourceRequirements,
+  V1SecurityContext,
+  V1Volume,
+} from '@kubernetes/client-node';
+import type { OwnerReference } from '@agentfleet/kube';
+import type { Sandbox } from '@agentfleet/protocol/api';
 import {
   hiddenDir,
   homeDir,
@@ -6,6 +17,7 @@ import {
   keeperPort,
   labels,
   linkKeyAnnotation,
+  sandboxFinalizer,
   sandboxUid,
   scratchDir,
   storeDir,
@@ -17,6 +29,9 @@ export interface SandboxPodInput {
   readonly name: string;
   readonly namespace: string;
   readonly task: string;
+  readonly pool?: string;
+  /** The task; the garbage collector then deletes the pod after it, and our finalizer waits for its containers. */
+  readonly owner?: OwnerReference;
   /** Image of keeper and runner. */
   readonly sandboxImage: string;
   /** The user's image; nothing needs to be installed in it. */
@@ -30,7 +45,11 @@ export interface SandboxPodInput {
   readonly allowUnenforcedNetwork?: boolean;
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
-  readonly toolsResources?: V1ResourceRequirements;
+  readonly nodeSelector?: Sandbox['nodeSelector'];
+  readonly tolerations?: Sandbox['tolerations'];
+  readonly priorityClassName?: string;
+  readonly podMetadata?: Sandbox['podMetadata'];
+  readonly toolsResources?: V1ResourceRequirements | Sandbox['resources'];
   /** What workspace, home and /tmp may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
   readonly workspaceBytes?: number;
   /** What snapshots, journals and the event log may hold. Default 4 GiB. */
@@ -57,12 +76,7 @@ export function sandboxPod(input: SandboxPodInput): V1Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: {
-      name: input.name,
-      namespace: input.namespace,
-      labels: { [labels.component]: 'sandbox', [labels.task]: input.task },
-      annotations: { [linkKeyAnnotation]: input.linkKey },
-    },
+    metadata: metadata(input),
     spec: {
       restartPolicy: 'Always', // a fresh tools container is one exit of the runner away
       automountServiceAccountToken: false,
@@ -70,8 +84,7 @@ export function sandboxPod(input: SandboxPodInput): V1Pod {
       dnsPolicy: 'None',
       dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
       terminationGracePeriodSeconds: 10,
-      ...(input.hostUsers === undefined ? {} : { hostUsers: input.hostUsers }),
-      ...(input.runtimeClassName === undefined ? {} : { runtimeClassName: input.runtimeClassName }),
+      ...placement(input),
       securityContext: {
         runAsNonRoot: true,
         runAsUser: sandboxUid,
@@ -85,6 +98,29 @@ export function sandboxPod(input: SandboxPodInput): V1Pod {
       volumes: volumes(input),
     },
   };
+}
+
+function metadata({ name, namespace, task, pool, owner, podMetadata, linkKey }: SandboxPodInput): V1ObjectMeta {
+  return {
+    name,
+    namespace,
+    // Ours come last: nobody may take a sandbox out of its NetworkPolicy.
+    labels: {
+      ...podMetadata?.labels,
+      [labels.component]: 'sandbox',
+      [labels.task]: task,
+      ...(pool === undefined ? {} : { [labels.pool]: pool }),
+    },
+    annotations: { ...podMetadata?.annotations, [linkKeyAnnotation]: linkKey },
+    ...(owner === undefined ? {} : { ownerReferences: [owner], finalizers: [sandboxFinalizer] }),
+  };
+}
+
+/** Where and how the pod may run; what is not said stays with the cluster's defaults. */
+function placement(input: SandboxPodInput): Partial<V1PodSpec> {
+  const { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName } = input;
+  const said = { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
 function installRunner(input: SandboxPodInput): V1Container {
@@ -158,7 +194,11 @@ function tools(input: SandboxPodInput): V1Container {
     command: [`${hiddenDir}/bin/runner`, 'serve'],
     securityContext: locked,
     env: [{ name: 'AGENTFLEET_LINK', value: `${hiddenDir}/link/keeper.sock` }, linkKey],
-    resources: input.toolsResources ?? { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '1Gi' } },
+    // A quantity may be a number too; the type of client-node does not know it.
+    resources: (input.toolsResources as V1ResourceRequirements | undefined) ?? {
+      requests: { cpu: '100m', memory: '128Mi' },
+      limits: { memory: '1Gi' },
+    },
     volumeMounts: [
       { name: 'bin', mountPath: `${hiddenDir}/bin`, readOnly: true },
       // Read-only, so that nothing in this container can replace the keeper's socket.

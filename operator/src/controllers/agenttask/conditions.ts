@@ -1,0 +1,155 @@
+import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/kube';
+import type { AgentTaskStatus, Condition, Phase } from '@agentfleet/protocol/api';
+import { nameOf } from './acceptance.ts';
+import type { Course, Undone } from './course.ts';
+import type { Facts } from './facts.ts';
+import type { Verdict } from './verdict.ts';
+
+type Status = Condition['status'];
+
+/** One sentence of state for programs and people. */
+interface Word {
+  readonly status: Status;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const word = (status: Status, reason: string, message: string): Word => ({ status, reason, message });
+
+/** What the task is about now, in one line for the printer column. */
+export interface Story {
+  readonly phase: Phase;
+  readonly reason: string;
+  readonly message: string;
+  /** Nothing but a change from outside can help. */
+  readonly stalled: boolean;
+}
+
+const longestMessage = 1024;
+
+function cut(text: string): string {
+  return text.length <= longestMessage ? text : `${text.slice(0, longestMessage - 1)}…`;
+}
+
+/** Tells where the task is. `assignment` is the one that the decision sets. */
+export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Story {
+  const tell = (phase: Phase, reason: string, message: string, stalled = false): Story => ({ phase, reason, message, stalled });
+  switch (course.kind) {
+    case 'Ended':
+      return tell(facts.status.phase ?? 'Failed', 'Finished', '');
+    case 'End':
+      return tell(course.verdict.result, course.verdict.reason, ended(course), course.verdict.result !== 'Succeeded');
+    case 'Refuse':
+      return tell('Pending', course.refusal.reason, course.refusal.message, course.refusal.stalled);
+    case 'Wait':
+      return tell('Queued', course.reason, course.message);
+    case 'Suspend':
+      return tell('Suspended', 'Suspended', 'spec.suspend is true: nothing is done and no clock runs; set it to false to go on');
+    case 'Stop':
+      return tell('Running', 'Stopping', 'spec.cancel is Stop: the worker ends its current step');
+    case 'Rollback':
+      return tell('RollingBack', 'RollingBack', `${course.verdict.message}; what was changed is being undone`);
+    case 'Bind':
+    case 'Run':
+      break;
+  }
+  return working(facts, course, assignment);
+}
+
+function ended({ verdict, undone }: { readonly verdict: Verdict; readonly undone: Undone | undefined }): string {
+  return undone === undefined ? verdict.message : `${verdict.message}; ${undone.message}`;
+}
+
+function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Story {
+  const attempt = `attempt ${assignment?.attempt ?? 1}`;
+  const who = `worker ${assignment?.worker ?? ''} in sandbox ${assignment?.sandbox ?? ''}`;
+  const ready = sandboxWord(facts, course).status === 'True';
+  if (ready) return { phase: 'Running', reason: 'Running', message: `${attempt} is run by ${who}`, stalled: false };
+  return {
+    phase: 'Preparing',
+    reason: 'Preparing',
+    message: `${attempt} waits for its sandbox: ${sandboxWord(facts, course).message}`,
+    stalled: false,
+  };
+}
+
+/** All conditions after a decision, with the transition times of those that stay as they are. */
+export function conditionsOf(facts: Facts, course: Course, story: Story, assignment: AgentTaskStatus['assignment']): Condition[] {
+  const { status, task, now } = facts;
+  const observedGeneration = task.metadata.generation ?? 0;
+  const old = status.conditions;
+  if (course.kind === 'Ended') return (old ?? []).map((condition) => ({ ...condition, observedGeneration }));
+  const words: Readonly<Record<string, Word | undefined>> = {
+    Ready: readyWord(course, story),
+    Accepted: acceptedWord(facts, course),
+    Scheduled: scheduledWord(facts, course, assignment),
+    SandboxReady: sandboxWord(facts, course),
+    Succeeded: succeededWord(course, story),
+    Finished:
+      course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
+    RolledBack: course.kind === 'End' ? course.undone : undefined,
+    Suspended: facts.spec.suspend && course.kind !== 'End' ? word('True', 'Suspended', 'spec.suspend is true') : undefined,
+    Reconciling: !story.stalled && course.kind !== 'End' ? word('True', story.reason, story.message) : undefined,
+    Stalled: story.stalled ? word('True', story.reason, story.message) : undefined,
+  };
+  const desired: NewCondition[] = Object.entries(words).flatMap(([type, said]) =>
+    said === undefined ? [] : [toCondition(type, said, observedGeneration)],
+  );
+  return [...mergeConditions(old, desired, now)] as Condition[];
+}
+
+function toCondition(type: string, { status, reason, message }: Word, observedGeneration: number): NewCondition {
+  return { type, status, reason, message: cut(message), observedGeneration };
+}
+
+function readyWord(course: Course, { reason, message, stalled }: Story): Word {
+  if (course.kind === 'End' && course.verdict.result === 'Succeeded') return word('True', 'Succeeded', message);
+  return word(stalled ? 'False' : 'Unknown', reason, message);
+}
+
+function acceptedWord({ snapshot, status }: Facts, course: Course): Word {
+  if (course.kind === 'Refuse') return word('False', course.refusal.reason, course.refusal.message);
+  const { pool } = snapshot.resolution;
+  const known = findCondition(status.conditions, 'Accepted');
+  if (course.kind === 'End' && known === undefined) return word('False', 'Cancelled', 'the task ended before a pool took it');
+  // What runs keeps what it started with, although its pool may have changed or gone since.
+  if (pool === undefined) return known ?? word('True', 'Accepted', 'a pool took the task');
+  return course.kind === 'End' && known !== undefined ? known : word('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
+}
+
+function scheduledWord({ snapshot, status }: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Word {
+  if (course.kind === 'Refuse') return word('False', 'NotAccepted', 'no pool takes the task, see the condition Accepted');
+  if (course.kind === 'Wait') return word('False', course.reason, course.message);
+  if (course.kind === 'Suspend') return word('False', 'Suspended', 'a suspended task holds no slot');
+  if (course.kind === 'Rollback' && course.worker === undefined && snapshot.assigned?.lost !== undefined) {
+    return word('False', 'NoWorkerReady', `the rollback waits for a worker: ${snapshot.assigned.lost}`);
+  }
+  if (course.kind === 'End') {
+    return findCondition(status.conditions, 'Scheduled') ?? word('False', 'Finished', 'the task ended before it began');
+  }
+  return word('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
+}
+
+function sandboxWord(facts: Facts, course: Course): Word {
+  const { sandboxIs, sandbox, spec } = facts;
+  if (course.kind === 'End') {
+    if (sandbox === undefined || course.undone?.reason === 'Discarded')
+      return word('False', 'Finished', 'the task has no sandbox any more');
+    const seconds = spec.retention.sandboxSeconds;
+    return word(
+      'False',
+      'Finished',
+      course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : `the sandbox stays for ${seconds} s after the end`,
+    );
+  }
+  if (course.kind === 'Bind' && course.create) return word('False', 'Starting', `pod ${course.sandbox} is being made`);
+  if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');
+  return word(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
+}
+
+/** The verdict is here as soon as it is given, also while the rollback goes on. */
+function succeededWord(course: Course, { reason }: Story): Word {
+  if (course.kind !== 'End' && course.kind !== 'Rollback') return word('Unknown', reason, 'the task has not been judged');
+  const { result, reason: why, message } = course.verdict;
+  return word(result === 'Succeeded' ? 'True' : 'False', why, message);
+}

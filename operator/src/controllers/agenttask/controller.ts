@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import {
+  Consistency,
+  Controller,
+  done,
+  hasFinalizer,
+  isConflict,
+  keyOf,
+  requeueAfter,
+  watches,
+  type Outcome,
+  type ReconcileContext,
+} from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { decide } from './decide.ts';
+import { Executor } from './execute.ts';
+import { Ledger } from './ledger.ts';
+import { sandboxFinalizer } from './names.ts';
+import { Observer } from './observe.ts';
+import { hasEnded, surelyEndedAt } from './sandboxState.ts';
+import type { Decision } from './snapshot.ts';
+import { Wakes } from './wakes.ts';
+import { WorkerLeases } from './workerLeases.ts';
+
+/** What tests set. */
+export interface AgentTaskControllerOptions {
+  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
+  readonly newLinkKey?: () => string;
+  readonly maxConcurrent?: number;
+  /** Ms between two looks whether the caches show our own writes. */
+  readonly pollMs?: number;
+}
+
+/** A newer version is on its way to the cache; its arrival wakes the task before this passes, as a rule. */
+const conflictMs = 50;
+
+/**
+ * The controller of AgentTasks: gives each a worker and a sandbox, follows its attempts, undoes what failed, and ends it.
+ * The caches of the context must be run by the caller.
+ */
+export function createAgentTaskController(context: OperatorContext, options: AgentTaskControllerOptions = {}): Controller {
+  const { caches, clock, log, registry } = context;
+  const { pollMs = 25, maxConcurrent = 4 } = options;
+  const consistency = new Consistency({
+    clock,
+    pollMs,
+    onTimeout: (key, cache) => log.error('a cache does not show our write', { key, cache }),
+  });
+  const reconciler = new Reconciler(context, consistency, options.newLinkKey ?? (() => randomBytes(32).toString('base64url')));
+  return new Controller({
+    name: 'agenttask',
+    sources: [
+      watches(caches.tasks),
+      watches(caches.pods, { map: taskOfSandbox }),
+      watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
+      reconciler.wakes.source,
+      // Decisions read these too; they wake nobody by themselves.
+      ...[caches.leases, caches.pools, caches.namespaces, caches.configMaps].map((cache) => ({
+        name: cache.name,
+        hasSynced: () => cache.hasSynced(),
+        waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),
+        start: () => () => {},
+      })),
+    ],
+    reconcile: (key, call) => reconciler.reconcile(key, call),
+    maxConcurrent,
+    gate: consistency,
+    clock,
+    log,
+    registry,
+  });
+}
+
+function taskOfSandbox(pod: Pod): readonly string[] {
+  const task = pod.metadata.labels?.[labels.task];
+  return task === undefined || pod.metadata.labels?.[labels.component] !== 'sandbox' ? [] : [`${pod.metadata.namespace ?? ''}/${task}`];
+}
+
+class Reconciler {
+  readonly wakes: Wakes;
+  readonly #context: OperatorContext;
+  readonly #ledger = new Ledger();
+  readonly #observer: Observer;
+  readonly #executor: Executor;
+  /** Monotonic ms of the last decision whose status was written. */
+  readonly #written = new Map<string, number>();
+
+  constructor(context: OperatorContext, consistency: Consistency, newLinkKey: () => string) {
+    this.#context = context;
+    const { caches, clock } = context;
+    // What is in the cache already is told before there is anything to wake.
+    let wakes: Wakes | undefined;
+    const leases = new WorkerLeases({ leases: caches.leases, clock, onFresh: (key) => wakes?.workerIsFresh(key) });
+    this.#observer = new Observer({ caches, clock, ledger: this.#ledger, leases });
+    this.#executor = new Executor({ context, consistency, newLinkKey });
+    wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
+    this.wakes = wakes;
+  }
+
+  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+    this.#ledger.forget(key);
+    const task = this.#context.caches.tasks.lister.get(key);
+    if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
+    try {
+      return await this.#follow(key, task, signal);
+    } catch (error) {
+      if (isConflict(error)) return requeueAfter(conflictMs);
+      throw error;
+    }
+  }
+
+  async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
+    // From here to the assumption nothing waits: no other task is decided about in between.
+    let decision = this.#decide(task);
+    const { snapshot } = decision;
+    this.#assume(task, decision.taken);
+    const refusal = await this.#executor.run(snapshot, decision.taken, signal);
+    if (refusal !== undefined) {
+      this.#ledger.forget(key);
+      decision = this.#decide(task, refusal);
+      await this.#executor.run(decision.snapshot, decision.taken, signal);
+    }
+    this.#tell(key, task, decision.taken);
+    const { requeueAfterMs } = decision.taken;
+    return requeueAfterMs === undefined ? done : requeueAfter(requeueAfterMs);
+  }
+
+  #decide(task: AgentTask, refusal?: string): { readonly snapshot: ReturnType<Observer['snapshot']>; readonly taken: Decision } {
+    const { clock } = this.#context;
+    const since = clock.monotonic() - (this.#written.get(keyOf(task)) ?? -Infinity);
+    const snapshot = this.#observer.snapshot(task, since, refusal);
+    return { snapshot, taken: decide(snapshot, clock.now()) };
+  }
+
+  #assume(task: AgentTask, { takes, status }: Decision): void {
+    if (takes !== undefined) this.#ledger.assume(task, { kind: 'slot', ...takes });
+    else if (status.phase === 'Queued') this.#ledger.assume(task, { kind: 'queued' });
+  }
+
+  #tell(key: string, task: AgentTask, { events, written }: Decision): void {
+    if (written) this.#written.set(key, this.#context.clock.monotonic());
+    for (const event of events) this.#context.events.record(task, event);
+  }
+
+  /** The garbage collector deletes the sandbox of a task that is gone; we let it go when its containers have ended. */
+  async #gone(key: string, signal: AbortSignal): Promise<Outcome> {
+    const now = this.#context.clock.now();
+    const pods = this.#observer.sandboxes(key).filter((pod) => hasFinalizer(pod, sandboxFinalizer));
+    await this.#executor.release(
+      key,
+      pods.filter((pod) => hasEnded(pod, now)),
+      signal,
+    );
+    if (this.#context.caches.tasks.lister.get(key) === undefined) {
+      this.#written.delete(key);
+      this.#executor.forget(key);
+    }
+    const waits = pods
+      .filter((pod) => pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod, now))
+      .map((pod) => surelyEndedAt(pod) - now);
+    return waits.length === 0 ? done : requeueAfter(Math.max(1, Math.min(...waits)));
+  }
+}

@@ -1,0 +1,26 @@
+import type { AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { Refusal } from './acceptance.ts';
+import type { WorkerView } from './snapshot.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Where a decision takes the task. */
+export type Course =
+  /** It has ended before. */
+  | { readonly kind: 'Ended' }
+  | { readonly kind: 'End'; readonly verdict: Verdict; readonly undone: Undone | undefined }
+  | { readonly kind: 'Refuse'; readonly refusal: Refusal }
+  | { readonly kind: 'Wait'; readonly reason: string; readonly message: string; readonly untilMs?: number; readonly position?: number }
+  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: string; readonly create: boolean }
+  | { readonly kind: 'Run' }
+  | { readonly kind: 'Suspend' }
+  | { readonly kind: 'Stop' }
+  /** `worker`: it is given to another one. */
+  | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };
+
+/** What has become of the changes; the condition RolledBack, and `status.rollback` where something was restored. */
+export interface Undone {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Restored' | 'Discarded' | 'NotVerified' | 'Kept';
+  readonly message: string;
+  readonly record?: AgentTaskStatus['rollback'];
+}

@@ -1,0 +1,131 @@
+import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
+import type { AgentTaskStatus, Assignment } from '@agentfleet/protocol/api';
+import { closeAttempt, type Books, type Ending } from './attempts.ts';
+import { courseOf } from './choose.ts';
+import { conditionsOf, storyOf } from './conditions.ts';
+import type { Course } from './course.ts';
+import { factsOf, type Facts } from './facts.ts';
+import { milestones } from './milestones.ts';
+import { sandboxFinalizer } from './names.ts';
+import { afterTheEnd } from './retention.ts';
+import { hasEnded } from './sandboxState.ts';
+import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
+import { timers } from './timers.ts';
+import { endingOf, verdictOf } from './verdict.ts';
+
+/** Shortest time between two writes that only tell of another place in the queue, ms. */
+const positionMs = 15_000;
+
+/**
+ * What is to be done about a task, from what is known at one moment. `now` is wall time in ms since the epoch. Pure: no
+ * clock, no random numbers, no I/O; equal inputs give equal decisions.
+ */
+export function decide(snapshot: Snapshot, now: number): Decision {
+  const facts = factsOf(snapshot, now);
+  const finished = facts.status.finished === 'true';
+  const ending = finished ? undefined : endingOf(facts);
+  const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
+  const books = ending === undefined ? before : closeAttempt(facts.status, facts.spec, ending, now);
+  const course = courseOf(facts, books, ending, finished ? undefined : verdictOf(facts, books, ending));
+  const status = coarse(facts, statusOf(facts, books, course, ending));
+  return {
+    actions: actionsOf(facts, course, status),
+    status,
+    written: !isWritten(facts.status, status),
+    events: milestones(facts, course, ending, status),
+    requeueAfterMs: timers(facts, course, status),
+    takes: course.kind === 'Bind' ? { worker: course.worker.name, workerNamespace: course.worker.namespace } : undefined,
+  };
+}
+
+function statusOf(facts: Facts, { attempts, totals }: Books, course: Course, ending: Ending | undefined): DesiredStatus {
+  const { status, task } = facts;
+  const assignment = assignmentOf(facts, course, ending);
+  const story = storyOf(facts, course, assignment);
+  const clock = clockOf(facts, course);
+  const rollback = course.kind === 'End' ? course.undone?.record : status.rollback;
+  return {
+    observedGeneration: task.metadata.generation ?? 0,
+    phase: story.phase,
+    finished: course.kind === 'End' || course.kind === 'Ended' ? 'true' : 'false',
+    conditions: conditionsOf(facts, course, story, assignment),
+    ...(course.kind === 'Wait' && course.position !== undefined ? { queue: { position: course.position } } : {}),
+    ...(clock === undefined ? {} : { clock }),
+    ...(assignment === undefined ? {} : { assignment }),
+    ...(attempts.length === 0 ? {} : { attempts: [...attempts] }),
+    ...(totals === undefined ? {} : { totals }),
+    ...(rollback === undefined ? {} : { rollback }),
+  };
+}
+
+/** The assignment stays to the end, because it holds the epoch; every other worker, sandbox or attempt raises that. */
+function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined): Assignment | undefined {
+  const { assignment, now } = facts;
+  if (course.kind === 'Bind') return bound(facts, course, ending);
+  if (assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return assignment;
+  if (course.kind === 'Run') return { ...assignment, directive: 'Run' };
+  if (course.kind === 'Stop') return { ...assignment, directive: 'Stop' };
+  if (course.kind !== 'Rollback') return { ...assignment, directive: 'Quiesce' };
+  const { worker } = course;
+  if (worker === undefined) return { ...assignment, directive: 'Rollback' };
+  const taken = { epoch: assignment.epoch + 1, worker: worker.name, workerNamespace: worker.namespace, since: timestamp(now) };
+  return { ...assignment, ...taken, directive: 'Rollback' };
+}
+
+function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
+  const { assignment, now } = facts;
+  const goesOn = facts.open && ending === undefined;
+  const before = assignment?.attempt ?? 0;
+  return {
+    attempt: goesOn ? before : before + 1,
+    epoch: (assignment?.epoch ?? 0) + 1,
+    worker: worker.name,
+    workerNamespace: worker.namespace,
+    sandbox,
+    warm: false,
+    // An attempt that goes on after a pause began when it was first assigned.
+    since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
+    directive: 'Run',
+  };
+}
+
+/** The clock starts with the first assignment and stands still while the task is suspended. */
+function clockOf({ status, now }: Facts, course: Course): AgentTaskStatus['clock'] {
+  const { clock } = status;
+  if (course.kind === 'Ended') return clock;
+  if (clock === undefined) return course.kind === 'Bind' ? { startedAt: timestamp(now), pausedSeconds: 0 } : undefined;
+  if (course.kind === 'Suspend') return { ...clock, pausedAt: clock.pausedAt ?? timestamp(now) };
+  if (clock.pausedAt === undefined) return clock;
+  const paused = Math.max(0, Math.round((now - Date.parse(clock.pausedAt)) / 1000));
+  return { startedAt: clock.startedAt, pausedSeconds: clock.pausedSeconds + paused };
+}
+
+/** Whether the cached status is what is desired; what the worker owns is left out. */
+export function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredStatus): boolean {
+  const { run: _, ...own } = cached ?? {};
+  return canonical(own) === canonical(desired);
+}
+
+/** A place in the queue alone is worth a write only now and then: with every task that ends all others move up. */
+function coarse({ status, snapshot }: Facts, desired: DesiredStatus): DesiredStatus {
+  if (status.queue === undefined || desired.queue === undefined || snapshot.sinceWriteMs >= positionMs) return desired;
+  const same = { ...desired, queue: status.queue };
+  return isWritten(status, same) ? same : desired;
+}
+
+/** In the order in which they are safe; the status is written between what is made and what is deleted. */
+function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonly Action[] {
+  const { snapshot, task, now, sandbox } = facts;
+  const actions: Action[] = [];
+  for (const pod of snapshot.pods)
+    if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });
+  if (course.kind === 'Bind' && course.create) actions.push({ type: 'createSandbox', name: course.sandbox });
+  const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
+  for (const pod of snapshot.pods) {
+    if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;
+    const kept = pod.metadata.name === sandbox?.metadata.name && keepSandbox;
+    if (!kept) actions.push({ type: 'deleteSandbox', pod });
+  }
+  if (deleteTask) actions.push({ type: 'deleteTask' });
+  return actions;
+}

@@ -1,0 +1,141 @@
+import {
+  Applier,
+  asError,
+  isAlreadyExists,
+  isApiError,
+  isConflict,
+  isControlledBy,
+  isNotFound,
+  keyOf,
+  removeFinalizer,
+  ResourceClient,
+  type Consistency,
+} from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
+import { sandboxFinalizer } from './names.ts';
+import { sandboxPod } from './sandboxPod.ts';
+import { sandboxInput } from './sandboxTemplate.ts';
+import type { Action, Decision, Snapshot } from './snapshot.ts';
+
+export const fieldManager = 'agentfleet-operator';
+
+export interface ExecutorOptions {
+  readonly context: OperatorContext;
+  readonly consistency: Consistency;
+  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
+  readonly newLinkKey: () => string;
+}
+
+type ActionOf<T extends Action['type']> = Extract<Action, { type: T }>;
+
+/** Does what was decided, and nothing else: the only I/O of this controller besides events. */
+export class Executor {
+  readonly #options: ExecutorOptions;
+  readonly #pods: ResourceClient<Pod>;
+  readonly #tasks: ResourceClient<AgentTask>;
+  readonly #status: Applier<AgentTask>;
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options;
+    const { transport, caches } = options.context;
+    this.#pods = new ResourceClient(transport, resources.pods);
+    this.#tasks = new ResourceClient(transport, resources.agentTasks);
+    this.#status = new Applier({ client: this.#tasks, view: caches.tasks, fieldManager, subresource: 'status' });
+  }
+
+  /**
+   * Runs a decision: what is made before the status, what is deleted after it. Returns why the API server refuses the
+   * sandbox, in words; then nothing that depends on it was written. Rejects when it has to be tried again.
+   */
+  async run(snapshot: Snapshot, decision: Decision, signal: AbortSignal): Promise<string | undefined> {
+    const of = <T extends Action['type']>(type: T): ActionOf<T>[] =>
+      decision.actions.filter((action): action is ActionOf<T> => action.type === type);
+    await this.release(
+      keyOf(snapshot.task),
+      of('releaseSandbox').map(({ pod }) => pod),
+      signal,
+    );
+    for (const { name } of of('createSandbox')) {
+      const refusal = await this.#create(snapshot, name, signal);
+      if (refusal !== undefined) return refusal;
+    }
+    await this.#write(snapshot.task, decision, signal);
+    for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
+    if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
+    return undefined;
+  }
+
+  /** Lets pods go whose containers have ended. */
+  async release(key: string, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    const { consistency, context } = this.#options;
+    for (const pod of pods) {
+      const answer = await gone(removeFinalizer(this.#pods, pod, sandboxFinalizer, signal));
+      if (answer !== undefined) consistency.wrote(key, context.caches.pods, answer);
+    }
+  }
+
+  forget(key: string): void {
+    this.#status.forget(key);
+    this.#options.consistency.forget(key);
+  }
+
+  /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
+  async #create({ task, resolution }: Snapshot, name: string, signal: AbortSignal): Promise<string | undefined> {
+    const { context, consistency, newLinkKey } = this.#options;
+    const { pool } = resolution;
+    if (pool === undefined) throw new Error(`no pool for the sandbox ${name} of ${keyOf(task)}`);
+    const { config, tokens, caches } = context;
+    const manifest = sandboxPod(sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), linkKey: newLinkKey() }));
+    try {
+      const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });
+      consistency.wrote(keyOf(task), caches.pods, made);
+    } catch (error) {
+      if (isAlreadyExists(error)) return this.#adopt(task, name, signal);
+      if (isApiError(error) && [400, 403, 422].includes(error.code)) return asError(error).message;
+      throw error;
+    }
+    return undefined;
+  }
+
+  async #adopt(task: AgentTask, name: string, signal: AbortSignal): Promise<string | undefined> {
+    const pod = await this.#pods.get({ namespace: task.metadata.namespace, name }, { signal });
+    if (!isControlledBy(pod, task)) return `there is a pod ${name} that does not belong to this task; delete or rename it`;
+    this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.pods, pod);
+    if (pod.metadata.deletionTimestamp !== undefined)
+      throw new Error(`sandbox ${name} is being deleted, and the cache does not show it yet`);
+    return undefined;
+  }
+
+  /** The decision holds for the version that it was made from: a newer report of the worker may change it. */
+  async #write(task: AgentTask, { status, written }: Decision, signal: AbortSignal): Promise<void> {
+    if (!written) return;
+    const { name, namespace, resourceVersion } = task.metadata;
+    const declaration = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
+    const seen = (object: AgentTask): void => this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
+    await this.#status.apply(declaration, signal, seen, resourceVersion);
+  }
+
+  async #delete(task: AgentTask, pod: Pod, signal: AbortSignal): Promise<void> {
+    const { uid } = pod.metadata;
+    await gone(this.#pods.delete(pod.metadata, { signal, ...(uid === undefined ? {} : { uid }) }), true);
+    this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.pods, pod);
+  }
+
+  async #end(task: AgentTask, signal: AbortSignal): Promise<void> {
+    const { uid } = task.metadata;
+    await gone(this.#tasks.delete(task.metadata, { signal, propagationPolicy: 'Background', ...(uid === undefined ? {} : { uid }) }), true);
+  }
+}
+
+/** The answer, or undefined when the object is gone already; `orAnother`: also when another one has its name. */
+async function gone<T>(answer: Promise<T>, orAnother = false): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isNotFound(error) || (orAnother && isConflict(error))) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,74 @@
+import { findCondition, isControlledBy } from '@agentfleet/kube';
+import { cancelModes } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskSpec, AgentTaskStatus, Assignment, CancelMode, Run } from '@agentfleet/protocol/api';
+import type { Pod } from '../../runtime/objects.ts';
+import type { Attempt } from './attempts.ts';
+import { lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What follows from a snapshot at one moment, before anything is decided. */
+export interface Facts {
+  readonly snapshot: Snapshot;
+  /** Wall time, ms since the epoch. */
+  readonly now: number;
+  readonly task: AgentTask;
+  readonly spec: AgentTaskSpec;
+  readonly status: AgentTaskStatus;
+  readonly assignment: Assignment | undefined;
+  /** The report under the present epoch; an older one says nothing about what goes on now. */
+  readonly run: Run | undefined;
+  /** Whether the assigned attempt has not been closed. */
+  readonly open: boolean;
+  readonly cancel: CancelMode;
+  /** The pod that is worked in, or that the next attempt will be worked in. */
+  readonly sandbox: Pod | undefined;
+  readonly sandboxIs: SandboxState | undefined;
+  /** Why the assigned sandbox cannot be worked in any more. */
+  readonly sandboxLoss: string | undefined;
+  /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
+  readonly remainingMs: number;
+}
+
+export function factsOf(snapshot: Snapshot, now: number): Facts {
+  const { task, pods } = snapshot;
+  const { spec, status = {} } = task;
+  const { assignment } = status;
+  const usable = usablePods(task, pods);
+  const sandbox = usable.find(({ metadata }) => metadata.name === assignment?.sandbox) ?? usable[0];
+  const assigned = pods.find((pod) => pod.metadata.name === assignment?.sandbox && isControlledBy(pod, task));
+  const wasReady = sandbox?.metadata.name === assignment?.sandbox && findCondition(status.conditions, 'SandboxReady')?.status === 'True';
+  return {
+    snapshot,
+    now,
+    task,
+    spec,
+    status,
+    assignment,
+    run: currentRun(status),
+    open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
+    cancel: cancelMode(snapshot),
+    sandbox,
+    sandboxIs: sandbox === undefined ? undefined : sandboxState(sandbox, wasReady),
+    sandboxLoss: assignment === undefined ? undefined : lossOf(assigned, assignment.sandbox),
+    remainingMs: remainingMs(spec, status, now),
+  };
+}
+
+export function lastAttempt(status: AgentTaskStatus): Attempt | undefined {
+  return status.attempts?.at(-1);
+}
+
+function currentRun({ run, assignment }: AgentTaskStatus): Run | undefined {
+  return run !== undefined && run.epoch === assignment?.epoch && run.attempt === assignment.attempt ? run : undefined;
+}
+
+/** The strongest of what the spec and a standing order say. */
+function cancelMode({ task, cancelOrder }: Snapshot): CancelMode {
+  const ordered: CancelMode = cancelOrder === undefined ? 'None' : 'Rollback';
+  return cancelModes.indexOf(ordered) > cancelModes.indexOf(task.spec.cancel) ? ordered : task.spec.cancel;
+}
+
+function remainingMs(spec: AgentTaskSpec, { clock }: AgentTaskStatus, now: number): number {
+  if (clock === undefined || clock.pausedAt !== undefined) return Infinity;
+  return Date.parse(clock.startedAt) + (clock.pausedSeconds + spec.deadlineSeconds) * 1000 - now;
+}

@@ -1,0 +1,75 @@
+import { findCondition, type NewEvent } from '@agentfleet/kube';
+import type { Ending } from './attempts.ts';
+import type { Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import { isTracked } from './retention.ts';
+import type { DesiredStatus } from './snapshot.ts';
+
+const normal = (reason: string, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
+const warning = (reason: string, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
+
+/** What people are told when the status is written: transitions only, at most one of each kind. */
+export function milestones(facts: Facts, course: Course, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
+  const { assignment, status } = facts;
+  const events: NewEvent[] = [];
+  if (ending?.result === 'Failed') {
+    events.push(
+      warning('AttemptFailed', 'Run', `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`),
+    );
+  }
+  const phase = status.phase;
+  switch (course.kind) {
+    case 'Bind':
+      events.push(normal('Assigned', 'Assign', assignedNote(next)));
+      break;
+    case 'Wait':
+      if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${course.message}`));
+      break;
+    case 'Refuse':
+      if (acceptedReason(status) !== course.refusal.reason) events.push(warning('NotAccepted', 'Accept', course.refusal.message));
+      break;
+    case 'Suspend':
+      if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
+      break;
+    case 'Rollback':
+      if (phase !== 'RollingBack') events.push(normal('RollingBack', 'Rollback', course.verdict.message));
+      break;
+    case 'End':
+      events.push(...ended(facts, course));
+      break;
+    case 'Run':
+    case 'Stop':
+    case 'Ended':
+  }
+  return events;
+}
+
+function acceptedReason(status: DesiredStatus): string | undefined {
+  return findCondition(status.conditions, 'Accepted')?.reason;
+}
+
+function assignedNote({ assignment }: DesiredStatus): string {
+  if (assignment === undefined) return '';
+  const { attempt, workerNamespace, worker, sandbox } = assignment;
+  return `attempt ${attempt} to worker ${workerNamespace}/${worker} in sandbox ${sandbox}`;
+}
+
+function ended({ task, spec }: Facts, { verdict, undone }: Extract<Course, { kind: 'End' }>): readonly NewEvent[] {
+  const events: NewEvent[] = [];
+  if (undone !== undefined) {
+    const tell = undone.status === 'True' ? normal : warning;
+    events.push(tell(undone.status === 'True' ? 'RolledBack' : undone.reason, 'Rollback', undone.message));
+  }
+  const tell = verdict.result === 'Failed' ? warning : normal;
+  events.push(tell(verdict.result, 'Finish', verdict.message));
+  if (spec.ttlSecondsAfterFinished !== undefined && isTracked(task)) {
+    events.push(
+      warning(
+        'TTLIgnored',
+        'Keep',
+        'spec.ttlSecondsAfterFinished is ignored: Git owns the task and would make it, and run it, again; remove it from Git instead',
+      ),
+    );
+  }
+  return events;
+}

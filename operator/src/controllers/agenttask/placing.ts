@@ -1,0 +1,93 @@
+import { timestamp } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { nameOf, refusalOf } from './acceptance.ts';
+import type { Attempt, Books } from './attempts.ts';
+import type { Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import { sandboxName } from './sandboxTemplate.ts';
+import type { WorkerView } from './snapshot.ts';
+import { outcomeMessage } from './verdict.ts';
+import { leastLoaded } from './workerChoice.ts';
+
+/** Gives the task a worker and a sandbox, or says what it waits for. */
+export function placing(facts: Facts, { attempts }: Books, notBefore: number): Course {
+  const { snapshot, sandbox, task, assignment } = facts;
+  const { pool } = snapshot.resolution;
+  const room = pool === undefined ? undefined : roomFor(facts, pool);
+  const refusal = refusalOf(snapshot, room?.kind !== 'Bind');
+  if (refusal !== undefined || room === undefined) {
+    return { kind: 'Refuse', refusal: refusal ?? { reason: 'PoolNotFound', message: 'there is no pool', stalled: false } };
+  }
+  const wait = obstacle(facts, attempts.at(-1), notBefore);
+  if (wait !== undefined) return wait;
+  if (room.kind === 'Wait') return room;
+  const name = sandbox?.metadata.name ?? sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1);
+  return { ...room, sandbox: name, create: sandbox === undefined };
+}
+
+/** What keeps the task from beginning whatever room there is. */
+function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): Course | undefined {
+  const { snapshot, now, sandbox, task } = facts;
+  const wait = (reason: string, message: string, untilMs?: number): Course => ({
+    kind: 'Wait',
+    reason,
+    message,
+    ...(untilMs === undefined ? {} : { untilMs }),
+  });
+  if (now < notBefore) {
+    const failed = last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${outcomeMessage(facts, last)}; `;
+    return wait('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, notBefore);
+  }
+  if (snapshot.refusal !== undefined)
+    return wait('SandboxRefused', `the API server does not take the sandbox pod: ${snapshot.refusal}`, now + refusedRetryMs);
+  if (!snapshot.prepared) {
+    return wait(
+      'NamespaceNotPrepared',
+      `namespace ${task.metadata.namespace ?? ''} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`,
+    );
+  }
+  if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
+  const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
+  return wait('SandboxEnding', `sandbox ${names} has to end before another one is made`);
+}
+
+/** A refused sandbox pod is tried again after this, besides when something changes. */
+const refusedRetryMs = 30_000;
+
+type Room =
+  | Extract<Course, { kind: 'Wait' }>
+  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: string; readonly create: boolean };
+
+/** The worker that takes the task, or why none does: limits of the pool, then workers, then whose turn it is. */
+function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room {
+  const { queue, workers } = snapshot;
+  const { maxRunning = Infinity, perNamespace = Infinity } = pool.spec.limits ?? {};
+  const wait = (reason: string, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead });
+  if (queue.running >= maxRunning)
+    return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${nameOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
+  if (queue.runningInNamespace >= perNamespace) {
+    return wait(
+      'PoolAtLimit',
+      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${nameOf(pool)} and spec.limits.perNamespace is ${perNamespace}`,
+    );
+  }
+  const ready = workers.filter((worker) => worker.ready);
+  if (ready.length === 0)
+    return wait(
+      'NoWorkerReady',
+      `ExpertPool ${nameOf(pool)} has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`,
+    );
+  const { concurrency } = pool.spec.workers;
+  const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);
+  const worker = leastLoaded(
+    ready.filter(({ load }) => load < concurrency),
+    assignment,
+  );
+  if (worker !== undefined && Math.min(free, maxRunning - queue.running) > queue.takers)
+    return { kind: 'Bind', worker, sandbox: '', create: false };
+  const slots = `${ready.length} ready workers with ${concurrency} slots each`;
+  return wait(
+    'WaitingForSlot',
+    worker === undefined ? `all slots are taken (${slots})` : `tasks whose turn is earlier take the free slots (${slots})`,
+  );
+}

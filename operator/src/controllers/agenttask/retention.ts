@@ -1,0 +1,48 @@
+import { findCondition } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { Facts } from './facts.ts';
+import type { DesiredStatus } from './snapshot.ts';
+
+/** Labels and annotations of tools that make a task again when it is deleted: Git would run it once more. */
+const tracking = {
+  labels: ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name', 'argocd.argoproj.io/instance'],
+  annotations: ['argocd.argoproj.io/tracking-id'],
+} as const;
+
+/** Whether Git owns the task. */
+export function isTracked({ metadata }: AgentTask): boolean {
+  return (
+    tracking.labels.some((key) => metadata.labels?.[key] !== undefined) ||
+    tracking.annotations.some((key) => metadata.annotations?.[key] !== undefined)
+  );
+}
+
+/** When the task ended, in ms since the epoch; undefined before. */
+export function endedAt(status: DesiredStatus): number | undefined {
+  if (status.finished !== 'true') return undefined;
+  return Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
+}
+
+/** When the sandbox of a task that has ended is deleted: −Infinity at once, Infinity not before the task itself. */
+export function sandboxUntil({ spec }: Facts, status: DesiredStatus): number {
+  const at = endedAt(status);
+  if (at === undefined) return Infinity;
+  const undone = findCondition(status.conditions, 'RolledBack');
+  if (undone?.reason === 'Discarded') return -Infinity;
+  if (undone?.reason === 'NotVerified') return Infinity;
+  return at + spec.retention.sandboxSeconds * 1000;
+}
+
+/** When the task is deleted; Infinity: never. */
+export function taskUntil({ spec, task }: Facts, status: DesiredStatus): number {
+  const at = endedAt(status);
+  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || isTracked(task)) return Infinity;
+  return at + spec.ttlSecondsAfterFinished * 1000;
+}
+
+/** What the task keeps. Before the end is written everything: a crash in between must find it again. */
+export function afterTheEnd(facts: Facts, status: DesiredStatus): { readonly keepSandbox: boolean; readonly deleteTask: boolean } {
+  // One that was made for a task which no pool takes any more, before it was written down.
+  const stray = facts.assignment === undefined && status.assignment === undefined && status.phase === 'Pending';
+  return { keepSandbox: !stray && facts.now < sandboxUntil(facts, status), deleteTask: facts.now >= taskUntil(facts, status) };
+}

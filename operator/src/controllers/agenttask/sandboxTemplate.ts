@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { controllerReference } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool, Sandbox } from '@agentfleet/protocol/api';
+import { workerServiceAccount } from '../../pools/names.ts';
+import type { OperatorConfig } from '../../runtime/context.ts';
+import { isolationFloor } from './acceptance.ts';
+import type { SandboxPodInput } from './sandboxPod.ts';
+
+const longest = 63;
+
+/** Name of the sandbox that an epoch begins with; 63 characters at most, so that it fits a label. Pure. */
+export function sandboxName(task: string, epoch: number): string {
+  const whole = `${task}-${epoch}`;
+  if (whole.length <= longest) return whole;
+  const digest = createHash('sha256').update(task).digest('hex').slice(0, 8);
+  const tail = `-${digest}-${epoch}`;
+  return `${task.slice(0, longest - tail.length).replace(/[-.]+$/, '')}${tail}`;
+}
+
+const units: Readonly<Record<string, number>> = {
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 1024,
+  Mi: 1024 ** 2,
+  Gi: 1024 ** 3,
+  Ti: 1024 ** 4,
+  Pi: 1024 ** 5,
+  Ei: 1024 ** 6,
+};
+
+/** Bytes of a quantity such as `2Gi`, rounded up. Throws a RangeError when it is none: the schema lets none through. */
+export function bytesOf(quantity: string): number {
+  const [, digits, unit = ''] = /^([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/.exec(quantity) ?? [];
+  if (digits === undefined) throw new RangeError(`${quantity} is no amount of bytes; write one such as 2Gi`);
+  return Math.ceil(Number(digits) * (units[unit] ?? 1));
+}
+
+/** The template of the pool with what the task says of its own: a field of the task replaces that of the pool as a whole. */
+export function mergedTemplate(task: AgentTask, pool: ExpertPool): Sandbox {
+  return { ...pool.spec.sandbox.template, ...task.spec.sandbox };
+}
+
+/** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
+export function sandboxInput(
+  name: string,
+  { task, pool, config, issuer, linkKey }: { task: AgentTask; pool: ExpertPool; config: OperatorConfig; issuer: string; linkKey: string },
+): SandboxPodInput {
+  const { image, resources, workspaceSizeLimit, ...rest } = mergedTemplate(task, pool);
+  const { metadata, spec } = pool;
+  return {
+    ...rest,
+    name,
+    namespace: task.metadata.namespace ?? '',
+    task: task.metadata.name,
+    pool: metadata.name,
+    owner: controllerReference(task),
+    sandboxImage: config.images.sandbox,
+    toolsImage: image ?? config.images.tools,
+    linkKey,
+    clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
+    issuer,
+    allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
+    // Where the node has no user namespaces such a pod does not start, which is what the floor asks for. A RuntimeClass
+    // takes their place.
+    ...(isolationFloor({ task }, pool) === 'UserNamespace' && rest.runtimeClassName === undefined ? { hostUsers: false } : {}),
+    ...(resources === undefined ? {} : { toolsResources: resources }),
+    ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
+  };
+}

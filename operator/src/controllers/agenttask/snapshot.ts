@@ -1,0 +1,76 @@
+import type { NewEvent } from '@agentfleet/kube';
+import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { Resolution } from '../../pools/resolve.ts';
+import type { Pod } from '../../runtime/objects.ts';
+
+/** A worker of a pool as the caches show it. */
+export interface WorkerView {
+  readonly name: string;
+  readonly namespace: string;
+  /** Takes tasks: its pod is ready and its Lease fresh. */
+  readonly ready: boolean;
+  /** Why it is lost, in words; undefined while it lives. */
+  readonly lost: string | undefined;
+  /** Ms until it is lost unless it renews its Lease. */
+  readonly freshMs: number;
+  /** Tasks that it runs, without the one that is decided about. */
+  readonly load: number;
+}
+
+/** The other tasks of the pool as counts. */
+export interface QueueView {
+  /** Tasks that occupy a slot. */
+  readonly running: number;
+  readonly runningInNamespace: number;
+  /** Accepted tasks that wait for a slot. */
+  readonly waiting: number;
+  /** Waiting tasks whose turn is earlier. */
+  readonly ahead: number;
+  /** Of those, how many would take a slot that becomes free now; the others are held back by the limit of their namespace. */
+  readonly takers: number;
+}
+
+/** All that a decision about one task looks at; read in one moment, never changed. */
+export interface Snapshot {
+  readonly task: AgentTask;
+  readonly resolution: Resolution;
+  /** Whether the namespace has what sandboxes and workers need there. */
+  readonly prepared: boolean;
+  /** Sandbox pods with the label of this task, also those of an earlier task of its name. */
+  readonly pods: readonly Pod[];
+  /** Workers of the pool. */
+  readonly workers: readonly WorkerView[];
+  /** The worker that the assignment names; undefined without an assignment. */
+  readonly assigned: WorkerView | undefined;
+  readonly queue: QueueView;
+  /** A standing order to cancel this task. */
+  readonly cancelOrder: string | undefined;
+  /** Why the API server refused the sandbox a moment ago. */
+  readonly refusal: string | undefined;
+  /** Ms since this process last wrote the status; Infinity when it has not. */
+  readonly sinceWriteMs: number;
+}
+
+/** What is done to the cluster besides the status. */
+export type Action =
+  | { readonly type: 'releaseSandbox'; readonly pod: Pod }
+  | { readonly type: 'createSandbox'; readonly name: string }
+  | { readonly type: 'deleteSandbox'; readonly pod: Pod }
+  | { readonly type: 'deleteTask' };
+
+/** Desired status without what the worker owns. */
+export type DesiredStatus = Omit<AgentTaskStatus, 'run'>;
+
+/** What is to be done about a task. */
+export interface Decision {
+  readonly actions: readonly Action[];
+  readonly status: DesiredStatus;
+  /** Whether the status differs from the cached one. */
+  readonly written: boolean;
+  /** For people, once the status is written. */
+  readonly events: readonly NewEvent[];
+  /** Ms after which time alone may change the decision. */
+  readonly requeueAfterMs: number | undefined;
+  /** The worker whose slot is taken by this decision. */
+  readonly takes: { readonly worker: string; readonly workerNamespace: string } | undefined;
+}

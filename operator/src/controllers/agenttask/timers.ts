@@ -1,0 +1,46 @@
+import type { Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import { sandboxUntil, taskUntil } from './retention.ts';
+import { surelyEndedAt } from './sandboxState.ts';
+import type { DesiredStatus } from './snapshot.ts';
+
+/** Whoever waits is woken when a slot becomes free; this is for a wake-up that was lost, and for the shown position. */
+const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
+
+/** Ms after which time alone may change the decision; undefined when it cannot. At least 1. */
+export function timers(facts: Facts, course: Course, status: DesiredStatus): number | undefined {
+  const { now, snapshot, task } = facts;
+  const moments = [
+    sandboxUntil(facts, status),
+    taskUntil(facts, status),
+    ...snapshot.pods.filter((pod) => pod.metadata.deletionTimestamp !== undefined).map(surelyEndedAt),
+    ...courseMoments(facts, course),
+  ];
+  if (task.metadata.deletionTimestamp !== undefined) return undefined;
+  const next = Math.min(...moments.filter((at) => at > now));
+  return Number.isFinite(next) ? Math.max(1, Math.ceil(next - now)) : undefined;
+}
+
+function courseMoments({ now, remainingMs, snapshot, spec }: Facts, course: Course): readonly number[] {
+  // The deadline of a clock that starts now is not known to the facts; neither is the Lease of a new worker.
+  const deadline = course.kind === 'Bind' && remainingMs === Infinity ? now + spec.deadlineSeconds * 1000 : now + remainingMs;
+  const lease = now + (course.kind === 'Bind' ? course.worker.freshMs : (snapshot.assigned?.freshMs ?? Infinity));
+  switch (course.kind) {
+    case 'Ended':
+    case 'End':
+      return [];
+    case 'Suspend':
+      return [lease];
+    case 'Refuse':
+      return [now + waitMs.longest];
+    case 'Wait':
+      return [course.untilMs ?? now + Math.min(waitMs.longest, waitMs.first + waitMs.perPlace * (course.position ?? 0)), deadline];
+    case 'Rollback':
+      return [course.untilMs, now + (course.worker?.freshMs ?? snapshot.assigned?.freshMs ?? Infinity)];
+    case 'Bind':
+    case 'Run':
+    case 'Stop':
+      break;
+  }
+  return [deadline, lease];
+}

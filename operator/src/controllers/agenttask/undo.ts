@@ -1,0 +1,75 @@
+import { timestamp } from '@agentfleet/kube';
+import type { Books } from './attempts.ts';
+import type { Course, Undone } from './course.ts';
+import type { Facts } from './facts.ts';
+import type { Verdict } from './verdict.ts';
+import { rescuer } from './workerChoice.ts';
+
+/** Ms in which a worker has to be found that restores. */
+export const noWorkerMs = 120_000;
+
+/** Ms in which a live worker has to have restored; large trees take minutes. */
+export const restoreMs = 900_000;
+
+/** What remains to be done once the verdict is given. */
+export function undoing(facts: Facts, books: Books, verdict: Verdict): Course {
+  const undone = settled(facts, verdict);
+  if (undone !== 'Pending') return { kind: 'End', verdict, undone };
+  const { snapshot, now, assignment } = facts;
+  const since = Math.max(Date.parse(books.attempts.at(-1)?.endedAt ?? ''), Date.parse(assignment?.since ?? ''));
+  const alive = snapshot.assigned !== undefined && snapshot.assigned.lost === undefined;
+  const worker = alive ? undefined : rescuer(snapshot);
+  const untilMs = (worker === undefined ? since : now) + (alive || worker !== undefined ? restoreMs : noWorkerMs);
+  if (now < untilMs) return { kind: 'Rollback', verdict, untilMs, ...(worker === undefined ? {} : { worker }) };
+  const message = `no worker restored the tree within ${(alive ? restoreMs : noWorkerMs) / 1000} s; the sandbox was deleted with all that was changed in it`;
+  return { kind: 'End', verdict, undone: { status: 'True', reason: 'Discarded', message } };
+}
+
+/** What is known of the changes without asking a worker; undefined where there is nothing to tell. */
+function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending' {
+  const { assignment, cancel, sandbox, sandboxLoss } = facts;
+  if (verdict.result === 'Succeeded' || assignment === undefined) return undefined;
+  if (cancel === 'Terminate') return discarded('the sandbox was deleted at once, with all that was changed in it');
+  const kept = keeps(facts, verdict);
+  if (kept !== undefined) return kept;
+  if (sandbox === undefined || sandboxLoss !== undefined)
+    return discarded(`${sandboxLoss ?? 'there is no sandbox'}; all that was changed in it went with it`);
+  if (untouched(facts)) return discarded('the sandbox was deleted before anything was changed in it');
+  return restored(facts, verdict) ?? 'Pending';
+}
+
+function discarded(message: string): Undone {
+  return { status: 'True', reason: 'Discarded', message };
+}
+
+function keeps({ cancel, spec }: Facts, verdict: Verdict): Undone | undefined {
+  const stopped = verdict.result === 'Cancelled' && cancel === 'Stop';
+  const wanted = verdict.result === 'Failed' && spec.rollback.whenFailed === 'Keep';
+  if (!stopped && !wanted) return undefined;
+  const why = stopped ? 'spec.cancel is Stop' : 'spec.rollback.whenFailed is Keep';
+  return {
+    status: 'False',
+    reason: 'Kept',
+    message: `${why}: the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds)`,
+  };
+}
+
+/** No worker could reach it, or none came to the first snapshot. */
+function untouched({ status, sandboxIs }: Facts): boolean {
+  return sandboxIs?.ready !== true && status.run?.snapshots?.initial === undefined;
+}
+
+/** A report from before the directive is about an attempt's own restore, not about this one. */
+function restored({ run, assignment, now, snapshot, sandbox }: Facts, verdict: Verdict): Undone | undefined {
+  const report = run?.rollback;
+  if (report === undefined || assignment?.directive !== 'Rollback') return undefined;
+  const { snapshot: id, verified } = report;
+  const order = verdict.result === 'Cancelled' ? snapshot.cancelOrder : undefined;
+  const record = { snapshot: id, verified, at: timestamp(now), ...(order === undefined ? {} : { orderRef: { name: order } }) };
+  const lasting = report.irreversible?.length ?? 0;
+  const rest = lasting === 0 ? '' : `; ${lasting} effects could not be undone, see status.run.rollback.irreversible`;
+  if (verified) return { status: 'True', reason: 'Restored', message: `snapshot ${id} is restored and its hash verified${rest}`, record };
+  const where = `sandbox pod ${sandbox?.metadata.name ?? ''}`;
+  const message = `snapshot ${id} was restored, but the tree does not have its hash; the ${where} is kept for inspection until the task is deleted${rest}`;
+  return { status: 'False', reason: 'NotVerified', message, record };
+}

@@ -1,0 +1,139 @@
+import { findCondition } from '@agentfleet/kube';
+import { attemptAction } from '@agentfleet/protocol/api';
+import { isolationFloor, meetsFloor } from './acceptance.ts';
+import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './attempts.ts';
+import type { Facts } from './facts.ts';
+
+/** What has become of the task, once and for all. */
+export interface Verdict {
+  readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
+  readonly reason: string;
+  readonly message: string;
+}
+
+const infrastructure = (reason: string, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
+
+/** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then what the worker says. */
+export function endingOf(facts: Facts): Ending | undefined {
+  if (!facts.open) return undefined;
+  return cancelled(facts) ?? reported(facts) ?? tooLate(facts) ?? brokenWall(facts) ?? lost(facts);
+}
+
+function cancelled(facts: Facts): Ending | undefined {
+  const { cancel, run, snapshot, remainingMs, sandboxLoss } = facts;
+  const ending: Ending = { result: 'Cancelled', reason: cancelledReason, message: `cancelled (${cancel}) as ${by(facts)} says` };
+  if (cancel === 'Rollback' || cancel === 'Terminate') return ending;
+  if (cancel !== 'Stop') return undefined;
+  // What was reached before the worker heard of it counts.
+  if (run?.outcome !== undefined) return run.outcome.result === 'Succeeded' ? undefined : ending;
+  const nobodyStops = snapshot.assigned?.lost !== undefined || sandboxLoss !== undefined || remainingMs <= 0;
+  return nobodyStops ? ending : undefined;
+}
+
+function by({ snapshot, task }: Facts): string {
+  return snapshot.cancelOrder === undefined || task.spec.cancel !== 'None' ? 'spec.cancel' : `AgentTaskOrder ${snapshot.cancelOrder}`;
+}
+
+function reported({ run }: Facts): Ending | undefined {
+  const outcome = run?.outcome;
+  if (outcome === undefined) return undefined;
+  const message = outcome.message ?? outcome.reason;
+  if (outcome.result === 'Succeeded') return { result: 'Succeeded', reason: outcome.reason, message };
+  if (outcome.result === 'Stopped') return infrastructure('Stopped', `the worker stopped by itself: ${message}`);
+  return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: outcome.reason, message };
+}
+
+function tooLate({ remainingMs, spec }: Facts): Ending | undefined {
+  if (remainingMs > 0) return undefined;
+  return {
+    result: 'Failed',
+    class: 'DeadlineExceeded',
+    reason: 'DeadlineExceeded',
+    message: `spec.deadlineSeconds (${spec.deadlineSeconds}) are over`,
+  };
+}
+
+/** The worker looks at the wall before it begins; what it published is judged here too, by who owns the floor. */
+function brokenWall({ run, snapshot }: Facts): Ending | undefined {
+  const { pool } = snapshot.resolution;
+  const wall = run?.isolation;
+  if (wall === undefined || pool === undefined) return undefined;
+  const failed = (reason: string, message: string): Ending => ({ result: 'Failed', class: 'PolicyViolation', reason, message });
+  const floor = isolationFloor(snapshot, pool);
+  if (!meetsFloor(wall.level, floor))
+    return failed('IsolationBelowFloor', `the sandbox has isolation ${wall.level}, and ${floor} is demanded`);
+  if (wall.network === 'NotEnforced' && !pool.spec.policy.allowUnenforcedNetwork) {
+    return failed(
+      'NetworkNotEnforced',
+      'no NetworkPolicy holds in the sandbox; install a network plugin that enforces them, or allow it by spec.policy.allowUnenforcedNetwork of the pool',
+    );
+  }
+  return undefined;
+}
+
+function lost({ sandboxIs, sandboxLoss, snapshot }: Facts): Ending | undefined {
+  if (sandboxLoss !== undefined) return infrastructure('SandboxLost', sandboxLoss);
+  if (sandboxIs?.invalid === true) {
+    return {
+      result: 'Failed',
+      class: 'InvalidInput',
+      reason: sandboxIs.reason,
+      message: `${sandboxIs.message}; correct spec.sandbox.image`,
+    };
+  }
+  const worker = snapshot.assigned?.lost;
+  return worker === undefined ? undefined : infrastructure('WorkerLost', worker);
+}
+
+/**
+ * What has become of the task; undefined while more may come of it. `ending` is that of the attempt that ends now,
+ * `books` hold it already. A verdict that was given before stands: the condition Succeeded keeps it.
+ */
+export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined): Verdict | undefined {
+  const { status, cancel, assignment, open } = facts;
+  const given = findCondition(status.conditions, 'Succeeded');
+  if (given !== undefined && given.status !== 'Unknown') {
+    const result = given.status === 'True' ? 'Succeeded' : given.reason === cancelledReason ? 'Cancelled' : 'Failed';
+    return { result, reason: given.reason, message: given.message };
+  }
+  if (ending?.result === 'Succeeded') return { result: 'Succeeded', reason: 'ChecksPassed', message: ending.message };
+  const running = assignment !== undefined && open && ending === undefined;
+  if (cancel !== 'None' && !running) {
+    return { result: 'Cancelled', reason: cancelledReason, message: ending?.message ?? `cancelled (${cancel}) as ${by(facts)} says` };
+  }
+  return running ? undefined : failure(facts, books, ending);
+}
+
+function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined): Verdict | undefined {
+  const { spec, remainingMs, status } = facts;
+  const last = attempts.at(-1);
+  if (last?.class === undefined) return undefined;
+  const why = ending?.message ?? outcomeMessage(facts, last);
+  const charged = chargedAttempts(attempts, spec);
+  if (attemptAction(last.class, spec.attempts) === 'Fail') {
+    return {
+      result: 'Failed',
+      reason: last.class,
+      message: `attempt ${last.number} ended with ${last.reason}, after which no other follows: ${why}`,
+    };
+  }
+  if (charged >= spec.attempts.max && attemptAction(last.class, spec.attempts) !== 'Ignore') {
+    return {
+      result: 'Failed',
+      reason: last.class,
+      message: `${charged} of ${spec.attempts.max} attempts failed, the last with ${last.reason}: ${why}`,
+    };
+  }
+  if (remainingMs > 0 || status.clock === undefined) return undefined;
+  return {
+    result: 'Failed',
+    reason: 'DeadlineExceeded',
+    message: `spec.deadlineSeconds (${spec.deadlineSeconds}) are over; the last attempt ended with ${last.reason}`,
+  };
+}
+
+/** What the worker said about an attempt, while its report still stands. */
+export function outcomeMessage({ status }: Facts, attempt: Attempt): string {
+  const said = status.run?.attempt === attempt.number ? status.run.outcome?.message : undefined;
+  return said ?? attempt.reason ?? '';
+}
