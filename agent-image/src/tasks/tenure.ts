@@ -37,6 +37,8 @@ export class Tenure {
   readonly #life = new AbortController();
   readonly #reporting: Promise<void>;
   readonly #used: ReturnType<typeof usedSoFar>;
+  /** An engine of this tenure was told to stop: it has stored what a stop stores. */
+  #engineStopped = false;
 
   constructor(options: TenureOptions, task: AgentTask) {
     this.#options = options;
@@ -91,14 +93,18 @@ export class Tenure {
   async #run(task: AgentTask, stop: AbortSignal): Promise<void> {
     const began = this.#options.clock.monotonic();
     let outcome: Outcome | undefined;
+    let called = false;
     try {
       const sandbox = await this.#open(stop);
       const { minIsolation, allowUnenforcedNetwork } = this.#options.pool;
       const weak = tooWeak(sandbox.isolation, floorOf({ minIsolation }, task), allowUnenforcedNetwork);
       if (weak !== undefined) throw weak;
+      called = true;
       outcome = await this.#options.engine.run(this.#context(task, sandbox, stop, began));
     } catch (error) {
-      if (stop.aborted || isSuperseded(error)) throw error;
+      if (isSuperseded(error)) throw error;
+      this.#engineStopped = stop.aborted && stop.reason === 'Stop' && called;
+      if (stop.aborted) throw error;
       this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
       outcome = outcomeOf(error);
     }
@@ -106,24 +112,29 @@ export class Tenure {
     if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
   }
 
-  /** The engine stores trace and patch when it is called with a signal that says Stop already. */
   async #stop(task: AgentTask, stop: AbortSignal): Promise<void> {
     if (this.#options.reporter.run.outcome !== undefined) return;
     const began = this.#options.clock.monotonic();
-    const limit = deadline(this.#options.clock, stopMs, stop);
-    let outcome: Outcome | undefined;
-    try {
-      const sandbox = await this.#open(limit.signal);
-      outcome = await this.#options.engine.run(this.#context(task, sandbox, AbortSignal.abort('Stop'), began));
-    } catch (error) {
-      if (stop.aborted || isSuperseded(error)) throw error;
-      if (error !== 'Stop') this.#options.log.warn('stopped without trace and patch', { error: asError(error).message });
-    } finally {
-      limit.dispose();
-    }
+    const outcome = this.#engineStopped ? undefined : await this.#stopEngine(task, stop, began);
     if (stop.aborted) return;
     const stopped: Outcome = { result: 'Stopped', reason: 'Stopped', message: 'stopped as directed' };
     this.#end(outcome?.result === 'Stopped' ? outcome : stopped, began);
+  }
+
+  /** Nothing runs here: an engine that is called with a signal that says Stop already stores trace and patch. */
+  async #stopEngine(task: AgentTask, stop: AbortSignal, began: number): Promise<Outcome | undefined> {
+    const limit = deadline(this.#options.clock, stopMs, stop);
+    try {
+      const sandbox = await this.#open(limit.signal);
+      await this.#endCommand(sandbox, limit.signal);
+      return await this.#options.engine.run(this.#context(task, sandbox, AbortSignal.abort('Stop'), began));
+    } catch (error) {
+      if (stop.aborted || isSuperseded(error)) throw error;
+      if (error !== 'Stop') this.#options.log.warn('stopped without trace and patch', { error: asError(error).message });
+      return undefined;
+    } finally {
+      limit.dispose();
+    }
   }
 
   async #rollback(task: AgentTask, stop: AbortSignal): Promise<void> {
@@ -156,13 +167,16 @@ export class Tenure {
     reporter.report({ outcome, ...rollback }, { urgent: true });
   }
 
-  /** Nothing runs: what an earlier process of this pod left running is ended. */
+  /** What an earlier process of this pod left running is ended. */
+  async #endCommand({ keeper }: Sandbox, signal: AbortSignal): Promise<void> {
+    const { running } = await keeper.info(signal);
+    if (running !== null) await keeper.cancel(running);
+  }
+
   async #quiesce(stop: AbortSignal): Promise<void> {
     const limit = deadline(this.#options.clock, stopMs, stop);
     try {
-      const { keeper } = await this.#options.link.open(limit.signal);
-      const { running } = await keeper.info(limit.signal);
-      if (running !== null) await keeper.cancel(running);
+      await this.#endCommand(await this.#options.link.open(limit.signal), limit.signal);
     } catch (error) {
       if (stop.aborted || isSuperseded(error)) throw error;
       this.#options.log.warn('could not look for a running command', { error: asError(error).message });

@@ -1,25 +1,9 @@
 // The whole runtime on a fake API server and a fake keeper, over real HTTP.
 import { describe, expect, it } from 'vitest';
 import { leases } from '@agentfleet/kube';
-import type { Outcome } from '../attempt/ports.ts';
-import { brief, eventually, WorkerBed } from '../testing/bed.ts';
+import { eventually, outcomes, running, succeeded, WorkerBed } from '../testing/bed.ts';
 import { noUsage } from '../report/index.ts';
 import { ScriptedEngine } from '../testing/scriptedEngine.ts';
-
-const succeeded: Outcome = { result: 'Succeeded', reason: 'ChecksPassed', message: 'all checks hold' };
-
-/** A bed whose worker runs one task up to the engine. */
-async function running(name = 'fix'): Promise<WorkerBed> {
-  const bed = await WorkerBed.open();
-  await bed.start();
-  await bed.sandbox(`${name}-1`);
-  await bed.task(name);
-  await eventually('the engine runs', () => bed.engine.calls.length === 1);
-  return bed;
-}
-
-const outcomes = (bed: WorkerBed, name = 'fix'): readonly unknown[] =>
-  bed.reports(name).flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]));
 
 describe('an attempt', () => {
   it('runs from the assignment to the outcome, which is written once, under attempt and epoch', async () => {
@@ -230,75 +214,5 @@ describe('a restart of the process', () => {
     await bed.task('next');
     await eventually('the next task runs', () => bed.engine.calls.length === 2);
     expect(bed.engine.last?.context.task.metadata.name).toBe('next');
-  });
-});
-
-describe('status writes', () => {
-  it.for([
-    ['a conflict', { kind: 'error', code: 409, reason: 'Conflict' }],
-    ['a server error after the write', { kind: 'error', code: 500, reason: 'InternalError', executed: true }],
-    ['a lost answer', { kind: 'lost-response' }],
-    ['a broken connection', { kind: 'before' }],
-  ] as const)('are repeated after %s', async ([, fault]) => {
-    await using bed = await running();
-    let faults = 2;
-    bed.server.onRequest = ({ verb, subresource }) => {
-      if (verb !== 'apply' || subresource !== 'status' || faults === 0) return undefined;
-      faults -= 1;
-      return fault;
-    };
-    bed.engine.last?.finish(succeeded);
-    await eventually('the outcome is written', () => faults === 0 && bed.status('fix').run?.outcome !== undefined);
-    expect(bed.status('fix').run?.outcome).toEqual(succeeded);
-  });
-
-  it('carry the outcome alone when the server does not take the whole', async () => {
-    await using bed = await running();
-    bed.engine.last?.context.report({ patch: '--- a' }, { urgent: true });
-    await eventually('the patch is written', () => bed.status('fix').run?.patch !== undefined);
-    bed.server.onRequest = ({ body, subresource }) => {
-      const run = subresource === 'status' ? (body as { status?: { run?: object } }).status?.run : undefined;
-      return run !== undefined && 'patch' in run ? { kind: 'error', code: 422, reason: 'Invalid' } : undefined;
-    };
-    bed.engine.last?.finish(succeeded);
-    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
-  });
-});
-
-describe('the brief', () => {
-  it('opens the watches of a namespace that is added; one that cannot be read changes nothing', async () => {
-    await using bed = await WorkerBed.open();
-    await bed.writeBrief(JSON.stringify({ ...brief, namespaces: [] }));
-    await bed.start();
-    await bed.sandbox('fix-1');
-    await bed.task('fix');
-    await eventually('the lease is there', () => bed.server.objects(leases).length === 1);
-    await bed.writeBrief('{');
-    await bed.writeBrief(JSON.stringify(brief));
-    await eventually('the engine runs', () => bed.engine.calls.length === 1);
-    expect(bed.engine.last?.context.pool).toEqual(brief);
-  });
-
-  it('is told on /readyz while there is none', async () => {
-    await using bed = await WorkerBed.open();
-    await bed.writeBrief('{');
-    await bed.start();
-    const answer = await fetch(`http://127.0.0.1:${bed.worker!.port}/readyz`);
-    expect(answer.status).toBe(500);
-    expect(await answer.text()).toMatch(/\[-\]brief failed: .*(not read yet|is not JSON)/);
-    expect((await fetch(`http://127.0.0.1:${bed.worker!.port}/healthz`)).status).toBe(200);
-  });
-});
-
-describe('metrics', () => {
-  it('count tasks, writes and attempts', async () => {
-    await using bed = await running();
-    const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${bed.worker!.port}/metrics`)).text();
-    expect(await metrics()).toContain('agentfleet_worker_tasks 1');
-    bed.engine.last?.finish(succeeded);
-    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
-    const text = await metrics();
-    expect(text).toContain('agentfleet_worker_attempts_total{result="Succeeded",class=""} 1');
-    expect(text).toMatch(/agentfleet_worker_status_writes_total\{result="Written"\} \d/);
   });
 });

@@ -2,6 +2,7 @@ import { createTransport, defineResource, ResourceClient, silentLog, systemClock
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
 import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
+import type { Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
 import { resources, type Pod } from '../resources.ts';
 import { startWorker, type RunningWorker } from '../start.ts';
@@ -177,4 +178,21 @@ export async function eventually(what: string, holds: () => boolean): Promise<vo
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   throw new Error(`never came true: ${what}`);
+}
+
+export const succeeded: Outcome = { result: 'Succeeded', reason: 'ChecksPassed', message: 'all checks hold' };
+
+/** A bed whose worker runs one task up to the engine. */
+export async function running(name = 'fix', clock?: Clock): Promise<WorkerBed> {
+  const bed = await WorkerBed.open(clock);
+  await bed.start();
+  await bed.sandbox(`${name}-1`);
+  await bed.task(name);
+  await eventually('the engine runs', () => bed.engine.calls.length === 1);
+  return bed;
+}
+
+/** Outcomes that were sent, in order. */
+export function outcomes(bed: WorkerBed, name = 'fix'): readonly Outcome[] {
+  return bed.reports(name).flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]));
 }

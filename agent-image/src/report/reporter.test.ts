@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { ApiError, KubeError, silentLog, type ResourceClient } from '@agentfleet/kube';
+import { settle, VirtualClock } from '@agentfleet/kube/testing';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import { classify } from './refusal.ts';
+import { Reporter } from './reporter.ts';
+import { baseOf, noUsage, usedSoFar, withWallSeconds } from './usage.ts';
+import { runFilter } from './valid.ts';
+
+interface Write {
+  readonly run: Run;
+  readonly uid: string;
+  readonly at: number;
+  settle(error?: Error): void;
+}
+
+function bench() {
+  const clock = new VirtualClock();
+  const writes: Write[] = [];
+  const state = { auto: true, notMine: 0 };
+  const client = {
+    applyStatus: (body: object): Promise<AgentTask> =>
+      new Promise((resolve, reject) => {
+        const { status, metadata } = body as { status: { run: Run }; metadata: { uid: string } };
+        const end = (error?: Error): void => (error === undefined ? resolve({} as AgentTask) : reject(error));
+        writes.push({ run: status.run, uid: metadata.uid, at: clock.monotonic(), settle: end });
+        if (state.auto) end();
+      }),
+  } as Pick<ResourceClient<AgentTask>, 'applyStatus'>;
+  const stop = new AbortController();
+  const reporter = new Reporter({
+    client,
+    task: { name: 'fix', namespace: 'team', uid: 'u' },
+    base: { attempt: 2, epoch: 5 },
+    filter: runFilter(),
+    clock,
+    random: () => 0,
+    log: silentLog,
+    onNotMine: () => (state.notMine += 1),
+  });
+  return { clock, writes, state, reporter, stop, running: reporter.follow(stop.signal) };
+}
+
+const progress = (done: number) => ({ progress: { done, total: 9 } });
+const error = (code: number, message: string): ApiError => new ApiError(code, { message }, 'PATCH');
+
+describe('the reporter', () => {
+  it('writes urgent changes at once, others 3 s after the last write, and nothing when nothing changed', async () => {
+    const { clock, writes, reporter } = bench();
+    reporter.report(progress(1));
+    await clock.advance(0);
+    reporter.report(progress(2));
+    reporter.report(progress(3));
+    await clock.advance(2900);
+    expect(writes.map(({ run }) => run.progress?.done)).toEqual([1]);
+    await clock.advance(200);
+    expect(writes.map(({ run, at }) => [run.progress?.done, at])).toEqual([
+      [1, 0],
+      [3, 3000],
+    ]);
+    reporter.report(progress(4), { urgent: true });
+    await clock.advance(0);
+    expect(writes.at(-1)?.run).toEqual({ attempt: 2, epoch: 5, ...progress(4) });
+    reporter.report(progress(4), { urgent: true });
+    await clock.advance(60_000);
+    expect(writes).toHaveLength(3);
+    expect(writes[0]?.uid).toBe('u');
+  });
+
+  it('never has two writes under way, and the newest state wins', async () => {
+    const { clock, writes, state, reporter } = bench();
+    state.auto = false;
+    reporter.report(progress(1), { urgent: true });
+    await settle();
+    reporter.report(progress(2), { urgent: true });
+    reporter.report(progress(3), { urgent: true });
+    await clock.advance(1000);
+    expect(writes).toHaveLength(1);
+    writes[0]?.settle(error(409, 'the object has been modified'));
+    await clock.advance(1000);
+    expect(writes[1]?.run.progress?.done).toBe(3);
+    writes[1]?.settle();
+    expect(await reporter.flush(new AbortController().signal)).toBe(true);
+    expect(writes).toHaveLength(2);
+  });
+
+  it('flush waits for what is under way, and ends with the reporter', async () => {
+    const { clock, writes, state, reporter, stop, running } = bench();
+    state.auto = false;
+    reporter.report(progress(1));
+    await clock.advance(0);
+    let flushed: boolean | undefined;
+    const flushing = reporter.flush(new AbortController().signal).then((written) => (flushed = written));
+    await settle();
+    expect(flushed).toBeUndefined();
+    stop.abort();
+    await flushing;
+    expect(flushed).toBe(false);
+    writes[0]?.settle(new KubeError('AF_STOPPED', { what: 'stopped', where: 'here', cure: 'none' }));
+    await running;
+    reporter.report(progress(2), { urgent: true });
+    await clock.advance(60_000);
+    expect(writes).toHaveLength(1);
+  });
+
+  it('stops, once, when the task is not ours any more', async () => {
+    const { clock, writes, state, reporter, running } = bench();
+    state.auto = false;
+    reporter.report(progress(1), { urgent: true });
+    await settle();
+    writes[0]?.settle(error(403, "ValidatingAdmissionPolicy 'agenttask-worker-fence.agentfleet.dev' denied request"));
+    await running;
+    reporter.report(progress(2), { urgent: true });
+    await clock.advance(60_000);
+    expect([writes.length, state.notMine]).toEqual([1, 1]);
+  });
+});
+
+describe('a refused write', () => {
+  it.for([
+    ['the task is gone', error(404, 'not found'), 'NotMine'],
+    ['the fence', error(422, "ValidatingAdmissionPolicy 'agenttask-worker-fence.agentfleet.dev' denied request"), 'NotMine'],
+    ['made anew', error(409, 'Precondition failed: UID in precondition: a, UID in object meta: b'), 'NotMine'],
+    ['a missing right', error(403, 'agenttasks/status is forbidden'), 'Retry'],
+    ['a conflict', error(409, 'the object has been modified'), 'Retry'],
+    ['a wrong body', error(422, 'status.run.patch: Too long'), 'Invalid'],
+    ['an overloaded server', error(503, ''), 'Retry'],
+    ['a stale lease', new KubeError('AF_FENCED', { what: 'a', where: 'b', cure: 'c' }), 'Retry'],
+  ] as const)('%s', ([, thrown, refusal]) => {
+    expect(classify(thrown)).toBe(refusal);
+  });
+});
+
+describe('what is carried over', () => {
+  const task = (status: object): AgentTask => ({ metadata: { name: 'a' }, status }) as unknown as AgentTask;
+  const used = { ...noUsage, toolCalls: 4, wallSeconds: 9 };
+  const run = {
+    attempt: 2,
+    epoch: 4,
+    usage: used,
+    snapshots: { count: 1, initial: 's0000' },
+    outcome: { result: 'Failed', reason: 'Lost' },
+  };
+
+  it('usage of earlier attempts, and of this one when another worker had it', () => {
+    const assignment = { attempt: 2, epoch: 5 };
+    const totals = { usage: { ...noUsage, toolCalls: 1 } };
+    expect(usedSoFar(task({ assignment, run, totals }))).toEqual({ earlier: totals.usage, before: used });
+    expect(usedSoFar(task({ assignment: { attempt: 3, epoch: 5 }, run }))).toEqual({ earlier: noUsage, before: noUsage });
+  });
+
+  it('the report of the same attempt; its outcome only under the same epoch', () => {
+    expect(baseOf(task({ run }), 2, 5)).toEqual({ attempt: 2, epoch: 5, usage: used, snapshots: run.snapshots });
+    expect(baseOf(task({ run }), 2, 4)).toEqual(run);
+    expect(baseOf(task({ run }), 3, 5)).toEqual({ attempt: 3, epoch: 5 });
+  });
+
+  it('counts the seconds when the engine does not', () => {
+    expect(withWallSeconds(noUsage, used, 1500).wallSeconds).toBe(11);
+    expect(withWallSeconds({ ...noUsage, wallSeconds: 3 }, used, 1500).wallSeconds).toBe(3);
+  });
+});
