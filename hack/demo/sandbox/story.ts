@@ -1,31 +1,16 @@
 import type { KeeperClient, ExecResult } from '@agentfleet/keeper/client';
 import { newExecId } from '@agentfleet/keeper/client';
+import { Proofs } from '../proofs.ts';
 
-/** Tells the demo as it happens: chapters, facts, and proofs that hold or fail. */
-export class Story {
+/** The proofs about one sandbox, and how to reach it. */
+export class Story extends Proofs {
   readonly client: KeeperClient;
   readonly baseUrl: string;
-  passed = 0;
-  failed = 0;
 
   constructor(client: KeeperClient, baseUrl: string) {
+    super();
     this.client = client;
     this.baseUrl = baseUrl;
-  }
-
-  chapter(title: string): void {
-    console.log(`\n${title}`);
-  }
-
-  fact(text: string): void {
-    console.log(`     ${text}`);
-  }
-
-  /** States a proof. A proof that does not hold fails the demo at its end. */
-  prove(claim: string, holds: boolean, seen = ''): void {
-    if (holds) this.passed += 1;
-    else this.failed += 1;
-    console.log(`  ${holds ? '✓' : '✗'}  ${claim}${seen === '' ? '' : ` — ${seen}`}`);
   }
 
   /** Runs a shell command in the user's container. */

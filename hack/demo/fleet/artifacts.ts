@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { S3Store } from '@agentfleet/agent/store';
+import { systemClock } from '@agentfleet/kube';
+import { portForward, type Kubectl } from '../../sandbox/index.ts';
+import type { StorageAccess } from '../../storage/index.ts';
+
+/** Reads artifacts from outside of the cluster, by the addresses in the status of tasks. */
+export interface Artifacts {
+  get(uri: string): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+const patienceMs = 20_000;
+
+/** The bucket of the demo, through a port-forward to the pod that serves it. */
+export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): Promise<Artifacts> {
+  const { namespace, pod, port } = await servingPod(kubectl, storage.endpoint);
+  const folder = await mkdtemp(join(tmpdir(), 'agentfleet-demo-'));
+  const credentialFile = join(folder, 'credential');
+  await writeFile(credentialFile, `${storage.accessKey}:${storage.secretKey}`, { mode: 0o600 });
+  const forward = await portForward(kubectl, namespace, pod, port);
+  const store = new S3Store({
+    uri: storage.uri,
+    endpoint: forward.url,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentialFile,
+    spool: folder,
+    clock: systemClock,
+    random: Math.random,
+    patienceMs,
+  });
+  return {
+    get: (uri) => store.get(keyIn(storage.uri, uri)),
+    close: async () => {
+      await forward.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** The key of an address below the address of a bucket or prefix. */
+export function keyIn(place: string, uri: string): string {
+  const prefix = `${place.replace(/\/$/, '')}/`;
+  if (!uri.startsWith(prefix)) throw new Error(`${uri} does not lie in ${place}: the pool stores elsewhere`);
+  return uri.slice(prefix.length);
+}
+
+interface EndpointSlices {
+  readonly items: readonly {
+    readonly endpoints?: readonly { readonly targetRef?: { readonly name: string } }[];
+    readonly ports?: readonly { readonly port: number }[];
+  }[];
+}
+
+/** A pod behind an address like `http://service.namespace.svc:80`, and its port. */
+async function servingPod(kubectl: Kubectl, endpoint: string): Promise<{ namespace: string; pod: string; port: number }> {
+  const [service = '', namespace = ''] = new URL(endpoint).hostname.split('.');
+  const found = await kubectl.json<EndpointSlices>([
+    '-n',
+    namespace,
+    'get',
+    'endpointslices',
+    '-l',
+    `kubernetes.io/service-name=${service}`,
+  ]);
+  const slice = found.items.find(({ endpoints = [] }) => endpoints.length > 0);
+  const [pod, port] = [slice?.endpoints?.[0]?.targetRef?.name, slice?.ports?.[0]?.port];
+  if (pod === undefined || port === undefined) throw new Error(`no pod serves ${endpoint}; see: kubectl -n ${namespace} get pods`);
+  return { namespace, pod, port };
+}

@@ -1,0 +1,26 @@
+/** Tells a demo as it happens: chapters, facts, and proofs that hold or fail. */
+export class Proofs {
+  passed = 0;
+  failed = 0;
+
+  chapter(title: string): void {
+    console.log(`\n${title}`);
+  }
+
+  fact(text: string): void {
+    console.log(`     ${text}`);
+  }
+
+  /** States a proof. A proof that does not hold fails the demo at its end. */
+  prove(claim: string, holds: boolean, seen = ''): void {
+    if (holds) this.passed += 1;
+    else this.failed += 1;
+    console.log(`  ${holds ? '✓' : '✗'}  ${claim}${seen === '' ? '' : ` — ${seen}`}`);
+  }
+
+  /** Prints the sum and says whether all held. */
+  sum(): boolean {
+    console.log(`\n${this.passed} of ${this.passed + this.failed} proofs hold.`);
+    return this.failed === 0 && this.passed > 0;
+  }
+}

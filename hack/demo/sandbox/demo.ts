@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url';
+import { keeperPort } from '@agentfleet/operator/sandbox';
+import type { Ground } from '../../ground/index.ts';
+import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, workerPod } from '../../sandbox/index.ts';
+import { bundleProgram } from './bundle.ts';
+
+const namespace = 'agentfleet-sandbox-demo';
+
+/** One sandbox pod without operator and worker: proves by hand that it holds, runs and undoes. */
+export async function sandboxDemo(ground: Ground): Promise<boolean> {
+  const kubectl = new Kubectl(ground.cluster);
+  await deleteNamespace(kubectl, namespace);
+  const issuer = await prepareNamespace(kubectl, namespace);
+  const images = { sandboxImage: ground.image('sandbox'), toolsImage: ground.image('tools') };
+  const sandbox = await openSandbox(kubectl, { namespace, name: 'sandbox', issuer, ...images });
+  await kubectl.apply(workerPod({ name: 'worker', namespace, image: ground.image('sandbox'), audience: sandbox.uid }));
+  await kubectl.waitReady(namespace, 'worker', 60);
+  const { status } = await kubectl.json<{ status: { podIP: string } }>(['-n', namespace, 'get', 'pod', 'sandbox']);
+
+  const program = await bundleProgram(fileURLToPath(new URL('driver.ts', import.meta.url)));
+  const url = `http://${status.podIP}:${keeperPort}`;
+  const run = kubectl.spawn(['-n', namespace, 'exec', '-i', 'worker', '--', 'node', '--input-type=module', '-', url], program);
+  run.stdout?.pipe(process.stdout);
+  run.stderr?.pipe(process.stderr);
+  const { exitCode } = await run.catch((error: { exitCode?: number }) => ({ exitCode: error.exitCode ?? 1 }));
+  await sandbox.detach();
+  console.log(`\nLook around:\n  kubectl -n ${namespace} get pods\n  kubectl -n ${namespace} logs sandbox -c keeper`);
+  return exitCode === 0;
+}
