@@ -7,6 +7,8 @@ import { logLevels, type LogLevel } from './runtime/log.ts';
 export interface ProcessConfig extends OperatorConfig {
   /** Name of this pod, the author of Events. */
   readonly podName: string;
+  /** Of the image. */
+  readonly version: string;
   readonly logLevel: LogLevel;
   readonly probesPort: number;
   readonly metricsPort: number;
@@ -91,6 +93,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
   const config: ProcessConfig = {
     namespace: read('POD_NAMESPACE', parseName),
     podName: read('POD_NAME', parseName),
+    version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     images: {
       agent: read('AGENTFLEET_AGENT_IMAGE', parseImage),
       inference: read('AGENTFLEET_INFERENCE_IMAGE', parseImage),

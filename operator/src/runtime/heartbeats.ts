@@ -7,6 +7,8 @@ interface Beat {
   readonly at: number;
 }
 
+const durationMs = workerLease.duration * 1000;
+
 /**
  * Which workers are alive. Like an elector it counts from when a renewal was *seen*, so that the clocks of nodes may
  * differ; only what is long dead when it is first seen is told by the time in the Lease.
@@ -14,34 +16,51 @@ interface Beat {
 export class Heartbeats {
   readonly #clock: Clock;
   readonly #beats = new Map<ObjectKey, Beat>();
+  readonly #listeners = new Set<(key: ObjectKey) => void>();
 
   constructor(leases: { addHandler(handler: Handler<Lease>): unknown }, clock: Clock) {
     this.#clock = clock;
     leases.addHandler({
       onAdd: (lease) => this.#see(lease),
       onUpdate: (_, lease) => this.#see(lease),
-      onDelete: (lease) => void this.#beats.delete(keyOf(lease)),
+      onDelete: (lease) => this.#forget(keyOf(lease)),
     });
   }
 
-  /** Whether the Lease of this name was renewed within its duration. */
-  fresh(name: { readonly namespace: string; readonly name: string }): boolean {
+  /** Ms until this worker is lost unless it renews its Lease; 0 when it is lost or has none. */
+  freshMs(name: { readonly namespace: string; readonly name: string }): number {
     const beat = this.#beats.get(`${name.namespace}/${name.name}`);
-    return beat !== undefined && this.#clock.monotonic() - beat.at <= workerLease.duration * 1000;
+    return beat === undefined ? 0 : Math.max(0, beat.at + durationMs - this.#clock.monotonic());
+  }
+
+  /** Calls `listener` with the key of each Lease that becomes fresh or is gone; a Lease that grows old is told by nobody. */
+  onChange(listener: (key: ObjectKey) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   #see(lease: Lease): void {
     const key = keyOf(lease);
     const { renewTime, holderIdentity } = lease.spec ?? {};
     if (renewTime === undefined || !holderIdentity) {
-      this.#beats.delete(key);
+      this.#forget(key);
       return;
     }
     const known = this.#beats.get(key);
     if (known?.renewTime === renewTime) return;
     const age = this.#clock.now() - Date.parse(renewTime);
     // Ages that no clock of a cluster is wrong by.
-    const dead = known === undefined && age > 3 * workerLease.duration * 1000;
+    const dead = known === undefined && age > 3 * durationMs;
+    const wasFresh = known !== undefined && known.at + durationMs > this.#clock.monotonic();
     this.#beats.set(key, { renewTime, at: dead ? -Infinity : this.#clock.monotonic() });
+    if (!wasFresh && !dead) this.#tell(key);
+  }
+
+  #forget(key: ObjectKey): void {
+    if (this.#beats.delete(key)) this.#tell(key);
+  }
+
+  #tell(key: ObjectKey): void {
+    for (const listener of this.#listeners) listener(key);
   }
 }

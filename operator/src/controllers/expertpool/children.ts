@@ -18,8 +18,10 @@ export class ChildWriter {
   constructor(transport: Transport, kinds: readonly ChildKind[]) {
     for (const { resource, cache } of kinds) {
       const client = new ResourceClient(transport, resource);
+      const applier = new Applier({ client, view: cache, fieldManager: fieldManagers.operator });
       this.#clients.set(resourceName(resource), client);
-      this.#appliers.set(resourceName(resource), new Applier({ client, view: cache, fieldManager: fieldManagers.operator }));
+      this.#appliers.set(resourceName(resource), applier);
+      cache.addHandler({ onDelete: (object) => applier.forget(keyOf(object)) });
     }
   }
 
@@ -31,7 +33,6 @@ export class ChildWriter {
 
   /** Deletes this very incarnation; what is gone or has been made anew is left alone. */
   async remove({ resource, object }: Child, signal: AbortSignal): Promise<void> {
-    this.#applier(resource).forget(keyOf(object));
     if (object.metadata.deletionTimestamp !== undefined) return;
     const { uid } = object.metadata;
     try {

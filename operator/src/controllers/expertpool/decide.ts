@@ -17,6 +17,8 @@ import type { PoolSnapshot } from './snapshot.ts';
 export interface Obstacle {
   readonly reason: string;
   readonly message: string;
+  /** The expert that it concerns; undefined for the whole pool. */
+  readonly expert?: string;
 }
 
 /** What is to be written for a pool. */
@@ -65,7 +67,7 @@ function missingRecordings({ pool, replays }: PoolSnapshot): readonly Obstacle[]
   return pool.spec.experts.flatMap((expert) => {
     const replay = replayFor(expert, replays);
     if (replay === undefined || replay.hash !== undefined) return [];
-    return [{ reason: replay.reason, message: `expert ${expert.name}: ${replay.message}` }];
+    return [{ reason: replay.reason, message: replay.message, expert: expert.name }];
   });
 }
 

@@ -1,0 +1,59 @@
+import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { Obstacle } from './decide.ts';
+
+/** One sentence of state for programs and people. */
+export interface Word {
+  readonly status: Condition['status'];
+  readonly reason: string;
+  readonly message: string;
+  /** Nothing but a change from outside can help. */
+  readonly stalled?: boolean;
+}
+
+/** The parts of a pool that have to work for the whole to work. */
+export interface Aspects {
+  readonly engines: Word;
+  readonly workers: Word;
+  readonly storage: Word;
+}
+
+const longestMessage = 1024;
+
+/** Cuts to the length that a condition may have. */
+export function cut(text: string, most: number = longestMessage): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
+}
+
+/** What is said about the pool as a whole: the first thing that is in the way, obstacles before what is under way. */
+export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, storage }: Aspects): Word {
+  const [first] = obstacles;
+  if (first !== undefined) {
+    const message = obstacles.map(({ expert, message }) => (expert === undefined ? message : `expert ${expert}: ${message}`)).join('; ');
+    return { status: 'False', reason: first.reason, message, stalled: true };
+  }
+  const missing = [storage, engines, workers].filter(({ status }) => status !== 'True');
+  const worst = missing.find(({ stalled }) => stalled === true) ?? missing[0];
+  if (worst === undefined) return { status: 'True', reason: 'Ready', message: 'experts, workers and storage are ready' };
+  return { ...worst, status: 'False' };
+}
+
+/** All conditions of a pool, with the transition times of those that stay as they are. Pure. */
+export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], aspects: Aspects, now: number): readonly Condition[] {
+  const whole = wholeOf(obstacles, aspects);
+  const ready = whole.status === 'True';
+  const stalled = !ready && whole.stalled === true;
+  const words: readonly (readonly [string, Word | undefined])[] = [
+    ['Ready', whole],
+    ['EnginesReady', aspects.engines],
+    ['WorkersReady', aspects.workers],
+    ['StorageReady', aspects.storage],
+    ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
+    ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
+  ];
+  const observedGeneration = pool.metadata.generation ?? 0;
+  const desired = words.flatMap(([type, word]): readonly NewCondition[] =>
+    word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
+  );
+  return mergeConditions(pool.status?.conditions, desired, now);
+}

@@ -1,0 +1,67 @@
+import { Controller, done, requeueAfter } from '@agentfleet/kube';
+import type { Outcome, ReconcileContext } from '@agentfleet/kube';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import type { ChildCaches } from './caches.ts';
+import type { ChildWriter } from './children.ts';
+import { decidePool } from './decide.ts';
+import { executePool } from './execute.ts';
+import { homeOf } from './manifests/manifest.ts';
+import { NoteReader, notePollMs } from './notes.ts';
+import { observePool, type PoolObserver } from './observe.ts';
+import { isPreparing } from './podTrouble.ts';
+import { replayPollMs, ReplayReader } from './replay.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { poolSources } from './sources.ts';
+import { poolStatus } from './status.ts';
+import { PoolStatusWriter } from './statusWriter.ts';
+
+/** What this controller needs beside the context. */
+export interface ExpertPoolOptions {
+  readonly children: ChildCaches;
+  readonly writer: ChildWriter;
+  readonly heartbeats: Heartbeats;
+}
+
+/** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
+const idleMs = 300_000;
+
+/** A Lease is surely old this long after it stopped to be fresh, ms. */
+const leaseSlackMs = 100;
+
+/** Ms after which time alone may change what is decided. */
+function nextLookMs({ pool, pods, alive, replays }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
+  const namespace = homeOf(pool);
+  const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
+  const leases = [...alive].map((name) => heartbeats.freshMs({ namespace, name }) + leaseSlackMs);
+  return Math.min(idleMs, ...recordings, ...leases, ...(pods.some(isPreparing) ? [notePollMs] : []), heldMs ?? idleMs);
+}
+
+/** Keeps what a pool consists of in its own namespace, and its status. */
+export function createExpertPoolController(context: OperatorContext, options: ExpertPoolOptions): Controller {
+  const { caches, clock, log, registry, transport } = context;
+  const { children, writer, heartbeats } = options;
+  const observer: PoolObserver = {
+    context,
+    children,
+    heartbeats,
+    replays: new ReplayReader(transport, clock),
+    notes: new NoteReader({ transport, clock, log }),
+  };
+  const status = new PoolStatusWriter(context);
+  const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
+    const pool = caches.pools.lister.get(key);
+    // Everything that belongs to the pool goes with it by itself.
+    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return done;
+    const snapshot = await observePool(observer, pool, signal);
+    const decision = decidePool(snapshot);
+    const { deployments, refusal } = await executePool(decision, writer, signal);
+    const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
+    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
+    const heldMs = await status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal);
+    if (refusal !== undefined) throw refusal.error;
+    return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
+  };
+  const sources = poolSources(context, children, heartbeats);
+  return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, clock, log, registry });
+}

@@ -1,0 +1,71 @@
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { artifactsClaim } from '../../pools/names.ts';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
+import type { Child } from './children.ts';
+import { homeOf } from './manifests/manifest.ts';
+import type { NoteReader } from './notes.ts';
+import type { ReplayReader } from './replay.ts';
+import { countTasks, type PoolSnapshot } from './snapshot.ts';
+import { poolKey, Tenancy } from './tenancy.ts';
+
+/** What pools are observed with. */
+export interface PoolObserver {
+  readonly context: OperatorContext;
+  readonly children: ChildCaches;
+  readonly heartbeats: Heartbeats;
+  readonly replays: ReplayReader;
+  readonly notes: NoteReader;
+}
+
+/**
+ * Namespaces that the workers serve and may read already: a worker that watches where it may not would be refused, and
+ * would not be ready.
+ */
+function servedNamespaces(children: ChildCaches, tenancy: Tenancy, pool: ExpertPool): readonly string[] {
+  const open = new Set(
+    children.roleBindings.lister
+      .byIndex(accessIndex, poolKey(pool))
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.namespace),
+  );
+  return tenancy.namespacesOf(pool).filter((namespace) => open.has(namespace));
+}
+
+function childrenOf({ context, children }: PoolObserver, pool: ExpertPool): readonly Child[] {
+  const namespace = homeOf(pool);
+  return childKinds(context.caches, children).flatMap(({ resource, cache }) =>
+    cache.lister
+      .list({ namespace })
+      .filter(({ metadata }) => metadata.labels?.[labels.pool] === pool.metadata.name)
+      .map((object) => ({ resource, object })),
+  );
+}
+
+/** Reads all that decisions about a pool are made from. What no cache holds is asked for, and remembered for a while. */
+export async function observePool(observer: PoolObserver, pool: ExpertPool, signal: AbortSignal): Promise<PoolSnapshot> {
+  const { context, children, heartbeats } = observer;
+  const { caches, config } = context;
+  const namespace = homeOf(pool);
+  const replays = await observer.replays.read(pool, signal);
+  const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
+  // From here on nothing waits, so that all caches are read at one moment.
+  const tenancy = new Tenancy(caches);
+  const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
+  const deployments = caches.deployments.lister.list({ namespace });
+  return {
+    pool,
+    images: config.images,
+    namespaces: servedNamespaces(children, tenancy, pool),
+    counts: countTasks(tenancy.tasksOf(pool)),
+    replays,
+    children: childrenOf(observer, pool),
+    deployments: new Map(deployments.map((deployment) => [deployment.metadata.name, deployment])),
+    claim: children.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
+    pods,
+    alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs({ namespace, name }) > 0)),
+    notes,
+  };
+}

@@ -1,0 +1,78 @@
+import { channel, generationChanged, labelsChanged, toController, versionChanged, watches } from '@agentfleet/kube';
+import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { anyDefault, namedPool } from '../../pools/lookup.ts';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { resources } from '../../runtime/resources.ts';
+import { accessOf, childKinds, type ChildCaches } from './caches.ts';
+import { countedAs } from './snapshot.ts';
+import { poolKey } from './tenancy.ts';
+
+/** What a pool counts or serves changed. */
+const taskMoved: Predicate<AgentTask> = (change) => {
+  if (change.type !== 'update') return true;
+  const [a, b] = [change.old.status, change.object.status];
+  return countedAs(change.old) !== countedAs(change.object) || a?.assignment?.worker !== b?.assignment?.worker;
+};
+
+/** The pool in whose namespace the object is, by its label. */
+function labelled(object: KubeObject): readonly ObjectKey[] {
+  const { namespace, labels: own } = object.metadata;
+  const name = own?.[labels.pool];
+  return namespace === undefined || name === undefined ? [] : [`${namespace}/${name}`];
+}
+
+/** Pools that a task may belong to. */
+function poolsOf({ caches }: OperatorContext): (task: AgentTask) => readonly ObjectKey[] {
+  return (task) => {
+    const named = namedPool(task);
+    const keys = named === anyDefault ? [...caches.pools.lister.values()].filter(({ spec }) => spec.default).map(poolKey) : [named];
+    const { worker, workerNamespace } = task.status?.assignment ?? {};
+    const pod = caches.pods.lister.get(`${workerNamespace ?? ''}/${worker ?? ''}`);
+    return [...keys, ...(pod === undefined ? [] : labelled(pod))];
+  };
+}
+
+/** A worker's Lease has the name of its pod. */
+function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Source {
+  const beats = channel('heartbeats');
+  const start: Source['start'] = (enqueue) => {
+    const stop = beats.source.start(enqueue);
+    const end = heartbeats.onChange((key) => {
+      const pod = caches.pods.lister.get(key);
+      for (const pool of pod === undefined ? [] : labelled(pod)) beats.enqueue(pool);
+    });
+    return () => {
+      end();
+      stop();
+    };
+  };
+  return { ...beats.source, start };
+}
+
+/** All that makes a pool be looked at again. */
+export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
+  const { tasks, pods, pools, namespaces } = context.caches;
+  const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
+  const child = (cache: Informer): Source =>
+    watches(cache, {
+      // What a pool keeps has no owner, and what stands elsewhere has a label.
+      map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
+      predicate: versionChanged,
+    });
+  const selecting = (): readonly ObjectKey[] =>
+    [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
+  return [
+    watches<ExpertPool>(pools, { predicate: generationChanged }),
+    watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
+    watches(pods, {
+      map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : labelled(pod)),
+      predicate: versionChanged,
+    }),
+    watches(namespaces, { map: selecting, predicate: labelsChanged }),
+    leaseSource(context, heartbeats),
+    ...childKinds(context.caches, children).map(({ cache }) => child(cache)),
+  ];
+}

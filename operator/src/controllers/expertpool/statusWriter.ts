@@ -1,0 +1,71 @@
+import { Applier, canonical, findCondition, keyOf, ResourceClient, type Condition, type NewEvent } from '@agentfleet/kube';
+import { fieldManagers, type ExpertPool, type ExpertPoolStatus } from '@agentfleet/protocol/api';
+import type { OperatorContext } from '../../runtime/context.ts';
+import { resources } from '../../runtime/resources.ts';
+
+/** Least time between two writes that tell nothing but other counts, ms: every task that starts or ends changes them. */
+export const countsEveryMs = 5_000;
+
+/** A status to write now, and ms after which it is to be looked at again because something was held back. */
+export interface Held {
+  readonly status: ExpertPoolStatus;
+  readonly waitMs: number | undefined;
+}
+
+/** Keeps the old counts when nothing but they changed a moment ago. Pure. `sinceMs`: since the last write. */
+export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus | undefined, sinceMs: number): Held {
+  const whole: Held = { status: desired, waitMs: undefined };
+  if (present === undefined || sinceMs >= countsEveryMs) return whole;
+  const { running, queued } = present;
+  if (running === undefined || queued === undefined || (running === desired.running && queued === desired.queued)) return whole;
+  const held = { ...desired, running, queued };
+  return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
+}
+
+/** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
+export function readyEvent(present: ExpertPoolStatus | undefined, next: ExpertPoolStatus): NewEvent | undefined {
+  const conditionOf = (status: ExpertPoolStatus | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
+  const [old, ready] = [conditionOf(present), conditionOf(next)];
+  if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
+  const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
+  // What is under way is told by the conditions; people hear of its end, and of a pool that stops to be ready.
+  if (ready.status !== 'True' && !stalled && old?.status !== 'True') return undefined;
+  return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
+}
+
+/** Writes the status of pools: one apply, and only when it tells something new. */
+export class PoolStatusWriter {
+  readonly #context: OperatorContext;
+  readonly #applier: Applier<ExpertPool>;
+  /** Monotonic ms of the last write, by pool. */
+  readonly #writtenAt = new Map<string, number>();
+
+  constructor(context: OperatorContext) {
+    const { transport, caches } = context;
+    this.#context = context;
+    const client = new ResourceClient<ExpertPool>(transport, resources.expertPools);
+    this.#applier = new Applier({ client, view: caches.pools, fieldManager: fieldManagers.operator, subresource: 'status' });
+    caches.pools.addHandler({
+      onDelete: (pool) => {
+        this.#applier.forget(keyOf(pool));
+        this.#writtenAt.delete(keyOf(pool));
+      },
+    });
+  }
+
+  /** Ms after which to look again because counts were held back; undefined when all is written. */
+  async write(pool: ExpertPool, desired: ExpertPoolStatus, signal: AbortSignal): Promise<number | undefined> {
+    const { clock, events } = this.#context;
+    const key = keyOf(pool);
+    const { apiVersion, kind, metadata } = pool;
+    const { status, waitMs } = holdCounts(desired, pool.status, clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
+    const { name, namespace = '', uid } = metadata;
+    // The uid: a pool of the same name that was made since is another one.
+    const { written } = await this.#applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
+    if (!written) return waitMs;
+    this.#writtenAt.set(key, clock.monotonic());
+    const event = readyEvent(pool.status, status);
+    if (event !== undefined) events.record(pool, event);
+    return waitMs;
+  }
+}

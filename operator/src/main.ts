@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import process, { argv, env, exit, stderr, stdout } from 'node:process';
+import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemClock, type ClusterConfig } from '@agentfleet/kube';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { ConfigError, readConfig, type ProcessConfig } from './config.ts';
+import { jsonLog } from './runtime/log.ts';
+import { createOperator } from './start.ts';
+
+/** More than the manager takes for a graceful stop, less than terminationGracePeriodSeconds of the chart. */
+const exitMs = 35_000;
+
+function clusterOf({ kubeconfig }: ProcessConfig): Promise<ClusterConfig> {
+  return kubeconfig === undefined ? inClusterConfig(env) : kubeconfigConfig({ file: kubeconfig });
+}
+
+/** The process: environment in, JSON lines out; SIGTERM ends it. Its exit code: 1 after a failure or a lost lease. */
+async function main(): Promise<number> {
+  const config = readConfig(env, argv.slice(2));
+  const log = jsonLog(
+    config.logLevel,
+    (line) => stdout.write(line),
+    () => systemClock.now(),
+  );
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const { version } = config;
+  const userAgent = `agentfleet-operator/${version} (${process.platform}/${process.arch})`;
+  const transport = createTransport(await clusterOf(config), { userAgent, registry, clock: systemClock, log });
+  const identity = `${config.podName}_${randomUUID()}`;
+  const operator = createOperator({ config, transport, identity, clock: systemClock, random: Math.random, log, registry });
+  const stopping = new AbortController();
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info('stopping', { signal });
+    setTimeout(() => exit(1), exitMs).unref();
+    stopping.abort();
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  log.info('starting', { version, identity, server: transport.host, namespace: config.namespace });
+  try {
+    await operator.run(stopping.signal);
+    log.info('stopped');
+    return 0;
+  } catch (error) {
+    log.error('the operator failed', { error: asError(error).stack ?? asError(error).message });
+    // A new process is the only clean start: the kubelet makes one.
+    return 1;
+  } finally {
+    await transport.close();
+  }
+}
+
+try {
+  exit(await main());
+} catch (error) {
+  stderr.write(`${error instanceof ConfigError ? error.message : (asError(error).stack ?? asError(error).message)}\n`);
+  exit(1);
+}

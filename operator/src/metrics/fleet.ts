@@ -1,0 +1,60 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Caches } from '../runtime/context.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
+import type { Heartbeats } from '../runtime/heartbeats.ts';
+import { isReady } from '../controllers/expertpool/podTrouble.ts';
+
+/** What the fleet's metrics are read from. */
+export interface FleetMetricsOptions {
+  readonly registry: Registry;
+  readonly caches: Pick<Caches, 'tasks' | 'pools' | 'pods' | 'namespaces'>;
+  readonly heartbeats: Heartbeats;
+}
+
+/** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase. */
+export function tasksByPhase(
+  caches: FleetMetricsOptions['caches'],
+): readonly { readonly pool: string; readonly phase: string; readonly count: number }[] {
+  const tenancy = new Tenancy(caches);
+  const counts = new Map<string, { pool: string; phase: string; count: number }>();
+  for (const task of caches.tasks.lister.values()) {
+    const found = tenancy.poolOf(task);
+    const pool = found === undefined ? '' : poolKey(found);
+    const phase = task.status?.phase ?? 'Pending';
+    const known = counts.get(`${pool} ${phase}`) ?? { pool, phase, count: 0 };
+    known.count += 1;
+    counts.set(`${pool} ${phase}`, known);
+  }
+  return [...counts.values()];
+}
+
+/** Registers the gauges of the fleet; they are computed from the caches when somebody asks. */
+export function registerFleetMetrics({ registry, caches, heartbeats }: FleetMetricsOptions): void {
+  const tasks: Gauge = new Gauge({
+    name: 'agentfleet_tasks',
+    help: 'Number of AgentTasks, partitioned by the pool that takes them and by phase.',
+    labelNames: ['pool', 'phase'],
+    registers: [registry],
+    collect: () => {
+      tasks.reset();
+      for (const { pool, phase, count } of tasksByPhase(caches)) tasks.set({ pool, phase }, count);
+    },
+  });
+  const workers: Gauge = new Gauge({
+    name: 'agentfleet_pool_workers_ready',
+    help: 'Number of workers whose pod is ready and whose Lease is fresh, partitioned by pool.',
+    labelNames: ['pool'],
+    registers: [registry],
+    collect: () => {
+      workers.reset();
+      for (const pool of caches.pools.lister.values()) {
+        const ready = caches.pods.lister
+          .byIndex('pool', poolKey(pool))
+          .filter((pod) => pod.metadata.labels?.[labels.component] === 'worker' && isReady(pod))
+          .filter(({ metadata }) => heartbeats.freshMs({ namespace: metadata.namespace ?? '', name: metadata.name }) > 0);
+        workers.set({ pool: poolKey(pool) }, ready.length);
+      }
+    },
+  });
+}

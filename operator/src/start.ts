@@ -1,0 +1,130 @@
+import {
+  EventRecorder,
+  events,
+  fencedTransport,
+  LeaderElector,
+  leases,
+  Manager,
+  ResourceClient,
+  type Clock,
+  type Controller,
+  type Log,
+  type ManagedCache,
+  type Random,
+  type Transport,
+} from '@agentfleet/kube';
+import type { Registry } from 'prom-client';
+import type { ProcessConfig } from './config.ts';
+import {
+  childKinds,
+  ChildWriter,
+  createChildCaches,
+  createExpertPoolController,
+  createServedNamespaceController,
+  type ChildCaches,
+} from './controllers/expertpool/index.ts';
+import { registerFleetMetrics } from './metrics/fleet.ts';
+import { createCaches } from './runtime/caches.ts';
+import type { Caches, OperatorContext } from './runtime/context.ts';
+import { Heartbeats } from './runtime/heartbeats.ts';
+import { ClusterTokens } from './runtime/tokens.ts';
+
+/** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
+export const leaseName = 'agentfleet-operator';
+
+export interface StartOptions {
+  readonly config: ProcessConfig;
+  /** The way to the API server; closed by the caller. */
+  readonly transport: Transport;
+  /** New at every start, so that a restarted process is another candidate. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly registry: Registry;
+  /** Where probes and metrics listen; default every address. */
+  readonly host?: string;
+}
+
+/** The operator, put together and not started. */
+export interface Operator {
+  readonly manager: Manager;
+  readonly context: OperatorContext;
+  /** Runs until the signal is aborted and everything stopped; rejects when a part failed or the lease was lost. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Its client is not fenced: it is what raises the fence. */
+function electorOf({ config, transport, identity, clock, random, log, registry }: StartOptions): LeaderElector | undefined {
+  if (!config.leaderElection) return undefined;
+  const client = new ResourceClient(transport, leases, 'lease');
+  return new LeaderElector({ client, namespace: config.namespace, name: leaseName, identity, clock, random, log, registry });
+}
+
+/** Events are not fenced: they tell what was done, also in the last moment of a leader. */
+function recorderOf({ config, transport, clock, random, log }: StartOptions): EventRecorder {
+  const client = new ResourceClient(transport, events);
+  return new EventRecorder({
+    client,
+    reportingController: 'agentfleet.dev/operator',
+    reportingInstance: config.podName,
+    clock,
+    random,
+    log,
+  });
+}
+
+function controllersOf(
+  context: OperatorContext,
+  children: ChildCaches,
+  heartbeats: Heartbeats,
+  tokens: ClusterTokens,
+): readonly Controller[] {
+  const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
+  return [
+    createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
+    createExpertPoolController(context, { children, writer, heartbeats }),
+  ];
+}
+
+function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache[] {
+  const { tasks, orders, pools, pods, leases, namespaces, configMaps, deployments } = caches;
+  const { serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims } = children;
+  const shared = [tasks, orders, pools, pods, leases, namespaces, configMaps, deployments];
+  return [...shared, serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims];
+}
+
+/** Puts the parts of the operator together; nothing is read or written before `run`. */
+export function createOperator(options: StartOptions): Operator {
+  const { config, transport, clock, random, log, registry, host } = options;
+  const elector = electorOf(options);
+  const recorder = recorderOf(options);
+  const tokens = new ClusterTokens({ transport, clock, log });
+  // Reads need no fence; one set of caches serves a leader and a standby alike.
+  const caches = createCaches({ transport, clock, random, log });
+  const children = createChildCaches({ transport, clock, random, log });
+  const context: OperatorContext = {
+    config,
+    transport: elector === undefined ? transport : fencedTransport(transport, elector.fence),
+    clock,
+    random,
+    log,
+    registry,
+    events: recorder,
+    caches,
+    tokens,
+  };
+  const heartbeats = new Heartbeats(caches.leases, clock);
+  registerFleetMetrics({ registry, caches, heartbeats });
+  const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
+  const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
+  for (const cache of allCaches(caches, children)) manager.addCache(cache);
+  manager.add(recorder).add(tokens);
+  for (const controller of controllersOf(context, children, heartbeats, tokens)) manager.addController(controller);
+  const run = async (signal: AbortSignal): Promise<void> => {
+    // Sandboxes are made with the signing keys, so nothing starts before they are known.
+    await tokens.refresh(signal);
+    await manager.run(signal);
+  };
+  return { manager, context, run };
+}
