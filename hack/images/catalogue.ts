@@ -17,6 +17,8 @@ export interface Parts {
   runner(): Promise<HashedFile>;
   keeper(): Promise<Bundle>;
   inference(): Promise<Bundle>;
+  operator(): Promise<Bundle>;
+  agent(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
 }
 
@@ -44,6 +46,8 @@ export function machineParts(options: PartsOptions = {}): Parts {
     runner: once(() => runnerBinary(hostArch(), signal)),
     keeper: once(() => bundle('keeper', keeperEntry)),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
+    operator: once(() => bundle('operator', join(repository, 'operator/src/main.ts'))),
+    agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
   };
@@ -62,37 +66,45 @@ const nodeContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
   { ...(await parts.nodeLicence()), path: 'dist/node.LICENSE', mode: 0o644 },
 ];
 
-const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const [node, runner, keeper, marker] = await Promise.all([nodeContext(parts), parts.runner(), parts.keeper(), parts.moduleMarker()]);
+/** Node, and one program of ours with what it finds beside itself. */
+const programContext = async (
+  parts: Parts,
+  program: 'keeper' | 'inference' | 'operator' | 'agent',
+  modules: readonly string[] = [],
+): Promise<readonly ContextFile[]> => {
+  const [node, { code, licences }, marker] = await Promise.all([nodeContext(parts), parts[program](), parts.moduleMarker()]);
+  const beside = await Promise.all(modules.map(moduleFile));
   return [
     ...node,
-    { ...runner, path: `dist/${hostArch()}/runner`, mode: 0o755 },
-    { ...keeper.code, path: 'dist/keeper.js', mode: 0o644 },
-    { ...keeper.licences, path: 'dist/keeper.LICENSES', mode: 0o644 },
+    { ...code, path: `dist/${program}.js`, mode: 0o644 },
+    { ...licences, path: `dist/${program}.LICENSES`, mode: 0o644 },
     { ...marker, path: 'dist/package.json', mode: 0o644 },
+    ...beside.map((file) => ({ ...file, path: `dist/${basename(file.file)}`, mode: 0o644 })),
   ];
 };
 
-const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const [node, server, marker] = await Promise.all([nodeContext(parts), parts.inference(), parts.moduleMarker()]);
-  const grammars = await Promise.all(grammarModules.map(moduleFile));
-  return [
-    ...node,
-    { ...server.code, path: 'dist/inference.js', mode: 0o644 },
-    { ...server.licences, path: 'dist/inference.LICENSES', mode: 0o644 },
-    { ...marker, path: 'dist/package.json', mode: 0o644 },
-    ...grammars.map((file) => ({ ...file, path: `dist/${basename(file.file)}`, mode: 0o644 })),
-  ];
-};
+const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
+  ...(await programContext(parts, 'keeper')),
+  { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
+];
 
-/** The parser's runtime and its grammars, which a bundle cannot hold. */
-const grammarModules = ['web-tree-sitter/web-tree-sitter.wasm', '@vscode/tree-sitter-wasm/wasm/tree-sitter-python.wasm'] as const;
+/** A parser's runtime and its grammars, which a bundle cannot hold. */
+const grammarModules = (...languages: readonly string[]): readonly string[] => [
+  'web-tree-sitter/web-tree-sitter.wasm',
+  ...languages.map((language) => `@vscode/tree-sitter-wasm/wasm/tree-sitter-${language}.wasm`),
+];
 
 /** All images, in the order in which they are listed. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
   { name: 'sandbox', dockerfile: 'sandbox-image/Dockerfile', rootfs: 'base', context: sandboxContext },
-  { name: 'inference', dockerfile: 'inference-image/Dockerfile', rootfs: 'base', context: inferenceContext },
+  {
+    name: 'inference',
+    dockerfile: 'inference-image/Dockerfile',
+    rootfs: 'base',
+    context: (parts) => programContext(parts, 'inference', grammarModules('python')),
+  },
+  { name: 'operator', dockerfile: 'operator/Dockerfile', rootfs: 'base', context: (parts) => programContext(parts, 'operator') },
   { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: nodeContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
 ];

@@ -33,7 +33,7 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
 }
 
 /** Images with code of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
-const staged = ['sandbox', 'inference'];
+const staged = ['sandbox', 'inference', 'operator'];
 
 async function stage(signal: AbortSignal): Promise<number> {
   const parts = machineParts({ signal });
