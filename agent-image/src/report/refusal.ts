@@ -20,7 +20,5 @@ export function classify(error: unknown): Refusal {
     // A right that is missing may be granted yet; a body that is invalid stays so.
     return error.code === 422 ? 'Invalid' : 'Retry';
   }
-  // The body names the uid: a task of the same name that was made anew answers a conflict about it.
-  if (error.code === 409 && /\buid\b/i.test(error.message)) return 'NotMine';
   return error.code === 400 ? 'Invalid' : 'Retry';
 }

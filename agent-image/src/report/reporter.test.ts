@@ -9,7 +9,7 @@ import { runFilter } from './valid.ts';
 
 interface Write {
   readonly run: Run;
-  readonly uid: string;
+  readonly version: string | undefined;
   readonly at: number;
   settle(error?: Error): void;
 }
@@ -17,16 +17,17 @@ interface Write {
 function bench() {
   const clock = new VirtualClock();
   const writes: Write[] = [];
-  const state = { auto: true, notMine: 0 };
+  const state = { auto: true, notMine: 0, uid: 'u' };
   const client = {
     applyStatus: (body: object): Promise<AgentTask> =>
       new Promise((resolve, reject) => {
-        const { status, metadata } = body as { status: { run: Run }; metadata: { uid: string } };
-        const end = (error?: Error): void => (error === undefined ? resolve({} as AgentTask) : reject(error));
-        writes.push({ run: status.run, uid: metadata.uid, at: clock.monotonic(), settle: end });
+        const { status, metadata } = body as { status: { run: Run }; metadata: { resourceVersion?: string } };
+        const end = (error?: Error): void => (error === undefined ? resolve({ metadata: { uid: state.uid } } as AgentTask) : reject(error));
+        writes.push({ run: status.run, version: metadata.resourceVersion, at: clock.monotonic(), settle: end });
         if (state.auto) end();
       }),
-  } as Pick<ResourceClient<AgentTask>, 'applyStatus'>;
+    find: () => Promise.resolve({ metadata: { uid: state.uid, resourceVersion: '7' } }),
+  } as unknown as Pick<ResourceClient<AgentTask>, 'applyStatus' | 'find'>;
   const stop = new AbortController();
   const reporter = new Reporter({
     client,
@@ -64,7 +65,7 @@ describe('the reporter', () => {
     reporter.report(progress(4), { urgent: true });
     await clock.advance(60_000);
     expect(writes).toHaveLength(3);
-    expect(writes[0]?.uid).toBe('u');
+    expect(writes.every(({ version }) => version === undefined)).toBe(true);
   });
 
   it('never has two writes under way, and the newest state wins', async () => {
@@ -116,11 +117,32 @@ describe('the reporter', () => {
   });
 });
 
+describe('a task that was made anew under its name', () => {
+  it('does not get an outcome, which is written on condition of the version that was read with the uid', async () => {
+    const { clock, writes, state, reporter } = bench();
+    reporter.report({ outcome: { result: 'Succeeded', reason: 'ChecksHold' } }, { urgent: true });
+    await clock.advance(0);
+    expect(writes[0]?.version).toBe('7');
+    state.uid = 'v';
+    reporter.report(progress(1), { urgent: true });
+    await clock.advance(0);
+    expect([writes.length, state.notMine]).toEqual([1, 1]);
+  });
+
+  it('ends the work as soon as an answer tells it', async () => {
+    const { clock, state, reporter, running } = bench();
+    state.uid = 'v';
+    reporter.report(progress(1), { urgent: true });
+    await clock.advance(0);
+    await running;
+    expect(state.notMine).toBe(1);
+  });
+});
+
 describe('a refused write', () => {
   it.for([
     ['the task is gone', error(404, 'not found'), 'NotMine'],
     ['the fence', error(422, "ValidatingAdmissionPolicy 'agenttask-worker-fence.agentfleet.dev' denied request"), 'NotMine'],
-    ['made anew', error(409, 'Precondition failed: UID in precondition: a, UID in object meta: b'), 'NotMine'],
     ['a missing right', error(403, 'agenttasks/status is forbidden'), 'Retry'],
     ['a conflict', error(409, 'the object has been modified'), 'Retry'],
     ['a wrong body', error(422, 'status.run.patch: Too long'), 'Invalid'],

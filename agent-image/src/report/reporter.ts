@@ -1,4 +1,4 @@
-import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type ResourceClient } from '@agentfleet/kube';
+import { ApiError, asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type ResourceClient } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import type { Report } from '../attempt/ports.ts';
 import { classify } from './refusal.ts';
@@ -12,7 +12,7 @@ export type WriteResult = 'Written' | 'Retried' | 'Refused' | 'Invalid';
 
 export interface ReporterOptions {
   /** Fenced by the worker's lease. */
-  readonly client: Pick<ResourceClient<AgentTask>, 'applyStatus'>;
+  readonly client: Pick<ResourceClient<AgentTask>, 'applyStatus' | 'find'>;
   readonly task: { readonly name: string; readonly namespace: string; readonly uid: string };
   /** What is known already; attempt and epoch are those of the assignment. */
   readonly base: Run;
@@ -124,15 +124,28 @@ export class Reporter {
     }
     this.#sentAt = clock.monotonic();
     try {
-      const { name, namespace, uid } = task;
-      const body = { metadata: { name, namespace, uid }, status: { run } };
-      await client.applyStatus(body, { fieldManager: workerManager, force: true, signal, timeoutMs: writeMs });
+      const decisive = run.outcome !== undefined || run.rollback !== undefined;
+      const guard = decisive ? await this.#guard(signal) : {};
+      const body = { metadata: { name: task.name, namespace: task.namespace, ...guard }, status: { run } };
+      const written = await client.applyStatus(body, { fieldManager: workerManager, force: true, signal, timeoutMs: writeMs });
+      if (written.metadata.uid !== task.uid) throw anew(task);
     } catch (error) {
       if (!signal.aborted) await this.#failed(error, signal);
       return;
     }
     onWrite?.('Written');
     this.#done(upTo, text);
+  }
+
+  /**
+   * What the operator acts on must not reach a task that was made anew under the same name. The status endpoint of a
+   * custom resource does not look at a uid, so the version that was read with it is the condition.
+   */
+  async #guard(signal: AbortSignal): Promise<{ readonly resourceVersion: string }> {
+    const { client, task } = this.#options;
+    const present = await client.find({ namespace: task.namespace, name: task.name }, { signal, timeoutMs: writeMs });
+    if (present?.metadata.uid !== task.uid) throw anew(task);
+    return { resourceVersion: present.metadata.resourceVersion ?? '' };
   }
 
   #body(): Run {
@@ -180,4 +193,8 @@ export class Reporter {
     for (const resolve of this.#waiters) resolve();
     this.#waiters.clear();
   }
+}
+
+function anew({ namespace, name }: ReporterOptions['task']): ApiError {
+  return new ApiError(404, { reason: 'NotFound', message: 'the task was deleted, or made anew under its name' }, `${namespace}/${name}`);
 }

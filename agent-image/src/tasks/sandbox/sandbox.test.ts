@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { createTransport, ResourceClient, silentLog, systemClock } from '@agentfleet/kube';
+import { startFakeServer, VirtualClock } from '@agentfleet/kube/testing';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { resources } from '../../resources.ts';
+import { floorOf, probed, tooWeak } from './isolation.ts';
+import { SandboxPod } from './pod.ts';
+import { TokenSource } from './token.ts';
+
+describe('tokens for sandboxes', () => {
+  const pod = { name: 'worker-0', namespace: 'platform', uid: 'u' };
+
+  function bench(lifeMs = 3_600_000) {
+    const clock = new VirtualClock();
+    const state = { asked: 0, fail: false };
+    const client = {
+      createSubresource: (): Promise<unknown> => {
+        state.asked += 1;
+        if (state.fail) return Promise.reject(new Error('no'));
+        const expirationTimestamp = new Date(clock.now() + lifeMs).toISOString();
+        return Promise.resolve({ status: { token: `t${state.asked}`, expirationTimestamp } });
+      },
+    } as unknown as ConstructorParameters<typeof TokenSource>[0]['client'];
+    return { clock, state, source: new TokenSource({ client, pod, serviceAccount: 'worker', clock }) };
+  }
+
+  it('are kept until 80 % of their life, one for each sandbox, asked for once at a time', async () => {
+    const { clock, source, state } = bench();
+    expect(await Promise.all([source.token('a'), source.token('a'), source.token('b')])).toEqual(['t1', 't1', 't2']);
+    await clock.advance(0.79 * 3_600_000);
+    expect(await source.token('a')).toBe('t1');
+    await clock.advance(0.02 * 3_600_000);
+    expect(await source.token('a')).toBe('t3');
+    source.forget('a');
+    expect(await source.token('a')).toBe('t4');
+    expect(state.asked).toBe(4);
+  });
+
+  it('go by the life that the server gives', async () => {
+    const { clock, source } = bench(600_000);
+    await source.token('a');
+    await clock.advance(490_000);
+    expect(await source.token('a')).toBe('t2');
+  });
+
+  it('stay in use when they cannot be renewed; the first one must be had', async () => {
+    const { clock, source, state } = bench();
+    state.fail = true;
+    await expect(source.token('a')).rejects.toThrow('no');
+    state.fail = false;
+    expect(await source.token('a')).toBe('t2');
+    await clock.advance(3_000_000);
+    state.fail = true;
+    expect(await source.token('a')).toBe('t2');
+  });
+});
+
+describe('the sandbox pod', () => {
+  const name = 'fix-1';
+  const ready = { phase: 'Running', podIP: '10.0.0.7', conditions: [{ type: 'Ready', status: 'True' }] };
+
+  async function bench() {
+    const server = await startFakeServer();
+    server.createNamespace('team');
+    const transport = createTransport(server.config, { userAgent: 'test' });
+    const pods = new ResourceClient(transport, resources.pods);
+    const stop = new AbortController();
+    const pod = new SandboxPod({ transport, namespace: 'team', name, clock: systemClock, random: () => 0, log: silentLog });
+    const running = pod.run(stop.signal);
+    const status = (value: object): Promise<unknown> =>
+      pods.patch({ namespace: 'team', name }, { status: value }, { subresource: 'status' });
+    const close = async (): Promise<void> => {
+      stop.abort();
+      await running;
+      await transport.close();
+      await server.close();
+    };
+    return { pods, pod, status, [Symbol.asyncDispose]: close };
+  }
+
+  const lost = (pod: SandboxPod): Promise<unknown> =>
+    new Promise((resolve) => {
+      pod.lost.addEventListener('abort', () => resolve((pod.lost.reason as Error).message), { once: true });
+      if (pod.lost.aborted) resolve((pod.lost.reason as Error).message);
+    });
+
+  it('is waited for until it is ready, and is not lost while a container restarts', async () => {
+    await using bed = await bench();
+    const signal = new AbortController().signal;
+    const { uid } = (await bed.pods.create({ metadata: { name, namespace: 'team' } })).metadata;
+    await bed.status({ phase: 'Pending', podIP: '10.0.0.7' });
+    const waiting = bed.pod.ready(signal);
+    await bed.status(ready);
+    expect(await waiting).toEqual({ uid, ip: '10.0.0.7' });
+    await bed.status({ ...ready, conditions: [{ type: 'Ready', status: 'False' }] });
+    await bed.status({ ...ready, phase: 'Failed', reason: 'Evicted' });
+    expect(await lost(bed.pod)).toBe('sandbox pod fix-1 is lost: its phase is Failed Evicted');
+  });
+
+  it('is lost when it is deleted', async () => {
+    await using bed = await bench();
+    await bed.pods.create({ metadata: { name, namespace: 'team' } });
+    await bed.status(ready);
+    await bed.pod.ready(new AbortController().signal);
+    expect(bed.pod.lost.aborted).toBe(false);
+    await bed.pods.delete({ name, namespace: 'team' });
+    expect(await lost(bed.pod)).toContain('it was deleted');
+  });
+
+  it('waits no longer than it may', async () => {
+    await using bed = await bench();
+    const stop = new AbortController();
+    const waiting = bed.pod.ready(stop.signal);
+    stop.abort('Quiesce');
+    await expect(waiting).rejects.toBe('Quiesce');
+  });
+});
+
+describe('the wall', () => {
+  const task = (minIsolation?: string): AgentTask => ({ spec: { policy: { minIsolation } } }) as unknown as AgentTask;
+
+  it.for([
+    ['Container', undefined, 'Container'],
+    ['Seccomp', 'Landlock', 'Landlock'],
+    ['UserNamespace', 'Landlock', 'UserNamespace'],
+  ] as const)('of a pool with %s and a task with %s is %s', ([minIsolation, own, floor]) => {
+    expect(floorOf({ minIsolation }, task(own))).toBe(floor);
+  });
+
+  it('is unknown while it is probed', () => {
+    const isolation = {
+      level: 'Landlock',
+      seccomp: true,
+      landlockABI: 5,
+      userNamespace: false,
+      runtimeClass: null,
+      noNewPrivs: true,
+      capEff: '0',
+    } as const;
+    const network = { state: 'Enforced', probedAt: null, targets: [] } as const;
+    expect(probed({ isolation: null, network })).toBeUndefined();
+    expect(probed({ isolation, network: { ...network, state: 'Probing' } })).toBeUndefined();
+    expect(probed({ isolation, network })).toEqual({ level: 'Landlock', network: 'Enforced', landlockABI: 5, userNamespace: false });
+  });
+
+  it('may have an unenforced network only where the pool says so', () => {
+    const found = { level: 'Landlock', network: 'NotEnforced' } as const;
+    expect(tooWeak(found, 'Seccomp', true)).toBeUndefined();
+    expect(tooWeak(found, 'Seccomp', false)?.reason).toBe('NetworkNotEnforced');
+    expect(tooWeak({ level: 'Seccomp', network: 'Enforced' }, 'Landlock', true)?.message).toMatch(/isolation Seccomp and needs Landlock/);
+  });
+});
