@@ -1,10 +1,11 @@
-/** Files made from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
+/** Files made from other files, most of them from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
+import { tracerFiles } from './tracer.ts';
 
 /** Path from the repository's root → content. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -13,6 +14,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...chartFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
+    ['agent-image/src/coverage/program.json', tracerFiles()],
   ]);
 }
 
