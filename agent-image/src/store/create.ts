@@ -1,0 +1,29 @@
+import { tmpdir } from 'node:os';
+import type { Clock, Random } from '@agentfleet/kube';
+import type { ArtifactPlace } from '@agentfleet/protocol/pool';
+import { S3Store } from './s3/s3Store.ts';
+import type { ArtifactStore } from './store.ts';
+import { VolumeStore } from './volume/volumeStore.ts';
+
+export interface ArtifactStoreOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Folder for what arrives as a stream, at most 64 MiB each; default: the system's temporary folder. */
+  readonly spool?: string;
+  /** S3: PEM certificates to trust instead of the system's. */
+  readonly ca?: string;
+  /** S3: how long a store that is busy or not there is asked again, ms; default 30 s. */
+  readonly patienceMs?: number;
+}
+
+const patienceMs = 30_000;
+
+/**
+ * The store of a place. Opens nothing yet: what is wrong with credential, bucket or volume shows at the first use, as a
+ * StoreFailure. @throws StoreFailure when the place's `uri` names no bucket
+ */
+export function createArtifactStore(place: ArtifactPlace, options: ArtifactStoreOptions): ArtifactStore {
+  const spool = options.spool ?? tmpdir();
+  if (place.type === 'Volume') return new VolumeStore({ folder: place.path, claim: place.claim, spool });
+  return new S3Store({ patienceMs, ...place, ...options, spool });
+}

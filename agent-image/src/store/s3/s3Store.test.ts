@@ -1,0 +1,240 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { systemClock, type Clock } from '@agentfleet/kube';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createArtifactStore, S3Store } from '../index.ts';
+
+/** Waits take no time; each moves the clock on. */
+function hastyClock(): Clock & { readonly waits: number[] } {
+  let ahead = 0;
+  const waits: number[] = [];
+  return {
+    waits,
+    now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic() + ahead,
+    // The limit of one try is no wait: it stays a real timer.
+    after: (ms, run) => {
+      if (ms > 100_000) return systemClock.after(ms, run);
+      waits.push(ms);
+      ahead += ms;
+      return systemClock.after(0, run);
+    },
+  };
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const refuse =
+  (status: number, code: string, message = code, headers = {}): Handler =>
+  (request, response) => {
+    request.resume().once('end', () => {
+      response.writeHead(status, { 'content-type': 'application/xml', ...headers });
+      response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`);
+    });
+  };
+const accept: Handler = (request, response) => void request.resume().once('end', () => response.end());
+const answer =
+  (body: string, headers = {}): Handler =>
+  (request, response) =>
+    void request.resume().once('end', () => response.writeHead(200, headers).end(body));
+
+let server: Server;
+let folder: string;
+let clock: ReturnType<typeof hastyClock>;
+let seen: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[];
+let handlers: Handler[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'agentfleet-s3-'));
+  await writeFile(join(folder, 'credential'), 'AKID:very-secret-key\n');
+  clock = hastyClock();
+  [seen, handlers] = [[], []];
+  server = createServer((request, response) => {
+    seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
+    (handlers.length > 1 ? handlers.shift() : handlers[0])?.(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+function open(change: Partial<ConstructorParameters<typeof S3Store>[0]> = {}): S3Store {
+  return new S3Store({
+    uri: 's3://agents/pool/a',
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    region: 'eu-west-1',
+    forcePathStyle: true,
+    credentialFile: join(folder, 'credential'),
+    spool: folder,
+    clock,
+    random: () => 0,
+    patienceMs: 10_000,
+    ...change,
+  });
+}
+
+describe('trying again', () => {
+  it('sends the same stream again while the store is busy', async () => {
+    handlers = [refuse(503, 'SlowDown'), refuse(500, 'InternalError'), (request) => request.socket.destroy(), accept];
+    const stored = await open().put('x', Readable.from([Buffer.from('abc')]), 'text/plain');
+    expect(stored).toMatchObject({ uri: 's3://agents/pool/a/x', bytes: 3 });
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual(Array.from({ length: 4 }, () => 'PUT /agents/pool/a/x'));
+    expect(seen.map(({ headers }) => headers['content-length'])).toEqual(['3', '3', '3', '3']);
+    expect(clock.waits).toEqual([200, 400, 800]);
+  });
+
+  it('waits as long as the store asks for', async () => {
+    handlers = [refuse(503, 'SlowDown', 'busy', { 'retry-after': '3' }), accept];
+    await open().put('x', 'abc', 'text/plain');
+    expect(clock.waits).toEqual([3000]);
+  });
+
+  it('gives up with the last reason when its patience is over', async () => {
+    handlers = [refuse(503, 'SlowDown', 'Reduce your request rate')];
+    await expect(open().get('x')).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: 'get s3://agents/pool/a/x: status 503, SlowDown: Reduce your request rate',
+    });
+    expect(seen.length).toBeGreaterThan(3);
+  });
+
+  it('says that nobody answers', async () => {
+    const store = open();
+    server.close();
+    await expect(store.list('')).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringMatching(/^list s3:.*ECONNREFUSED/) as unknown,
+    });
+  });
+
+  it('stops waiting when it is told to', async () => {
+    const stop = new AbortController();
+    handlers = [
+      (request, response) => {
+        refuse(503, 'SlowDown')(request, response);
+        response.once('close', () => stop.abort(new Error('stopped')));
+      },
+    ];
+    await expect(open({ clock: systemClock, patienceMs: 600_000 }).get('x', stop.signal)).rejects.toThrow('stopped');
+  });
+
+  it('does not try again what will be refused again', async () => {
+    handlers = [refuse(403, 'AccessDenied')];
+    await expect(open().put('x', 'abc', 'text/plain')).rejects.toMatchObject({ code: 'Denied' });
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe('refusals', () => {
+  it.each([
+    [403, 'SignatureDoesNotMatch', 'Credential'],
+    [403, 'InvalidAccessKeyId', 'Credential'],
+    [403, '', 'Denied'],
+    [404, 'NoSuchBucket', 'NoBucket'],
+    [404, 'NoSuchKey', 'NotFound'],
+    [301, 'PermanentRedirect', 'Refused'],
+    [400, 'AuthorizationHeaderMalformed', 'Refused'],
+    [507, '', 'Full'],
+  ])('%i %s is %s, with a cure', async (status, code, kind) => {
+    handlers = [refuse(status, code)];
+    await expect(open().get('x')).rejects.toMatchObject({ name: 'StoreFailure', code: kind, cure: expect.stringMatching(/\w/) as unknown });
+  });
+
+  it('never repeats the secret key, whatever the server says', async () => {
+    handlers = [refuse(400, 'Odd', 'you said very-secret-key &amp; &#34;more&#34;')];
+    await expect(open().get('x')).rejects.toMatchObject({ message: 'get s3://agents/pool/a/x: status 400, Odd: you said … & "more"' });
+  });
+
+  it('cuts what a proxy says in place of the store', async () => {
+    handlers = [(request, response) => void request.resume().once('end', () => response.writeHead(400).end('x'.repeat(1_000_000)))];
+    await expect(open().get('x')).rejects.toMatchObject({ code: 'Refused', message: 'get s3://agents/pool/a/x: status 400' });
+  });
+
+  it('tells changed content from stored content', async () => {
+    handlers = [answer('changed', { 'x-amz-meta-sha256': 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' })];
+    await expect(open().get('x')).rejects.toMatchObject({ code: 'Corrupt' });
+  });
+
+  it('reads no artifact that is larger than any it would store', async () => {
+    handlers = [
+      (_request, response) => {
+        response.writeHead(200);
+        Readable.from(
+          (function* () {
+            for (let sent = 0; sent <= 64; sent++) yield Buffer.alloc(1024 * 1024);
+          })(),
+        ).pipe(response);
+      },
+    ];
+    await expect(open().get('x')).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(seen).toHaveLength(1);
+  });
+
+  it.each(['<html></html>', 'not xml', '', '<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>'])(
+    'takes %j for no listing',
+    async (body) => {
+      handlers = [answer(body)];
+      await expect(open().list('')).rejects.toMatchObject({ code: 'Refused' });
+    },
+  );
+
+  it('asks for more pages of a listing a bounded number of times', async () => {
+    const token = '<NextContinuationToken>t&amp;1</NextContinuationToken>';
+    handlers = [answer(`<ListBucketResult><IsTruncated>true</IsTruncated>${token}</ListBucketResult>`)];
+    await expect(open().list('')).rejects.toMatchObject({ code: 'TooLarge' });
+    expect(seen[1]?.url).toBe('/agents?list-type=2&prefix=pool%2Fa%2F&continuation-token=t%261');
+  });
+
+  it('takes the answer to a listing for what it asked for only', async () => {
+    handlers = [
+      answer('<ListBucketResult><Contents><Key>other/x</Key></Contents><Contents><Key>pool/a/1</Key></Contents></ListBucketResult>'),
+    ];
+    expect(await open().list('')).toEqual(['1']);
+  });
+});
+
+describe('the credential', () => {
+  it('is read at each use', async () => {
+    handlers = [accept];
+    const store = open();
+    await store.put('x', '1', 'text/plain');
+    await writeFile(join(folder, 'credential'), 'NEXT:another');
+    await store.put('x', '1', 'text/plain');
+    expect(seen.map(({ headers }) => /Credential=(\w+)\/\d{8}\/eu-west-1\/s3/.exec(headers.authorization ?? '')?.[1])).toEqual([
+      'AKID',
+      'NEXT',
+    ]);
+  });
+
+  it.each(['', 'only-an-id', 'id: secret', ':secret', 'id:'])('is refused as %j, and not repeated', async (text) => {
+    await writeFile(join(folder, 'credential'), text);
+    await expect(open().get('x')).rejects.toMatchObject({
+      code: 'Credential',
+      message: `${join(folder, 'credential')} does not hold an access key id, a colon and a secret key`,
+    });
+    expect(seen).toHaveLength(0);
+  });
+
+  it('may be absent', async () => {
+    handlers = [answer('x')];
+    const { credentialFile: _, ...place } = {
+      type: 'S3' as const,
+      credentialFile: '',
+      uri: 's3://agents',
+      region: 'r',
+      forcePathStyle: true,
+    };
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await createArtifactStore({ ...place, endpoint }, { clock, random: () => 0 }).get('x');
+    expect(seen[0]?.headers.authorization).toBeUndefined();
+  });
+});

@@ -1,0 +1,80 @@
+import { XMLParser } from 'fast-xml-parser';
+import { StoreFailure } from '../failure.ts';
+
+/** What S3 says about a request that it refused. */
+export interface S3Error {
+  /** Such as `NoSuchKey`; empty when the answer is not S3's. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** One page of a listing. */
+export interface Page {
+  readonly keys: readonly string[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+}
+
+function parse(text: string): Record<string, unknown> {
+  const parser = new XMLParser({
+    ignoreAttributes: true,
+    parseTagValue: false,
+    trimValues: false,
+    processEntities: false, // decoded below: the parser bounds their number, and knows no character references
+    isArray: (name) => name === 'Contents',
+  });
+  return parser.parse(text) as Record<string, unknown>;
+}
+
+const named: Readonly<Record<string, string>> = { amp: '&', apos: "'", gt: '>', lt: '<', quot: '"' };
+
+/** Text with XML's five entities and its character references, by which servers in Go write quotes. */
+function decode(text: string): string {
+  return text.replaceAll(/&(?:#x([0-9a-f]{1,6})|#(\d{1,7})|(amp|apos|gt|lt|quot));/gi, (whole, hex, decimal, name) => {
+    if (typeof name === 'string') return named[name.toLowerCase()] ?? whole;
+    const code = typeof hex === 'string' ? Number.parseInt(hex, 16) : Number(decimal);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}
+
+/** The error in the body of an answer; what is not XML of S3 (a proxy's page, nothing) has no code. */
+export function readError(text: string): S3Error {
+  try {
+    const { Error: error } = parse(text) as { Error?: { Code?: unknown; Message?: unknown } };
+    return { code: word(error?.Code), message: word(error?.Message) };
+  } catch {
+    return { code: '', message: '' };
+  }
+}
+
+function word(value: unknown): string {
+  return typeof value === 'string' ? decode(value).trim() : '';
+}
+
+/** Reads an answer of ListObjectsV2. @throws StoreFailure `Refused` when it is none */
+export function readPage(text: string, where: string): Page {
+  const result = listing(text);
+  if (result === undefined) throw new StoreFailure('Refused', `${where} answered a listing with what is no ListBucketResult`);
+  const keys = (result.Contents ?? []).map(({ Key }) => Key).flatMap((key) => (typeof key === 'string' ? [decode(key)] : []));
+  const more = word(result.IsTruncated) === 'true';
+  if (!more) return { keys };
+  if (typeof result.NextContinuationToken === 'string') return { keys, next: decode(result.NextContinuationToken) };
+  throw new StoreFailure('Refused', `${where} says that there are more keys, and not where`);
+}
+
+interface Listing {
+  readonly Contents?: readonly { readonly Key?: unknown }[];
+  readonly IsTruncated?: unknown;
+  readonly NextContinuationToken?: unknown;
+}
+
+function listing(text: string): Listing | undefined {
+  try {
+    const { ListBucketResult: result } = parse(text) as { ListBucketResult?: unknown };
+    // An element without children is read as text.
+    if (typeof result === 'string') return {};
+    return typeof result === 'object' && result !== null ? result : undefined;
+  } catch {
+    return undefined;
+  }
+}
