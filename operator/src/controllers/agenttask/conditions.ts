@@ -142,8 +142,12 @@ function sandboxWord(facts: Facts, course: Course): Word {
       course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : `the sandbox stays for ${seconds} s after the end`,
     );
   }
-  if (course.kind === 'Bind' && course.create) return word('False', 'Starting', `pod ${course.sandbox} is being made`);
+  if (course.kind === 'Bind' && course.create) return word('False', 'Starting', `pod ${course.sandbox} starts`);
   if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');
+  // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is told.
+  const known = findCondition(facts.status.conditions, 'SandboxReady');
+  const same = sandboxIs.reason === 'ImagePullBackOff' && known?.reason === sandboxIs.reason;
+  if (same && known.message.includes(sandbox?.metadata.name ?? '')) return known;
   return word(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
 }
 

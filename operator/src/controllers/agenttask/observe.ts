@@ -2,7 +2,8 @@ import { keyOf, type Clock } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { briefName } from '../../pools/names.ts';
-import { resolvePool, type PoolLookup, type Resolution } from '../../pools/resolve.ts';
+import { anyDefault, poolIndex, poolLookup } from '../../pools/lookup.ts';
+import { resolvePool, type Resolution } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { ConfigMap, Pod } from '../../runtime/objects.ts';
 import type { Ledger } from './ledger.ts';
@@ -22,17 +23,10 @@ export interface ObserverOptions {
 /** Reads the caches: no I/O, no decisions. */
 export class Observer {
   readonly #options: ObserverOptions;
-  readonly #lookup: PoolLookup;
   readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
 
   constructor(options: ObserverOptions) {
     this.#options = options;
-    const { pools, namespaces } = options.caches;
-    this.#lookup = {
-      pool: (namespace, name) => pools.lister.get(`${namespace}/${name}`),
-      defaultPools: () => [...pools.lister.values()].filter((pool) => pool.spec.default),
-      namespace: (name) => namespaces.lister.get(name),
-    };
   }
 
   /** Everything that a decision about the task looks at, as of this moment. */
@@ -58,18 +52,19 @@ export class Observer {
   }
 
   resolve(task: AgentTask): Resolution {
-    return resolvePool(task, this.#lookup);
+    return resolvePool(task, poolLookup(this.#options.caches));
   }
 
   /** Tasks that belong to a pool, by name or because it is their default. */
   tasksOf(pool: ExpertPool): readonly AgentTask[] {
     const { lister } = this.#options.caches.tasks;
     const key = keyOf(pool);
-    const byDefault = lister.byIndex('pool', 'default').filter((task) => {
-      const found = this.resolve(task).pool;
+    const lookup = poolLookup(this.#options.caches);
+    const byDefault = lister.byIndex(poolIndex, anyDefault).filter((task) => {
+      const found = resolvePool(task, lookup).pool;
       return found !== undefined && keyOf(found) === key;
     });
-    return [...lister.byIndex('pool', key), ...byDefault];
+    return [...lister.byIndex(poolIndex, key), ...byDefault];
   }
 
   /** Keys of the tasks to look at when slots of the pool become free, in their turn; also the next one that found no place in the queue. */

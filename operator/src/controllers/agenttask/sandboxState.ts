@@ -72,7 +72,8 @@ const troubles = new Set([
 export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   const { name } = pod.metadata;
   const bad = containersOf(pod).find(({ state }) => troubles.has(state?.waiting?.reason ?? ''));
-  const reason = bad?.state?.waiting?.reason;
+  const told = bad?.state?.waiting?.reason;
+  const reason = told === 'ErrImagePull' ? 'ImagePullBackOff' : told;
   if (bad !== undefined && reason !== undefined) {
     const detail = bad.state?.waiting?.message ?? '';
     // The image of the tools is the user's; every other one is the administrator's, who can mend it.

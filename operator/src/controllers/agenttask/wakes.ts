@@ -1,6 +1,7 @@
 import { channel, keyOf, type Enqueue, type Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
+import { anyDefault, poolIndex } from '../../pools/lookup.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import type { Ledger } from './ledger.ts';
@@ -98,7 +99,10 @@ export class Wakes {
 
   #poolChanged(pool: ExpertPool): void {
     const { lister } = this.#options.caches.tasks;
-    this.#all([...lister.byIndex('pool', keyOf(pool)), ...lister.byIndex('pool', 'default')], (task) => task.status?.finished !== 'true');
+    this.#all(
+      [...lister.byIndex(poolIndex, keyOf(pool)), ...lister.byIndex(poolIndex, anyDefault)],
+      (task) => task.status?.finished !== 'true',
+    );
   }
 
   #poolOf(pod: Pod): ExpertPool | undefined {

@@ -1,0 +1,75 @@
+import { conditionFaults, isControlledBy, keyOf, type Informer } from '@agentfleet/kube';
+import type { AgentTask, Usage } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import type { Pod } from '../../../runtime/objects.ts';
+import { addUsage } from '../attempts.ts';
+import { schemaFaults } from './objects.ts';
+
+/**
+ * Watches every version of tasks and pods, and collects what breaks a promise: the epoch only grows, and with every new
+ * worker, sandbox or attempt; there is at most one sandbox; what is finished stays so; the totals are the sum of the
+ * attempts; attempts are closed once; conditions and status are as the API says.
+ */
+export class Invariants {
+  readonly faults: string[] = [];
+  readonly #pods = new Map<string, Pod>();
+
+  constructor(caches: { readonly tasks: Informer<AgentTask>; readonly pods: Informer<Pod> }) {
+    caches.tasks.addHandler({
+      onAdd: (task) => this.#check(undefined, task),
+      onUpdate: (old, task) => this.#check(old, task),
+    });
+    caches.pods.addHandler({
+      onAdd: (pod) => this.#pod(pod),
+      onUpdate: (_, pod) => this.#pod(pod),
+      onDelete: (pod) => void this.#pods.delete(keyOf(pod)),
+    });
+  }
+
+  #pod(pod: Pod): void {
+    if (pod.metadata.labels?.[labels.component] !== 'sandbox') return;
+    this.#pods.set(keyOf(pod), pod);
+    const owner = pod.metadata.ownerReferences?.[0]?.uid;
+    const same = [...this.#pods.values()].filter((other) => other.metadata.ownerReferences?.[0]?.uid === owner);
+    if (same.length > 1) this.faults.push(`two sandboxes: ${same.map(({ metadata }) => metadata.name).join(', ')}`);
+  }
+
+  #check(old: AgentTask | undefined, task: AgentTask): void {
+    const fault = (text: string): number => this.faults.push(`${task.metadata.name}: ${text}`);
+    if (task.status?.conditions === undefined) return;
+    for (const text of conditionFaults(task)) fault(text);
+    const schema = schemaFaults(structuredClone(task));
+    if (schema !== '') fault(schema);
+    this.#books(task, fault);
+    if (old !== undefined) this.#step(old, task, fault);
+  }
+
+  #books({ status }: AgentTask, fault: (text: string) => void): void {
+    const { attempts = [], totals } = status ?? {};
+    const numbers = attempts.map(({ number }) => number);
+    if (new Set(numbers).size !== numbers.length) fault(`an attempt is closed twice: ${numbers.join(', ')}`);
+    const sum = attempts.reduce<Usage | undefined>((all, { usage }) => addUsage(all, usage), undefined);
+    if (JSON.stringify(sum) !== JSON.stringify(totals?.usage))
+      fault(`totals ${JSON.stringify(totals?.usage)} are not ${JSON.stringify(sum)}`);
+  }
+
+  #step(old: AgentTask, task: AgentTask, fault: (text: string) => void): void {
+    if (old.status?.finished === 'true' && task.status?.finished !== 'true') fault('a finished task goes on');
+    if (old.status?.finished === 'true' && old.status.phase !== task.status?.phase) fault('a finished task has another phase');
+    const [before, after] = [old.status?.assignment, task.status?.assignment];
+    if (before === undefined) return;
+    if (after === undefined) {
+      fault('the assignment is gone');
+      return;
+    }
+    if (after.epoch < before.epoch) fault(`epoch ${before.epoch} → ${after.epoch}`);
+    const moved = (['worker', 'workerNamespace', 'sandbox', 'attempt'] as const).some((field) => before[field] !== after[field]);
+    if (moved && after.epoch === before.epoch) fault(`another assignment under epoch ${after.epoch}`);
+    if (after.attempt < before.attempt) fault(`attempt ${before.attempt} → ${after.attempt}`);
+  }
+}
+
+/** Whether the pod is a sandbox of this task. */
+export function isSandboxOf(task: AgentTask): (pod: Pod) => boolean {
+  return (pod) => pod.metadata.labels?.[labels.component] === 'sandbox' && isControlledBy(pod, task);
+}

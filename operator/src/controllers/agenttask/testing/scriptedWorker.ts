@@ -1,0 +1,58 @@
+import { isConflict, isNotFound } from '@agentfleet/kube';
+import type { AgentTask, Assignment, Run } from '@agentfleet/protocol/api';
+import { resources } from '../../../runtime/resources.ts';
+import type { Bed } from './bed.ts';
+
+export const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
+
+/** What the worker reports for an assignment; undefined: nothing yet. */
+export type Script = (assignment: Assignment, task: AgentTask) => Partial<Run> | undefined;
+
+export const succeeds: Script = () => ({
+  usage,
+  snapshots: { initial: 's0001', count: 1 },
+  outcome: { result: 'Succeeded', reason: 'ChecksPassed' },
+});
+
+export const fails = (reason = 'ChecksFailed'): Partial<Run> => ({
+  usage,
+  snapshots: { initial: 's0001', count: 1 },
+  outcome: { result: 'Failed', class: 'CheckFailed', reason, message: '1 of 3 tests fails' },
+});
+
+export const works: Partial<Run> = { usage, snapshots: { initial: 's0001', count: 1 }, progress: { done: 1, total: 2 } };
+
+/** Obeys every directive: restores, stops, and otherwise follows the script. */
+export function obedient(script: Script): Script {
+  return (assignment, task) => {
+    if (assignment.directive === 'Rollback') return { ...works, rollback: { snapshot: 's0001', verified: true } };
+    if (assignment.directive === 'Stop') return { ...works, outcome: { result: 'Stopped', reason: 'Stopped' } };
+    return assignment.directive === 'Quiesce' ? undefined : script(assignment, task);
+  };
+}
+
+/** Adds workers that follow one script; each reports once for an epoch and directive, when its sandbox is ready. */
+export function playWorkers(bed: Bed, script: Script): void {
+  const said = new Set<string>();
+  bed.actors.push(async () => {
+    for (const task of bed.server.objects(resources.agentTasks)) {
+      const { assignment, finished, conditions } = task.status ?? {};
+      if (assignment === undefined || finished === 'true' || !bed.beating.has(assignment.worker)) continue;
+      const ready = conditions?.some(({ type, status }) => type === 'SandboxReady' && status === 'True') === true;
+      const key = `${task.metadata.uid ?? ''} ${assignment.epoch} ${assignment.directive}`;
+      if (!ready || said.has(key)) continue;
+      const report = script(assignment, task);
+      if (report === undefined) continue;
+      said.add(key);
+      await tell(bed, task, { ...report, attempt: assignment.attempt, epoch: assignment.epoch });
+    }
+  });
+}
+
+async function tell(bed: Bed, { metadata: { name, namespace = '' } }: AgentTask, run: Run): Promise<void> {
+  try {
+    await bed.tasks.applyStatus({ metadata: { name, namespace }, status: { run } }, { fieldManager: 'agentfleet-worker' });
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import {
+  Applier,
+  canonical,
+  Consistency,
+  Controller,
+  done,
+  isConflict,
+  isNotFound,
+  keyOf,
+  requeueAfter,
+  ResourceClient,
+  watches,
+  type Outcome,
+} from '@agentfleet/kube';
+import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
+import type { OperatorContext } from '../../runtime/context.ts';
+import { resources } from '../../runtime/resources.ts';
+import { decideOrder, type OrderDecision } from './decide.ts';
+
+const fieldManager = 'agentfleet-operator';
+
+/**
+ * The controller of AgentTaskOrders: says what becomes of an order, and ties it to its task. The caches of the context
+ * must be run by the caller.
+ */
+export function createAgentTaskOrderController(context: OperatorContext): Controller {
+  const { caches, clock, log, registry } = context;
+  const consistency = new Consistency({ clock, pollMs: 25 });
+  const write = writer(context, consistency);
+  return new Controller({
+    name: 'agenttaskorder',
+    sources: [
+      watches(caches.orders),
+      watches(caches.tasks, {
+        map: (task) => ordersOf(context, task),
+        // What an order waits for: the end of its task, or of the act.
+        predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
+      }),
+    ],
+    reconcile: async (key, { signal }): Promise<Outcome> => {
+      const order = caches.orders.lister.get(key);
+      if (order === undefined || order.metadata.deletionTimestamp !== undefined) return done;
+      const task = caches.tasks.lister.get(`${order.metadata.namespace ?? ''}/${order.spec.taskRef.name}`);
+      const decision = decideOrder(order, task, clock.now());
+      try {
+        await write(order, decision, signal);
+      } catch (error) {
+        if (isConflict(error) || isNotFound(error)) return requeueAfter(50);
+        throw error;
+      }
+      return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
+    },
+    gate: consistency,
+    clock,
+    log,
+    registry,
+  });
+}
+
+function answerOf({ status }: AgentTask): string {
+  return `${status?.finished ?? ''} ${status?.run?.pendingApproval?.action ?? ''}`;
+}
+
+function ordersOf({ caches }: OperatorContext, { metadata: { namespace = '', name } }: AgentTask): readonly string[] {
+  return caches.orders.lister
+    .list({ namespace })
+    .filter(({ spec }) => spec.taskRef.name === name)
+    .map((order) => keyOf(order));
+}
+
+type Write = (order: AgentTaskOrder, decision: OrderDecision, signal: AbortSignal) => Promise<void>;
+
+function writer({ transport, caches }: OperatorContext, consistency: Consistency): Write {
+  const client = new ResourceClient(transport, resources.agentTaskOrders);
+  const owners = new Applier({ client, view: caches.orders, fieldManager });
+  const statuses = new Applier({ client, view: caches.orders, fieldManager, subresource: 'status' });
+  return async (order, { owner, status }, signal) => {
+    const { name, namespace, resourceVersion, ownerReferences = [] } = order.metadata;
+    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+    const seen = (object: AgentTaskOrder): void => consistency.wrote(keyOf(order), caches.orders, object);
+    let version = resourceVersion;
+    if (owner !== undefined && !ownerReferences.some(({ uid }) => uid === owner.uid)) {
+      const { object } = await owners.apply({ metadata: { ...metadata, ownerReferences: [owner] } }, signal, seen, version);
+      version = object?.metadata.resourceVersion;
+    }
+    if (status === undefined || canonical(order.status ?? {}) === canonical(status)) return;
+    await statuses.apply({ metadata, status }, signal, seen, version);
+  };
+}

@@ -1,0 +1,93 @@
+import { mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
+import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Condition, OwnerReference } from '@agentfleet/protocol/api';
+
+/** Ms in which a task may be missing, because caches of two kinds are not of one moment. */
+export const missingMs = 10_000;
+
+/** What becomes of an order. */
+export interface OrderDecision {
+  /** Undefined: it is too early to say. */
+  readonly status: AgentTaskOrderStatus | undefined;
+  /** The task, when the order is about it; the order goes with it. */
+  readonly owner: OwnerReference | undefined;
+  readonly requeueAfterMs: number | undefined;
+}
+
+type Verdict = { readonly state: NonNullable<AgentTaskOrderStatus['state']>; readonly message: string };
+
+/** Decides about an order; what it asks for is done by the controller of tasks. Pure. */
+export function decideOrder(order: AgentTaskOrder, task: AgentTask | undefined, now: number): OrderDecision {
+  const own = task !== undefined && isAbout(order, task) ? task : undefined;
+  const age = now - Date.parse(order.metadata.creationTimestamp ?? '');
+  if (own === undefined && order.status?.state === undefined && age < missingMs) {
+    return { status: undefined, owner: undefined, requeueAfterMs: Math.max(1, missingMs - age) };
+  }
+  return {
+    status: statusOf(order, verdictOf(order, own), now),
+    owner: own === undefined ? undefined : ownerOf(own),
+    requeueAfterMs: undefined,
+  };
+}
+
+/** An order is about the task that was there when it was given, not about a later one of the same name. */
+function isAbout({ metadata }: AgentTaskOrder, task: AgentTask): boolean {
+  const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'AgentTask');
+  if (owner !== undefined) return owner.uid === task.metadata.uid;
+  return (metadata.creationTimestamp ?? '') >= (task.metadata.creationTimestamp ?? '');
+}
+
+function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: AgentTask): OwnerReference {
+  return { apiVersion, kind, name, uid };
+}
+
+function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict {
+  const { state, message = '' } = order.status ?? {};
+  if (state === 'Done' || state === 'Refused') return { state, message };
+  if (task === undefined) {
+    return {
+      state: 'Refused',
+      message: `there is no AgentTask ${order.spec.taskRef.name} that is older than this order; correct spec.taskRef.name in another order`,
+    };
+  }
+  return order.spec.type === 'Cancel' ? cancel(state, task) : answer(order, state, task);
+}
+
+function cancel(state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
+  if (status?.finished !== 'true')
+    return { state: 'Accepted', message: 'the task is cancelled and snapshot 0 restored, as with spec.cancel Rollback' };
+  const phase = status.phase ?? 'Failed';
+  if (state === undefined) return { state: 'Refused', message: `the task has ended already (${phase})` };
+  return { state: 'Done', message: phase === 'Cancelled' ? 'the task is cancelled' : `the task ended by itself before (${phase})` };
+}
+
+/** Approve and Reject name the act, so that nobody decides about another one than the one they saw. */
+function answer({ spec }: AgentTaskOrder, state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
+  const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval?.action;
+  if (pending === spec.action) return { state: 'Accepted', message: `${spec.type} goes to the worker` };
+  if (state === 'Accepted') return { state: 'Done', message: 'the act does not wait any more' };
+  const waits = pending === undefined ? 'no act waits for a decision' : `the act that waits is ${pending}`;
+  return { state: 'Refused', message: `${waits}; spec.action must be status.run.pendingApproval.action of the task` };
+}
+
+function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
+  const observedGeneration = metadata.generation ?? 0;
+  const condition = (type: string, value: Condition['status']): NewCondition => ({
+    type,
+    status: value,
+    reason: state,
+    message,
+    observedGeneration,
+  });
+  const desired = {
+    Accepted: [condition('Ready', 'Unknown'), condition('Reconciling', 'True')],
+    Refused: [condition('Ready', 'False'), condition('Stalled', 'True')],
+    Done: [condition('Ready', 'True')],
+  }[state];
+  return {
+    observedGeneration,
+    state,
+    message,
+    at: status?.state === state && status.at !== undefined ? status.at : timestamp(now),
+    conditions: [...mergeConditions(status?.conditions, desired, now)] as Condition[],
+  };
+}
