@@ -56,6 +56,6 @@ test('a program is missing unless it is executable', async () => {
 });
 
 test('an unknown image is refused with the known ones', () => {
-  expect(() => selectImages(['base', 'nope'])).toThrow(/No image nope; there are base, sandbox, inference, tools, tools-busybox/);
+  expect(() => selectImages(['base', 'nope'])).toThrow(/No image nope; there are base, sandbox, .*tools-busybox/);
   expect(selectImages(['tools']).map(({ name }) => name)).toEqual(['tools']);
 });
