@@ -3,7 +3,7 @@ import { sleep } from '@agentfleet/kube';
 import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
 import type { AttemptContext } from './ports.ts';
-import { patiently } from './patience.ts';
+import { patiently, throwIfSuperseded } from './patience.ts';
 
 type Artifact = NonNullable<Run['artifacts']>[number];
 
@@ -49,12 +49,13 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
       const { uri, sha256, bytes } = await store.put(artifactKey(context, name), await content(), type, signal);
       return { name, uri, sha256, bytes };
     } catch (error) {
+      throwIfSuperseded(error);
       const why = error instanceof Error ? error.message : String(error);
       log.warn('an artifact could not be stored', { name, tries, error: why });
       if (signal.aborted) break;
       const progress = { done: 0, total: 0, message: `storing ${name} again, the store said: ${why}`.slice(0, 256) };
       context.report({ progress }, { urgent: tries === 0 });
-      await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal);
+      await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal).catch(() => undefined); // what was kept is told
     }
   }
   return null;

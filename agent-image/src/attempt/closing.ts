@@ -7,7 +7,7 @@ import type { Ran } from './checkRun.ts';
 import type { Proof } from './evidence.ts';
 import { checkResults, failed } from './outcome.ts';
 import type { AttemptContext, Outcome, Report } from './ports.ts';
-import { patiently } from './patience.ts';
+import { patiently, throwIfSuperseded } from './patience.ts';
 import { labelled, labels, type Prepared } from './prepare.ts';
 
 /** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
@@ -52,6 +52,7 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
     context.report({ ...shown, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
     return told;
   } catch (error) {
+    throwIfSuperseded(error);
     if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
     if (outcome.result === 'Succeeded') return failed(error);
     context.log.warn('the end of an attempt could not be recorded', { error: error instanceof Error ? error.message : String(error) });

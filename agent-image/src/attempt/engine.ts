@@ -5,7 +5,7 @@ import { Hands } from './hands.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
 import { bounded, failed } from './outcome.ts';
-import { patiently, Superseded } from './patience.ts';
+import { patiently, throwIfSuperseded } from './patience.ts';
 import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
 import { labelled, labels, prepare, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
@@ -34,7 +34,7 @@ async function run(options: EngineOptions, context: AttemptContext): Promise<Out
     outcome = await pursue(await openScope(options, context), ledger);
   } catch (error) {
     if (context.signal.aborted) return stopped(context, ledger);
-    if (error instanceof Superseded) throw error;
+    throwIfSuperseded(error);
     outcome = failed(error);
     const level = outcome.class === 'AgentError' ? 'error' : 'info';
     context.log[level]('an attempt failed', { reason: outcome.reason, error: error instanceof Error ? error.stack : String(error) });
@@ -76,7 +76,8 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   ledger.green = result.id;
   progress.change('g', { state: 'Done' });
   progress.say('storing the artifacts', { urgent: true });
-  const how = winner === null ? 'they held at snapshot 0 already' : `the last step: ${winner.candidate.rationale}`;
+  const how =
+    winner === null ? 'they held at snapshot 0 already' : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : 'ChecksHold';
   return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container; ${how}`) };
 }

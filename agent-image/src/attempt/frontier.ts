@@ -1,6 +1,6 @@
 import type { Noted } from './notes.ts';
 import { SearchNode, stateAfter } from './node.ts';
-import type { Prepared } from './prepare.ts';
+import type { Start } from './start.ts';
 
 /**
  * The trees that the search may go on from. Rebuilt from the event log, so that a worker that takes over tries nothing
@@ -10,10 +10,9 @@ export class Frontier {
   readonly #nodes = new Map<string, SearchNode>();
   readonly root: SearchNode;
 
-  constructor({ start }: Prepared, noted: Noted) {
-    this.root = this.#add(
-      new SearchNode({ state: start.manifestDigest, parent: null, planId: 'repair', edits: [], snapshot: start.id, passing: new Set() }),
-    );
+  constructor({ snapshot: { id, manifestDigest }, passing, proofs }: Start, noted: Noted) {
+    this.root = this.#add(new SearchNode({ state: manifestDigest, parent: null, planId: 'repair', edits: [], snapshot: id, passing }));
+    this.root.proofs = proofs;
     for (const { parent, state, candidate, edits, snapshot, passing } of noted.accepted) {
       const above = this.#nodes.get(parent);
       // A name that does not follow from its parent is not ours.

@@ -63,12 +63,13 @@ async function coverage(
   runs: readonly Ran[],
 ): Promise<readonly CoverageRun[]> {
   const all: CoverageRun[] = [];
-  for (const { check } of checks.filter((one) => runs.some((run) => run.check === one.check.name))) {
+  for (const { check, format } of checks.filter((one) => runs.some((run) => run.check === one.check.name))) {
     meter.add('toolCalls');
     const timeoutSeconds = Math.min(timeoutOf(check, context.task), maxCoverageSeconds);
     const { keeper, signal } = context;
+    const request = { keeper, command: check.command, env: namingEnvironment({}), cwd: hands.root.path, format, timeoutSeconds, signal };
     try {
-      all.push(...(await options.collectCoverage({ keeper, command: check.command, env: namingEnvironment({}), timeoutSeconds, signal })));
+      all.push(...(await options.collectCoverage(request)));
     } catch (error) {
       signal.throwIfAborted();
       // The search is only less focused without it.

@@ -16,6 +16,15 @@ export class Superseded extends Error {
   }
 }
 
+/** Throws when this or what caused it says that a newer assignment exists: nobody may go on or tell an outcome then. */
+export function throwIfSuperseded(error: unknown): void {
+  for (let one: unknown = error; one instanceof Error; one = one.cause) {
+    if (one instanceof Superseded) throw one;
+    if (one instanceof KeeperRefusal && one.code === 'AF_EPOCH_STALE') throw new Superseded(error);
+    if (one.cause === one) return;
+  }
+}
+
 export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -35,7 +44,7 @@ export async function patiently<T>(call: () => Promise<T>, { clock, signal }: Pa
       return await call();
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof KeeperRefusal && error.code === 'AF_EPOCH_STALE') throw new Superseded(error);
+      throwIfSuperseded(error);
       if (!isPassing(error)) throw error;
       if (clock.monotonic() - started > patience.awayMs) throw unreachable(error);
       await sleep(clock, patience.betweenMs, signal);

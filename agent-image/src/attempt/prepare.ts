@@ -6,7 +6,7 @@ import { createGate } from './gate.ts';
 import type { Scope } from './scope.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
-export const labels = { empty: 'empty', initial: 'initial', kept: 'kept', result: 'result' } as const;
+export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;
 
 /** Snapshot 0 and what the attempt starts from. */
 export interface Prepared {
@@ -29,7 +29,8 @@ export async function prepare(scope: Scope): Promise<Prepared> {
   const snapshots = await hands.snapshots();
   const initial = labelled(snapshots, labels.initial);
   const empty = labelled(snapshots, labels.empty);
-  const prepared = initial === undefined || empty === undefined ? await begin(scope, empty) : await goOn(scope, { empty, initial });
+  const prepared =
+    initial === undefined || empty === undefined ? await begin(scope, empty) : await goOn(scope, snapshots, { empty, initial });
   progress.establish('InitialTaken', 'TreeClean');
   progress.finish('prepare', { snapshot: prepared.initial.id });
   return prepared;
@@ -81,9 +82,9 @@ function exitOf({
 }
 
 /** A sandbox with snapshot 0: the tree is put back unless the task says that attempts go on with it. */
-async function goOn(scope: Scope, known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
+async function goOn(scope: Scope, snapshots: readonly SnapshotRecord[], known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
   const { hands } = scope;
-  const kept = continues(scope) ? await keepTree(scope, known.initial) : null;
+  const kept = continues(scope) ? await keepTree(scope, snapshots) : null;
   await hands.restore(known.initial.id);
   return { ...known, start: kept ?? known.initial };
 }
@@ -95,7 +96,8 @@ function continues({ context }: Scope): boolean {
   return attemptAction(last.class, context.task.spec.attempts) === 'Retry';
 }
 
-async function keepTree({ hands }: Scope, initial: SnapshotRecord): Promise<SnapshotRecord | null> {
-  const { entries } = await hands.diff(initial.id);
-  return entries.length === 0 ? null : hands.snapshot(labels.kept);
+/** A worker that takes the attempt over finds what the first one kept: the tree may hold a candidate by then. */
+async function keepTree({ context, hands }: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord> {
+  const label = `kept ${context.assignment.attempt}`;
+  return labelled(snapshots, label) ?? hands.snapshot(label);
 }

@@ -10,11 +10,13 @@ import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
 import { propose } from './proposals.ts';
 import type { Scope } from './scope.ts';
+import { startOf } from './start.ts';
 import { attemptCandidate, type Trial } from './trial.ts';
 
 /** A tree on which all checks hold in place, and how it was found. */
 export interface Winner {
-  readonly candidate: Candidate;
+  /** The last step; null when an earlier attempt left a tree on which they hold. */
+  readonly candidate: Candidate | null;
   /** State and step that it was tried on; for the note when it does not hold in a fresh container. */
   readonly from: SearchNode;
 }
@@ -24,8 +26,12 @@ export interface Winner {
  *
  * @throws AttemptFailure Stuck when there is nothing left to try, BudgetExceeded
  */
-export function repair(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner> {
-  return new Search(scope, prepared, baseline).run();
+export async function repair(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner> {
+  const start = await startOf(scope, prepared, baseline);
+  const frontier = new Frontier(start, scope.noted);
+  if (!start.holds) return new Search(scope, baseline, frontier).run();
+  scope.progress.establish('ReachedInPlace');
+  return { candidate: null, from: frontier.root };
 }
 
 class Search {
@@ -34,13 +40,13 @@ class Search {
   readonly #gate: Gate;
   readonly #frontier: Frontier;
 
-  constructor(scope: Scope, prepared: Prepared, baseline: Baseline) {
+  constructor(scope: Scope, baseline: Baseline, frontier: Frontier) {
     const { context, hands, options } = scope;
     this.#scope = scope;
     this.#baseline = baseline;
     const absolute = (path: string): string => hands.absolute(path);
     this.#gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
-    this.#frontier = new Frontier(prepared, scope.noted);
+    this.#frontier = frontier;
   }
 
   async run(): Promise<Winner> {
@@ -72,10 +78,10 @@ class Search {
     const { hands, progress } = this.#scope;
     progress.begin('localise', 'looking for the lines that failing tests execute');
     const fails = this.#baseline.checks.filter(({ judgement }) => judgement.failing.length > 0);
-    const atBaseline = node.parent === null && node === this.#frontier.root && node.snapshot !== null && node.proofs === undefined;
+    const atSnapshot0 = node.parent === null && node.proofs === undefined;
     const proofs: Proof[] = [];
-    if (!atBaseline || node.planId !== 'repair') for (const judged of fails) proofs.push(await prove(judged, this.#baseline));
-    const runs = proofs.length > 0 ? proofs.map(({ run }) => run) : fails.flatMap(({ baseline }) => baseline.slice(0, 1));
+    if (!atSnapshot0) for (const judged of fails) proofs.push(await prove(judged, this.#baseline));
+    const runs = atSnapshot0 ? fails.flatMap(({ baseline }) => baseline.slice(0, 1)) : proofs.map(({ run }) => run);
     node.focus = await localise(this.#scope, this.#baseline, runs);
     node.proofs = proofs;
     if (node.snapshot === null || (await hands.diff(node.snapshot)).entries.length > 0) await enter(this.#scope, node);

@@ -5,7 +5,7 @@ import { summary } from './closing.ts';
 import { Hands } from './hands.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
-import { patiently } from './patience.ts';
+import { patiently, throwIfSuperseded } from './patience.ts';
 import type { AttemptContext, Restored } from './ports.ts';
 import { labelled, labels } from './prepare.ts';
 
@@ -84,6 +84,7 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
     return kept.length === files.length;
   } catch (error) {
     context.signal.throwIfAborted();
+    throwIfSuperseded(error);
     context.log.warn('the files of a rollback could not be stored', { error: error instanceof Error ? error.message : String(error) });
     return false;
   } finally {

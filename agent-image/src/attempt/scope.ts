@@ -2,6 +2,7 @@ import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
+import type { ResultFormat } from '../checks/index.ts';
 import type { Rails } from '../rails/index.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
@@ -26,6 +27,9 @@ export type CollectCoverage = (request: {
   readonly keeper: KeeperClient;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** What the check's output was at the baseline. */
+  readonly format: ResultFormat;
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }) => Promise<readonly CoverageRun[]>;

@@ -122,7 +122,7 @@ async function notProved({ context, hands }: Scope, winner: Winner | null, faile
   const reason = broken(failed) ?? failed.verdict.reasons[0];
   const { verdict } = failed;
   const infrastructure = reason?.code === 'Interrupted';
-  if (winner !== null && !infrastructure) {
+  if (winner !== null && winner.candidate !== null && !infrastructure) {
     const { candidate, from } = winner;
     const note: TriedNote = {
       attempt: context.assignment.attempt,
