@@ -135,12 +135,9 @@ function sandboxWord(facts: Facts, course: Course): Word {
   if (course.kind === 'End') {
     if (sandbox === undefined || course.undone?.reason === 'Discarded')
       return word('False', 'Finished', 'the task has no sandbox any more');
-    const seconds = spec.retention.sandboxSeconds;
-    return word(
-      'False',
-      'Finished',
-      course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : `the sandbox stays for ${seconds} s after the end`,
-    );
+    const { sandboxSeconds } = spec.retention;
+    const stays = sandboxSeconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${sandboxSeconds} s after the end`;
+    return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
   if (course.kind === 'Bind' && course.create) return word('False', 'Starting', `pod ${course.sandbox} starts`);
   if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');

@@ -37,8 +37,8 @@ function by({ snapshot, task }: Facts): string {
 function reported({ run }: Facts): Ending | undefined {
   const outcome = run?.outcome;
   if (outcome === undefined) return undefined;
+  if (outcome.result === 'Succeeded') return { result: 'Succeeded', reason: outcome.reason, message: outcome.message ?? 'all checks hold' };
   const message = outcome.message ?? outcome.reason;
-  if (outcome.result === 'Succeeded') return { result: 'Succeeded', reason: outcome.reason, message };
   if (outcome.result === 'Stopped') return infrastructure('Stopped', `the worker stopped by itself: ${message}`);
   return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: outcome.reason, message };
 }

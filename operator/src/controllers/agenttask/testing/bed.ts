@@ -90,7 +90,7 @@ export class Bed {
     const clock = { ...systemClock, now: (): number => Date.UTC(2030, 0, 1) };
     const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }));
     for (const name of ['platform', 'team', 'other']) bed.server.createNamespace(name);
-    await new ResourceClient<ExpertPool>(bed.transport, resources.expertPools).create(pool);
+    await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
     await bed.addWorker('w-1');
     await bed.startOperator();
@@ -210,6 +210,18 @@ export class Bed {
 
   async order(order: Pick<AgentTaskOrder, 'metadata' | 'spec'>): Promise<void> {
     await new ResourceClient<AgentTaskOrder>(this.transport, resources.agentTaskOrders).create(order as AgentTaskOrder);
+  }
+
+  async createPool(pool: ExpertPool): Promise<void> {
+    await new ResourceClient<ExpertPool>(this.transport, resources.expertPools).create(pool);
+  }
+
+  orders(): readonly AgentTaskOrder[] {
+    return this.server.objects(resources.agentTaskOrders);
+  }
+
+  taskNames(): readonly string[] {
+    return this.server.objects(resources.agentTasks).map(({ metadata }) => metadata.name);
   }
 
   sandboxes(): readonly Pod[] {

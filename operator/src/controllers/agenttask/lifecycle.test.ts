@@ -1,0 +1,449 @@
+import { findCondition, type Condition } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { Bed } from './testing/bed.ts';
+import { runningStatus, waitingStatus } from './testing/kubelet.ts';
+import { newPool, newTask } from './testing/objects.ts';
+import { fails, obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
+
+const condition = (task: AgentTask, type: string): Condition | undefined => findCondition(task.status?.conditions, type);
+const told = (task: AgentTask, type: string): string => {
+  const { status = '-', reason = '-' } = condition(task, type) ?? {};
+  return `${status}/${reason}`;
+};
+const twice = Object.fromEntries(Object.entries(usage).map(([field, value]) => [field, 2 * value]));
+
+/** Waits for the end, and sees that no promise was broken on the way. */
+async function finish(bed: Bed, name = 'one'): Promise<AgentTask> {
+  await bed.until(`${name} has ended`, () => bed.task(name).status?.finished === 'true');
+  await bed.pass(1);
+  expect(bed.invariants.faults).toEqual([]);
+  return bed.task(name);
+}
+
+const isReady =
+  (bed: Bed, name = 'one') =>
+  (): boolean =>
+    condition(bed.task(name), 'SandboxReady')?.status === 'True';
+const directive = (bed: Bed, name = 'one'): string | undefined => bed.task(name).status?.assignment?.directive;
+
+describe('the life of a task', () => {
+  test('three writes and one Event lead to a ready sandbox, two more to the end', async () => {
+    await using bed = await Bed.start();
+    await bed.create(newTask('one'));
+    await bed.until('the sandbox is ready', isReady(bed));
+    const status = 'apply agenttasks.agentfleet.dev status';
+    const writes = (): string[] => bed.writes.map(({ verb, resource, subresource }) => `${verb} ${resource} ${subresource}`.trim());
+    expect(writes()).toEqual(['create pods', status, status]);
+    expect(bed.events.map(({ reason }) => reason)).toEqual(['Assigned']);
+    expect(bed.task('one').status).toMatchObject({
+      phase: 'Running',
+      finished: 'false',
+      assignment: { attempt: 1, epoch: 1, worker: 'w-1', sandbox: 'one-1' },
+    });
+    await bed.pass(60);
+    expect(writes()).toHaveLength(3);
+    playWorkers(bed, obedient(succeeds));
+    const task = await finish(bed);
+    await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
+    expect(writes().slice(3)).toEqual([status, 'delete pods', 'patch pods']);
+    expect(task.status).toMatchObject({ phase: 'Succeeded', totals: { usage }, attempts: [{ number: 1, reason: 'ChecksPassed' }] });
+    expect([told(task, 'Ready'), told(task, 'Succeeded'), told(task, 'Finished'), told(task, 'RolledBack')]).toEqual([
+      'True/Succeeded',
+      'True/ChecksPassed',
+      'True/ChecksPassed',
+      '-/-',
+    ]);
+  });
+
+  test('a failed attempt waits, then another one follows in the same sandbox', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient(({ attempt }, task) => (attempt === 1 ? fails() : succeeds({ ...task.status!.assignment! }, task))),
+    );
+    await bed.create(newTask('one'));
+    await bed.until('it backs off', () => told(bed.task('one'), 'Scheduled') === 'False/Backoff');
+    expect(bed.task('one').status).toMatchObject({
+      phase: 'Queued',
+      assignment: { attempt: 1, epoch: 1, directive: 'Quiesce' },
+      attempts: [{ number: 1, class: 'CheckFailed' }],
+    });
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain('attempt 1 failed with CheckFailed: 1 of 3 tests fails');
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({
+      phase: 'Succeeded',
+      assignment: { attempt: 2, epoch: 2, sandbox: 'one-1' },
+      totals: { usage: twice },
+    });
+    const [first, second] = task.status?.attempts ?? [];
+    expect(Date.parse(second?.startedAt ?? '') - Date.parse(first?.endedAt ?? '')).toBeGreaterThanOrEqual(10_000);
+    expect(bed.writes.filter(({ verb, resource }) => verb === 'create' && resource === 'pods')).toHaveLength(1);
+  });
+
+  test('when no attempt is left the tree is restored, verified, and the task has failed', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient(() => fails()),
+    );
+    await bed.create(newTask('one', { attempts: { max: 2, backoff: { seconds: 1 } } }));
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({
+      phase: 'Failed',
+      rollback: { snapshot: 's0001', verified: true },
+      assignment: { attempt: 2, directive: 'Rollback' },
+      totals: { usage: twice },
+    });
+    expect([told(task, 'Ready'), told(task, 'Stalled'), told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual([
+      'False/CheckFailed',
+      'True/CheckFailed',
+      'False/CheckFailed',
+      'True/Restored',
+    ]);
+    expect(condition(task, 'Ready')?.message).toBe(
+      '2 of 2 attempts failed, the last with ChecksFailed: 1 of 3 tests fails; snapshot s0001 is restored and its hash verified',
+    );
+    expect(bed.events.map(({ reason }) => reason)).toEqual([
+      'Assigned',
+      'AttemptFailed',
+      'Assigned',
+      'AttemptFailed',
+      'RollingBack',
+      'RolledBack',
+      'Failed',
+    ]);
+  });
+
+  test('a restore that is not verified keeps the sandbox for inspection', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, (assignment) =>
+      assignment.directive === 'Rollback' ? { ...works, rollback: { snapshot: 's0001', verified: false } } : fails(),
+    );
+    await bed.create(newTask('one', { attempts: { max: 1 } }));
+    const task = await finish(bed);
+    expect([told(task, 'RolledBack'), task.status?.phase]).toEqual(['False/NotVerified', 'Failed']);
+    await bed.pass(300);
+    expect(bed.sandboxes()).toHaveLength(1);
+  });
+
+  test('whenFailed Keep restores nothing', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, () => fails());
+    await bed.create(newTask('one', { attempts: { max: 1 }, rollback: { whenFailed: 'Keep' }, retention: { sandboxSeconds: 60 } }));
+    const task = await finish(bed);
+    expect([told(task, 'RolledBack'), directive(bed)]).toEqual(['False/Kept', 'Run']);
+    expect(bed.sandboxes()).toHaveLength(1);
+    await bed.pass(61);
+    expect(bed.sandboxes()).toHaveLength(0);
+  });
+
+  test('a sandbox that is deleted costs no attempt: the next one begins in a new sandbox when the old one has ended', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('one', { attempts: { max: 1 } }));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    bed.kubelet.frozen = true;
+    await bed.pods.delete({ namespace: 'team', name: 'one-1' });
+    await bed.until('the attempt is closed', () => bed.task('one').status?.attempts?.length === 1);
+    await bed.pass(10);
+    expect(told(bed.task('one'), 'Scheduled')).toBe('False/SandboxEnding');
+    bed.kubelet.frozen = false;
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([
+      { class: 'Infrastructure', reason: 'SandboxLost', usage },
+      { number: 2, reason: 'ChecksPassed' },
+    ]);
+    expect(task.status).toMatchObject({ assignment: { epoch: 2, sandbox: 'one-2' }, totals: { usage: twice } });
+  });
+
+  test('a node that nobody hears of holds the next sandbox up until its grace period is long over', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('one'));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    bed.kubelet.frozen = true;
+    await bed.pods.delete({ namespace: 'team', name: 'one-1' });
+    await bed.pass(60);
+    expect(bed.sandboxes()[0]?.metadata.finalizers).toHaveLength(1);
+    await bed.pass(12);
+    expect(bed.sandboxes()[0]?.metadata.finalizers ?? []).toHaveLength(0);
+    await bed.pods.delete({ namespace: 'team', name: 'one-1' }, { gracePeriodSeconds: 0 });
+    bed.kubelet.frozen = false;
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a worker whose Lease ends loses the task to another one, in the same sandbox', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('one', { attempts: { max: 1 } }));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await bed.addWorker('w-2');
+    bed.beating.delete('w-1');
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 2, epoch: 2, worker: 'w-2', sandbox: 'one-1' } });
+    expect(task.status?.attempts?.[0]).toMatchObject({ class: 'Infrastructure', reason: 'WorkerLost' });
+  });
+
+  test('a deleted worker pod is lost at once, and the task waits for one that is ready', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('one'));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    bed.beating.delete('w-1');
+    await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
+    await bed.until('it waits', () => told(bed.task('one'), 'Scheduled') === 'False/NoWorkerReady');
+    await bed.addWorker('w-2');
+    expect((await finish(bed)).status).toMatchObject({ phase: 'Succeeded', assignment: { worker: 'w-2' } });
+  });
+
+  test('the deadline ends an attempt, and what was done is undone', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
+    await bed.create(newTask('one', { deadlineSeconds: 30 }));
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([{ class: 'DeadlineExceeded', usage }]);
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Restored']);
+  });
+
+  test('while it is suspended no clock runs; it goes on under a new epoch', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('one', { deadlineSeconds: 30 }));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await bed.patch('one', { suspend: true });
+    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Suspended');
+    expect(directive(bed)).toBe('Quiesce');
+    await bed.pass(100);
+    await bed.patch('one', { suspend: false });
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } });
+    expect(task.status?.clock?.pausedSeconds).toBeGreaterThanOrEqual(100);
+    expect(task.status?.clock?.pausedAt).toBeUndefined();
+    expect(told(task, 'Suspended')).toBe('-/-');
+  });
+
+  test('a task that is created suspended takes nothing until it is resumed', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { suspend: true }));
+    await bed.until('it is suspended', () => bed.task('one').status?.phase === 'Suspended');
+    await bed.pass(30);
+    expect([bed.sandboxes().length, bed.task('one').status?.finished, bed.writes.length]).toEqual([0, 'false', 1]);
+    await bed.patch('one', { suspend: false });
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+});
+
+describe('cancelling', () => {
+  const working = async (bed: Bed, spec: object = {}): Promise<void> => {
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
+    await bed.create(newTask('one', { ...spec }));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+  };
+
+  test('Stop lets the worker end its step and keeps the tree', async () => {
+    await using bed = await Bed.start();
+    await working(bed, { retention: { sandboxSeconds: 600 } });
+    await bed.patch('one', { cancel: 'Stop' });
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({
+      phase: 'Cancelled',
+      assignment: { directive: 'Stop' },
+      attempts: [{ reason: 'Cancelled', usage }],
+    });
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['False/Cancelled', 'False/Kept', 1]);
+  });
+
+  test('Rollback restores snapshot 0', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    await bed.patch('one', { cancel: 'Rollback' });
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'Ready'), told(task, 'RolledBack')]).toEqual(['Cancelled', 'False/Cancelled', 'True/Restored']);
+  });
+
+  test('Terminate deletes the sandbox at once', async () => {
+    await using bed = await Bed.start();
+    await working(bed, { retention: { sandboxSeconds: 600 } });
+    await bed.patch('one', { cancel: 'Terminate' });
+    const task = await finish(bed);
+    await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
+    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+  });
+
+  test('before it began there is nothing to undo', async () => {
+    await using bed = await Bed.start();
+    await bed.create(newTask('one', { cancel: 'Rollback' }));
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['Cancelled', '-/-', 0]);
+  });
+
+  test('an order does what spec.cancel Rollback does, and says when it is done', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    const ordered = {
+      metadata: { name: 'halt', namespace: 'team' },
+      spec: { taskRef: { name: 'one' }, type: 'Cancel', requester: 'ann' },
+    } as const;
+    await bed.order(ordered);
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({ phase: 'Cancelled', rollback: { orderRef: { name: 'halt' }, verified: true } });
+    expect(task.spec.cancel).toBe('None');
+    await bed.until('the order is done', () => bed.orders()[0]?.status?.state === 'Done');
+    expect(bed.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', uid: task.metadata.uid }]);
+    await bed.order({ ...ordered, metadata: { name: 'late', namespace: 'team' } });
+    await bed.until(
+      'the late order is refused',
+      () => bed.orders().find(({ metadata }) => metadata.name === 'late')?.status?.state === 'Refused',
+    );
+  });
+
+  test('when no worker can restore, the sandbox is deleted after two minutes', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    bed.beating.delete('w-1');
+    await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
+    await bed.patch('one', { cancel: 'Rollback' });
+    await bed.pass(100);
+    expect([bed.task('one').status?.phase, bed.sandboxes().length]).toEqual(['RollingBack', 1]);
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+  });
+});
+
+describe('what stands in the way is told', () => {
+  test('a pool that is not there, until it is', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }));
+    await bed.until('it is told', () => told(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
+    const pool = newPool({}, 'later');
+    await bed.prepare(pool, ['team']);
+    await bed.addWorker('w-later', 'later');
+    await bed.createPool(pool);
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a namespace that is not prepared, until it is', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', {}, { namespace: 'other' }));
+    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
+    await bed.prepare(newPool(), ['other', 'team']);
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('an image that cannot be pulled, at once; the deadline ends it and nothing was changed', async () => {
+    await using bed = await Bed.start();
+    bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
+    await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
+    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
+    const task = await finish(bed);
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Discarded']);
+  });
+
+  test('an image name that can never be right fails the task', async () => {
+    await using bed = await Bed.start();
+    bed.kubelet.startsAs = () => waitingStatus('InvalidImageName', 'cannot parse');
+    await bed.create(newTask('one', { sandbox: { image: 'nope:::1' } }));
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([{ class: 'InvalidInput', reason: 'InvalidImageName' }]);
+    expect(task.status?.phase).toBe('Failed');
+  });
+
+  test('an API server that refuses the pod, until it does not', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    bed.server.onRequest = ({ verb, resource, userAgent }) =>
+      verb === 'create' && resource === 'pods' && userAgent.startsWith('operator')
+        ? { kind: 'error', code: 403, reason: 'Forbidden' }
+        : undefined;
+    await bed.create(newTask('one'));
+    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain('injected by the test');
+    bed.server.onRequest = undefined;
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a wall that is weaker than the pool demands ends the attempt', async () => {
+    await using bed = await Bed.start(newPool({ policy: { minIsolation: 'Landlock' } }));
+    playWorkers(
+      bed,
+      obedient(() => ({ ...works, isolation: { level: 'Seccomp', network: 'Enforced' } })),
+    );
+    await bed.create(newTask('one'));
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([{ class: 'PolicyViolation', reason: 'IsolationBelowFloor' }]);
+  });
+
+  test('a keeper that restarts is not a lost sandbox, nor are tools that restart news', async () => {
+    await using bed = await Bed.start();
+    await bed.create(newTask('one'));
+    await bed.until('the sandbox is ready', isReady(bed));
+    const before = bed.writes.length;
+    const restarted = runningStatus(true) as { containerStatuses: { name: string; ready: boolean }[] };
+    const tools = restarted.containerStatuses.map((status) => ({ ...status, ready: status.name === 'keeper' }));
+    await bed.pods.patch(
+      { namespace: 'team', name: 'one-1' },
+      { status: { ...restarted, containerStatuses: tools } },
+      { subresource: 'status' },
+    );
+    await bed.pass(5);
+    expect(bed.writes.length).toBe(before);
+    await bed.pods.patch({ namespace: 'team', name: 'one-1' }, { status: runningStatus(false) }, { subresource: 'status' });
+    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
+    expect(bed.task('one').status?.attempts).toBeUndefined();
+  });
+});
+
+describe('after the end', () => {
+  test('a task with a time to live is deleted, unless Git owns it', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { ttlSecondsAfterFinished: 30 }));
+    await bed.create(newTask('two', { ttlSecondsAfterFinished: 30 }, { labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } }));
+    await finish(bed, 'two');
+    await bed.until('one is deleted', () => bed.taskNames().join() === 'two');
+    await bed.pass(60);
+    expect(bed.taskNames()).toEqual(['two']);
+    expect(bed.events.filter(({ reason }) => reason === 'TTLIgnored')).toHaveLength(1);
+  });
+
+  test('a task that is deleted at work leaves nothing', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
+    await bed.create(newTask('one'));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await bed.tasks.delete({ namespace: 'team', name: 'one' });
+    await bed.until('all is gone', () => bed.taskNames().length === 0 && bed.sandboxes().length === 0);
+    await bed.create(newTask('one'));
+    await bed.until('its successor works', () => bed.task('one').status?.run !== undefined);
+    expect(bed.invariants.faults).toEqual([]);
+  });
+});
