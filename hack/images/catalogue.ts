@@ -3,6 +3,7 @@ import { bundle, hostArch, moduleFile, nodeLicence, repository, runnerBinary, st
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import type { HashedFile } from './rootfs.ts';
+import { s3Server, type S3Server } from './s3Server.ts';
 
 /** One file of a build context: where the Dockerfile finds it, what it is, and its mode. */
 export interface ContextFile extends HashedFile {
@@ -20,6 +21,7 @@ export interface Parts {
   operator(): Promise<Bundle>;
   agent(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
+  s3Server(): Promise<S3Server>;
 }
 
 /** An image: a Dockerfile on a root file system, and the files that it copies. */
@@ -50,6 +52,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
+    s3Server: once(() => s3Server(signal)),
   };
 }
 
@@ -94,6 +97,14 @@ const grammarModules = (...languages: readonly string[]): readonly string[] => [
   ...languages.map((language) => `@vscode/tree-sitter-wasm/wasm/tree-sitter-${language}.wasm`),
 ];
 
+const s3Context = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const { binary, licence } = await parts.s3Server();
+  return [
+    { ...binary, path: `dist/${hostArch()}/versitygw`, mode: 0o755 },
+    { ...licence, path: 'dist/versitygw.LICENSE', mode: 0o644 },
+  ];
+};
+
 /** All images, in the order in which they are listed. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
@@ -105,8 +116,15 @@ export const catalogue: readonly ImageDefinition[] = [
     context: (parts) => programContext(parts, 'inference', grammarModules('python')),
   },
   { name: 'operator', dockerfile: 'operator/Dockerfile', rootfs: 'base', context: (parts) => programContext(parts, 'operator') },
+  {
+    name: 'agent',
+    dockerfile: 'agent-image/Dockerfile',
+    rootfs: 'worker',
+    context: (parts) => programContext(parts, 'agent', grammarModules('bash', 'javascript', 'python')),
+  },
   { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: nodeContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
+  { name: 's3', dockerfile: 'hack/images/s3/Dockerfile', rootfs: 'base', context: s3Context },
 ];
 
 /** The images of these names, or all. Throws on a name that is not in the catalogue. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
-export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok';
+export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'versitygw';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -63,6 +63,14 @@ export const families: readonly Family[] = [
     stamps: (version) => [`helm.sh/helm/v4/internal/version.version=${version}`],
   },
   { ...plain, name: 'kwok', module: 'sigs.k8s.io/kwok', binaries: ['kwok'] },
+  // Not of the cluster: S3 for tests and for fleets without a cloud. It goes into an image, so it must stay static.
+  {
+    ...plain,
+    name: 'versitygw',
+    module: 'github.com/versity/versitygw',
+    binaries: ['versitygw'],
+    stamps: (version) => [`main.Version=${version}`],
+  },
 ];
 
 /** The family with this name. */
