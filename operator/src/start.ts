@@ -15,6 +15,8 @@ import {
 } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
+import { createAgentTaskController } from './controllers/agenttask/controller.ts';
+import { createAgentTaskOrderController } from './controllers/agenttaskorder/controller.ts';
 import {
   childKinds,
   ChildWriter,
@@ -82,6 +84,8 @@ function controllersOf(
 ): readonly Controller[] {
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
   return [
+    createAgentTaskController(context),
+    createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
     createExpertPoolController(context, { children, writer, heartbeats }),
   ];

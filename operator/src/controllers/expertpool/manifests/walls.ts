@@ -4,7 +4,7 @@ import { expertsName, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
-/** Experts hear the workers of their pool and nobody else, and speak to nobody. Pure. */
+/** Experts hear the workers of their pool and nobody else, and speak to nobody: no rule lets anything out. Pure. */
 function expertsWall(pool: ExpertPool): Manifest {
   return owned(
     pool,
@@ -20,7 +20,6 @@ function expertsWall(pool: ExpertPool): Manifest {
             ports: [{ protocol: 'TCP', port: expertPort }],
           },
         ],
-        egress: [],
       },
     },
   );

@@ -64,13 +64,16 @@ export function accessBinding(pool: ExpertPool, namespace: string, clusterRole: 
  */
 export function sandboxWall(namespace: string, workerNamespaces: readonly string[]): Manifest {
   const { apiVersion, kind, metadata, spec } = sandboxNetworkPolicy(namespace, workerNamespaces);
+  const { podSelector, policyTypes, ingress } = spec;
   return {
     resource: resources.networkPolicies,
     object: {
       apiVersion: String(apiVersion),
       kind: String(kind),
       metadata: { name: String(metadata?.name), namespace, labels: sharedLabels },
-      spec: { ...spec, ingress: workerNamespaces.length === 0 ? [] : spec.ingress },
+      // Nothing goes out: policyTypes says so. An empty list would say it too, but the server drops it, and each apply
+      // would then be a change.
+      spec: { podSelector, policyTypes, ...(workerNamespaces.length === 0 ? {} : { ingress }) },
     },
   };
 }
