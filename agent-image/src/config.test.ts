@@ -16,6 +16,7 @@ describe('the environment of a worker', () => {
       serviceAccount: 'coding-worker',
       brief: 'coding-brief',
       concurrency: 8,
+      port: 7090,
       version: '0.0.0-dev',
       logLevel: 'info',
     });
@@ -23,10 +24,11 @@ describe('the environment of a worker', () => {
   });
 
   it('tells all faults at once, each with its variable and a cure', () => {
-    const read = (): unknown => readConfig({ ...env, POD_NAME: '', POD_UID: undefined, AGENTFLEET_CONCURRENCY: 'many', LOG_LEVEL: 'loud' });
+    const read = (): unknown =>
+      readConfig({ ...env, POD_NAME: '', POD_UID: undefined, AGENTFLEET_CONCURRENCY: 'many', AGENTFLEET_PORT: '70000', LOG_LEVEL: 'loud' });
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(
-      /POD_NAME: it is missing; set it.*POD_UID: it is missing.*AGENTFLEET_CONCURRENCY: "many".*1 to 64.*LOG_LEVEL: "loud"/s,
+      /POD_NAME: it is missing; set it.*POD_UID: it is missing.*AGENTFLEET_CONCURRENCY: "many".*1 to 64.*AGENTFLEET_PORT: "70000".*LOG_LEVEL: "loud"/s,
     );
   });
 

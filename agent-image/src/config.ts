@@ -1,4 +1,4 @@
-import { workerEnvironment } from '@agentfleet/protocol/pool';
+import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
 import { logLevels, type LogLevel } from './logger.ts';
 
 /** The pod that this process runs in. */
@@ -17,6 +17,8 @@ export interface WorkerConfig {
   readonly brief: string;
   /** Tasks at a time; more than the operator should assign is left waiting. */
   readonly concurrency: number;
+  /** Of probes and metrics. */
+  readonly port: number;
   readonly version: string;
   readonly logLevel: LogLevel;
 }
@@ -57,6 +59,7 @@ export function readConfig(env: Env): WorkerConfig {
     serviceAccount: read(serviceAccount, text),
     brief: read(brief, text),
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
+    port: read('AGENTFLEET_PORT', parsePort, workerPort),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     logLevel: read<LogLevel>('LOG_LEVEL', parseLevel, 'info'),
   };
@@ -72,6 +75,12 @@ function parseConcurrency(value: string): number {
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= 1 && count <= mostConcurrency) return count;
   throw new Error(`"${value}" is not a number of tasks; write 1 to ${mostConcurrency}`);
+}
+
+function parsePort(value: string): number {
+  const port = Number(value);
+  if (/^\d+$/.test(value) && port <= 65_535) return port;
+  throw new Error(`"${value}" is not a port; write 0 to 65535`);
 }
 
 function parseLevel(value: string): LogLevel {

@@ -12,7 +12,7 @@ import {
   type Random,
   type Transport,
 } from '@agentfleet/kube';
-import { workerPort, type ArtifactPlace, type PoolBrief } from '@agentfleet/protocol/pool';
+import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
 import type { WorkerConfig } from './config.ts';
@@ -28,13 +28,13 @@ export interface StartOptions {
   readonly config: WorkerConfig;
   readonly cluster: ClusterConfig;
   readonly engine: AttemptEngine;
+  /** Throws when the engine no longer works: the process is started anew. */
+  readonly health?: () => void;
   /** Makes the store of a place; called once for each place that a brief names. */
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Where probes and metrics are served; other ones in tests. */
-  readonly listen?: { readonly port: number; readonly host?: string };
   /** Port of the keepers; another one in tests. */
   readonly keeperPort?: number;
 }
@@ -93,13 +93,13 @@ export async function startWorker(options: StartOptions): Promise<RunningWorker>
   return { port: endpoints.port, stop: () => (stopped ??= stop()) };
 }
 
-function serve({ listen }: StartOptions, parts: Parts): Promise<Endpoints> {
+function serve({ config, health = () => {} }: StartOptions, parts: Parts): Promise<Endpoints> {
   const need = (what: string | undefined): void => {
     if (what !== undefined) throw new Error(what);
   };
   return serveEndpoints({
-    ...(listen ?? { port: workerPort }),
-    health: new Map([['ping', () => {}]]),
+    port: config.port,
+    health: new Map([['engine', health]]),
     ready: new Map([
       ['brief', () => need(parts.brief.current === undefined ? parts.brief.problem : undefined)],
       ['lease', () => need(parts.live?.lease.fresh === true ? undefined : 'the lease is not fresh')],

@@ -135,16 +135,18 @@ export class WorkerLease {
   #watchExpiry(): void {
     this.#expiry?.cancel();
     this.#expiry = this.#options.clock.after(Math.max(0, this.fence.remainingMs()), () => {
-      if (!this.fence.up) this.#tell(false);
-      else this.#watchExpiry();
+      if (this.fence.up) {
+        this.#watchExpiry();
+        return;
+      }
+      this.#options.log.warn('the lease is not fresh: all tasks are stopped');
+      this.#tell(false);
     });
   }
 
   #tell(fresh: boolean): void {
     if (fresh === this.#fresh) return;
     this.#fresh = fresh;
-    if (fresh) this.#options.log.info('the lease is fresh');
-    else this.#options.log.warn('the lease is not fresh: all tasks are stopped');
     for (const listener of this.#listeners) listener(fresh);
   }
 }

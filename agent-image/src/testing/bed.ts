@@ -15,6 +15,7 @@ export const workerConfig: WorkerConfig = {
   serviceAccount: 'coding-worker',
   brief: 'coding-workers',
   concurrency: 4,
+  port: 0,
   version: 'test',
   logLevel: 'silent',
 };
@@ -95,7 +96,6 @@ export class WorkerBed implements AsyncDisposable {
       clock: this.#clock,
       random: () => 0.5,
       log: silentLog,
-      listen: { port: 0, host: '127.0.0.1' },
       keeperPort: this.keeper.port,
     });
   }

@@ -1,0 +1,55 @@
+import { access } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
+import { collectCoverage } from './coverage/index.ts';
+import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
+import { importWorkspace } from './workspace/index.ts';
+
+export interface AssembleOptions {
+  /** Folder for temporary files. */
+  readonly scratch: string;
+  /** PEM file with the authorities that git trusts instead of the system's. */
+  readonly authorities?: string;
+}
+
+/** The engine with its parts, and whether they still work. */
+export interface Assembled {
+  readonly engine: AttemptEngine;
+  /** Throws when the process has to be started anew. */
+  readonly health: () => void;
+}
+
+/** Grammars beside this file, as in the image; else where npm put them. */
+async function grammarFiles(): Promise<GrammarFiles> {
+  const beside = (name: string): string => fileURLToPath(new URL(`./${name}`, import.meta.url));
+  try {
+    await access(beside('web-tree-sitter.wasm'));
+  } catch {
+    return installedGrammars();
+  }
+  const names = {
+    runtime: 'web-tree-sitter',
+    bash: 'tree-sitter-bash',
+    python: 'tree-sitter-python',
+    javascript: 'tree-sitter-javascript',
+  };
+  const paths = Object.entries(names).map(([name, file]) => [name, beside(`${basename(file)}.wasm`)]);
+  return Object.fromEntries(paths) as GrammarFiles;
+}
+
+/** Loads the grammars and joins the parts of the engine. Rejects when a grammar is missing. */
+export async function assembleEngine({ scratch, authorities }: AssembleOptions): Promise<Assembled> {
+  const grammars = await loadGrammars(await grammarFiles());
+  const engine = createAttemptEngine({
+    rails: createRails({ grammars, home: homeDir }),
+    importWorkspace: (workspace, ports) =>
+      importWorkspace(workspace, { ...ports, scratch, ...(authorities === undefined ? {} : { authorities }) }),
+    collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
+  });
+  const health = (): void => {
+    if (grammars.failed) throw new Error('the parser of gate 1 failed; the process has to be started anew');
+  };
+  return { engine, health };
+}

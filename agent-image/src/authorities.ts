@@ -1,0 +1,27 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+
+/** Authorities that the administrator added, joined to the usual ones. */
+export interface Authorities {
+  /** PEM certificates. */
+  readonly pem: string;
+  /** The same as a file, for programs. */
+  readonly file: string;
+}
+
+/**
+ * Joins the certificates of an optional file to those that Node trusts, because what takes a list of authorities trusts
+ * nothing else then. Undefined when the file is not there or empty.
+ */
+export async function joinAuthorities(file: string, scratch: string): Promise<Authorities | undefined> {
+  const added = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  if (added.trim() === '') return undefined;
+  const pem = `${[...rootCertificates, added.trim()].join('\n')}\n`;
+  const joined = join(scratch, 'authorities.pem');
+  await writeFile(joined, pem, { mode: 0o644 });
+  return { pem, file: joined };
+}

@@ -1,0 +1,70 @@
+import { tmpdir } from 'node:os';
+import process, { env, exit, stderr, stdout } from 'node:process';
+import { defaultConfig, systemClock, type Log } from '@agentfleet/kube';
+import { authoritiesFile } from '@agentfleet/protocol/pool';
+import { assembleEngine } from './assemble.ts';
+import { joinAuthorities } from './authorities.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { createLog } from './logger.ts';
+import { startWorker, type RunningWorker } from './start.ts';
+import { createArtifactStore } from './store/index.ts';
+
+/** More than a clean stop takes, less than the pod's grace period of 30 s. */
+const exitMs = 28_000;
+
+/** The process: environment in, JSON lines out; SIGTERM hands the tasks over and ends it. */
+async function main(): Promise<void> {
+  const config = readConfig(env);
+  const log = createLog(
+    config.logLevel,
+    (line) => stdout.write(line),
+    () => systemClock.now(),
+  );
+  const scratch = tmpdir();
+  const authorities = await joinAuthorities(authoritiesFile, scratch);
+  const { engine, health } = await assembleEngine({ scratch, ...(authorities === undefined ? {} : { authorities: authorities.file }) });
+  const storeOptions = {
+    clock: systemClock,
+    random: Math.random,
+    spool: scratch,
+    ...(authorities === undefined ? {} : { ca: authorities.pem }),
+  };
+  const worker = await startWorker({
+    config,
+    cluster: await defaultConfig(env),
+    engine,
+    health,
+    openStore: (place) => createArtifactStore(place, storeOptions),
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
+  log.info('listening', { port: worker.port, pod: config.pod, version: config.version });
+  stopOnSignal(worker, log);
+}
+
+function stopOnSignal(worker: RunningWorker, log: Log): void {
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info('stopping', { signal });
+    setTimeout(() => exit(1), exitMs).unref();
+    worker.stop().then(
+      () => exit(0),
+      (error: unknown) => {
+        log.error('the worker did not stop cleanly', { error: error instanceof Error ? error.stack : String(error) });
+        exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+try {
+  await main();
+} catch (error) {
+  const words = error instanceof Error ? error.stack : String(error);
+  stderr.write(
+    `${error instanceof ConfigError ? error.message : JSON.stringify({ level: 'error', msg: 'the worker did not start', error: words })}\n`,
+  );
+  exit(1);
+}
