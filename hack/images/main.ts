@@ -32,8 +32,8 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
   return different.length === 0 && same.length > 0 ? 0 : 1;
 }
 
-/** Images with code of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
-const staged = ['sandbox', 'inference', 'operator'];
+/** Images with programs of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
+const staged = ['sandbox', 'inference', 'operator', 'agent', 's3'];
 
 async function stage(signal: AbortSignal): Promise<number> {
   const parts = machineParts({ signal });
