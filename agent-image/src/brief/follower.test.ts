@@ -30,8 +30,9 @@ describe('reading a brief', () => {
     ],
   ] as const)('says what is wrong with %s, and the cure', ([, text, words]) => {
     const parsed = parse(configMap(text));
-    expect(parsed).toEqual({ problem: expect.stringContaining(words) });
-    expect(parsed).toEqual({ problem: expect.stringContaining('look at the status of the ExpertPool') });
+    const problem = 'problem' in parsed ? parsed.problem : 'none';
+    expect(problem).toContain(words);
+    expect(problem).toContain('look at the status of the ExpertPool');
   });
 });
 
