@@ -32,13 +32,14 @@ const byCode: Readonly<Record<string, StoreFailureCode>> = {
   ServiceUnavailable: 'Unavailable',
   SignatureDoesNotMatch: 'Credential',
   SlowDown: 'Unavailable',
+  XAdminUserNotFound: 'Credential', // versitygw's word for an unknown access key
   XAmzContentSHA256Mismatch: 'Corrupt',
 };
 
+/** Without a code of S3. 404 is not among them: it may come from a proxy that knows no bucket at all. */
 const byStatus: Readonly<Record<number, StoreFailureCode>> = {
   401: 'Credential',
   403: 'Denied',
-  404: 'NotFound',
   408: 'Unavailable',
   413: 'TooLarge',
   429: 'Unavailable',

@@ -141,6 +141,8 @@ describe('refusals', () => {
     [403, '', 'Denied'],
     [404, 'NoSuchBucket', 'NoBucket'],
     [404, 'NoSuchKey', 'NotFound'],
+    [404, '', 'Refused'],
+    [404, 'XAdminUserNotFound', 'Credential'],
     [301, 'PermanentRedirect', 'Refused'],
     [400, 'AuthorizationHeaderMalformed', 'Refused'],
     [507, '', 'Full'],

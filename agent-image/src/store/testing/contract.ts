@@ -140,7 +140,7 @@ function survivesTrouble(bench: () => Bench): void {
 
 /** What not every store can hold, none takes. */
 function refusesKeys(bench: () => Bench): void {
-  it.each(['', '/', 'a//b', '../x', 'a/../../x', './x', 'a/', '/etc/x', 'a\0b', 'a\nb', 'x'.repeat(300), 'y/'.repeat(500) + 'y', '\uD800'])(
+  it.each(['', '/', 'a//b', '../x', 'a/../../x', './x', 'a/', '/etc/x', 'a\0b', 'a\nb', 'x'.repeat(256), 'y/'.repeat(400) + 'y', '\uD800'])(
     'refuses the key %j',
     async (key) => {
       const refused = { name: 'StoreFailure', code: 'InvalidKey' };
