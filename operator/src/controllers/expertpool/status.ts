@@ -27,6 +27,12 @@ function exceeded(deployment: Deployment | undefined): boolean {
 
 const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
 
+/** Pods of this image: those of a template before it that could not start are of no interest any more. */
+const withImage =
+  (image: string) =>
+  ({ spec }: Pod): boolean =>
+    spec?.containers?.some((container) => container.image === image) === true;
+
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
   readonly word: Word;
@@ -37,7 +43,9 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const deployment = snapshot.deployments.get(expertName(snapshot.pool.metadata.name, name));
   const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
   if (rolledOut(deployment, wanted)) return { state: { name, replicas, ready }, word: { status: 'True', reason: 'Ready', message: '' } };
-  const pods = snapshot.pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
+  const pods = snapshot.pods
+    .filter(({ metadata }) => metadata.labels?.[labels.expert] === name)
+    .filter(withImage(snapshot.images.inference));
   const [obstacle] = decision.obstacles.filter((known) => known.expert === name);
   const trouble = obstacle?.message ?? firstTrouble(pods, snapshot.notes);
   const message = trouble ?? `${ready} of ${wanted} pods of the present template answer`;
@@ -71,14 +79,14 @@ function workersState({ pool, deployments, pods, alive }: PoolSnapshot): NonNull
 }
 
 function workersWord(snapshot: PoolSnapshot, ready: number): Word {
-  const { pool, deployments, pods, notes } = snapshot;
+  const { pool, deployments, pods, notes, images } = snapshot;
   const wanted = pool.spec.workers.replicas;
   const deployment = deployments.get(workersName(pool.metadata.name));
   const inPlace = rolledOut(deployment, wanted);
   // As with a Deployment, nothing is what was asked for.
   if (inPlace && wanted === 0) return { status: 'True', reason: 'ScaledToZero', message: 'spec.workers.replicas is 0, so no task runs' };
   if (inPlace && ready === wanted) return { status: 'True', reason: 'Ready', message: `${ready} workers are ready` };
-  const trouble = firstTrouble(pods.filter(isWorker), notes);
+  const trouble = firstTrouble(pods.filter(isWorker).filter(withImage(images.agent)), notes);
   const counted = `${ready} of ${wanted} workers are ready`;
   const message = inPlace
     ? `${counted}; the others answer, but have not renewed their Lease`
