@@ -1,6 +1,6 @@
 import { agentTask, ajvOptions, expertPool, validators } from '@agentfleet/protocol/api';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
-import { defineResource, type KubeObject } from '@agentfleet/kube';
+import { defineResource } from '@agentfleet/kube';
 import { Ajv } from 'ajv';
 
 const ajv = new Ajv(ajvOptions);
@@ -11,15 +11,15 @@ export function schemaFaults(task: AgentTask): string {
   return validTask(task) ? '' : ajv.errorsText(validTask.errors);
 }
 
-function checked<T>(object: unknown, valid: typeof validTask): T {
+function checked(object: unknown, valid: typeof validTask): unknown {
   if (!valid(object)) throw new Error(ajv.errorsText(valid.errors));
-  return object as T;
+  return object;
 }
 
-type Partial2 = { readonly [key: string]: unknown };
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A minimal task with the defaults of the API server. */
-export function newTask(name: string, spec: Partial2 = {}, metadata: Partial2 = {}): AgentTask {
+export function newTask(name: string, spec: Fields = {}, metadata: Fields = {}): AgentTask {
   const { apiVersion, kind } = defineTask;
   return checked(
     {
@@ -35,10 +35,10 @@ export function newTask(name: string, spec: Partial2 = {}, metadata: Partial2 = 
       },
     },
     validTask,
-  );
+  ) as AgentTask;
 }
 
-const defineTask = defineResource<KubeObject>({
+const defineTask = defineResource({
   group: 'agentfleet.dev',
   version: 'v1alpha1',
   plural: agentTask.plural,
@@ -47,7 +47,7 @@ const defineTask = defineResource<KubeObject>({
 });
 
 /** The pool of the tests: platform/coding, open to all namespaces. */
-export function newPool(spec: Partial2 = {}, name = 'coding'): ExpertPool {
+export function newPool(spec: Fields = {}, name = 'coding'): ExpertPool {
   return checked(
     {
       apiVersion: defineTask.apiVersion,
@@ -61,5 +61,5 @@ export function newPool(spec: Partial2 = {}, name = 'coding'): ExpertPool {
       },
     },
     validPool,
-  );
+  ) as ExpertPool;
 }

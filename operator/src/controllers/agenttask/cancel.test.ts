@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { Bed } from './testing/bed.ts';
+import { finish, told } from './testing/look.ts';
+import { newTask } from './testing/objects.ts';
+import { obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
+
+describe('cancelling', () => {
+  const working = async (bed: Bed, spec: object = {}): Promise<void> => {
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
+    await bed.create(newTask('one', { ...spec }));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+  };
+
+  test('Stop lets the worker end its step and keeps the tree', async () => {
+    await using bed = await Bed.start();
+    await working(bed, { retention: { sandboxSeconds: 600 } });
+    await bed.patch('one', { cancel: 'Stop' });
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({
+      phase: 'Cancelled',
+      assignment: { directive: 'Stop' },
+      attempts: [{ reason: 'Cancelled', usage }],
+    });
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['False/Cancelled', 'False/Kept', 1]);
+  });
+
+  test('Rollback restores snapshot 0', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    await bed.patch('one', { cancel: 'Rollback' });
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'Ready'), told(task, 'RolledBack')]).toEqual(['Cancelled', 'False/Cancelled', 'True/Restored']);
+  });
+
+  test('Terminate deletes the sandbox at once', async () => {
+    await using bed = await Bed.start();
+    await working(bed, { retention: { sandboxSeconds: 600 } });
+    await bed.patch('one', { cancel: 'Terminate' });
+    const task = await finish(bed);
+    await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
+    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+  });
+
+  test('before it began there is nothing to undo', async () => {
+    await using bed = await Bed.start();
+    await bed.create(newTask('one', { cancel: 'Rollback' }));
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['Cancelled', '-/-', 0]);
+  });
+
+  test('an order does what spec.cancel Rollback does, and says when it is done', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    const ordered = {
+      metadata: { name: 'halt', namespace: 'team' },
+      spec: { taskRef: { name: 'one' }, type: 'Cancel', requester: 'ann' },
+    } as const;
+    await bed.order(ordered);
+    const task = await finish(bed);
+    expect(task.status).toMatchObject({ phase: 'Cancelled', rollback: { orderRef: { name: 'halt' }, verified: true } });
+    expect(task.spec.cancel).toBe('None');
+    await bed.until('the order is done', () => bed.orders()[0]?.status?.state === 'Done');
+    expect(bed.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', uid: task.metadata.uid }]);
+    await bed.order({ ...ordered, metadata: { name: 'late', namespace: 'team' } });
+    await bed.until(
+      'the late order is refused',
+      () => bed.orders().find(({ metadata }) => metadata.name === 'late')?.status?.state === 'Refused',
+    );
+  });
+
+  test('when no worker can restore, the sandbox is deleted after two minutes', async () => {
+    await using bed = await Bed.start();
+    await working(bed);
+    bed.beating.delete('w-1');
+    await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
+    await bed.patch('one', { cancel: 'Rollback' });
+    await bed.pass(100);
+    expect([bed.task('one').status?.phase, bed.sandboxes().length]).toEqual(['RollingBack', 1]);
+    const task = await finish(bed);
+    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+  });
+});
+
+describe('after the end', () => {
+  test('a task with a time to live is deleted, unless Git owns it', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { ttlSecondsAfterFinished: 30 }));
+    await bed.create(newTask('two', { ttlSecondsAfterFinished: 30 }, { labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } }));
+    await finish(bed, 'two');
+    await bed.until('one is deleted', () => bed.taskNames().join() === 'two');
+    await bed.pass(60);
+    expect(bed.taskNames()).toEqual(['two']);
+    expect(bed.events.filter(({ reason }) => reason === 'TTLIgnored')).toHaveLength(1);
+  });
+
+  test('a task that is deleted at work leaves nothing', async () => {
+    await using bed = await Bed.start();
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
+    await bed.create(newTask('one'));
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await bed.tasks.delete({ namespace: 'team', name: 'one' });
+    await bed.until('all is gone', () => bed.taskNames().length === 0 && bed.sandboxes().length === 0);
+    await bed.create(newTask('one'));
+    await bed.until('its successor works', () => bed.task('one').status?.run !== undefined);
+    expect(bed.invariants.faults).toEqual([]);
+  });
+});

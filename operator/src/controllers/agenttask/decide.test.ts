@@ -1,0 +1,300 @@
+import { conditionFaults, findCondition } from '@agentfleet/kube';
+import type { AgentTask, AgentTaskStatus, Assignment, FailureClass } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../../runtime/objects.ts';
+import { decide } from './decide.ts';
+import { sandboxFinalizer } from './names.ts';
+import type { Decision, Snapshot, WorkerView } from './snapshot.ts';
+import { newPool, newTask } from './testing/objects.ts';
+import { usage } from './testing/scriptedWorker.ts';
+
+const now = Date.UTC(2030, 0, 1, 1);
+const ago = (seconds: number): string => `${new Date(now - seconds * 1000).toISOString().slice(0, 19)}Z`;
+
+const worker = (name: string, view: Partial<WorkerView> = {}): WorkerView => ({
+  name,
+  namespace: 'platform',
+  ready: true,
+  lost: undefined,
+  freshMs: 20_000,
+  load: 0,
+  ...view,
+});
+const gone = worker('w-1', { ready: false, lost: 'the worker pod platform/w-1 is gone', freshMs: 0 });
+
+const assignment: Assignment = {
+  attempt: 1,
+  epoch: 1,
+  worker: 'w-1',
+  workerNamespace: 'platform',
+  sandbox: 'one-1',
+  warm: false,
+  since: ago(100),
+  directive: 'Run',
+};
+const clock = { startedAt: ago(100), pausedSeconds: 0 };
+const ready = { type: 'SandboxReady', status: 'True', reason: 'Ready', message: 'pod one-1 answers', lastTransitionTime: ago(90) } as const;
+const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime: ago(100) } as const;
+const working: AgentTaskStatus = {
+  assignment,
+  clock,
+  finished: 'false',
+  phase: 'Running',
+  conditions: [accepted, ready],
+  run: { attempt: 1, epoch: 1, usage, snapshots: { initial: 's0001', count: 1 } },
+};
+
+const taskOf = (status: AgentTaskStatus | undefined, spec: object = {}): AgentTask => {
+  const task = newTask('one', { ...spec }, { uid: 'u-1', generation: 1, creationTimestamp: ago(200) });
+  return status === undefined ? task : { ...task, status };
+};
+
+const podOf = (name: string, change: { metadata?: object; status?: object; spec?: object } = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'team',
+    uid: `p-${name}`,
+    finalizers: [sandboxFinalizer],
+    ownerReferences: [{ apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', name: 'one', uid: 'u-1', controller: true }],
+    ...change.metadata,
+  },
+  spec: { nodeName: 'n1', ...change.spec },
+  status: {
+    phase: 'Running',
+    containerStatuses: ['keeper', 'tools'].map((name) => ({ name, ready: true, restartCount: 0, state: { running: {} } })),
+    ...change.status,
+  },
+});
+
+const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Snapshot => ({
+  task,
+  resolution: { pool: newPool() },
+  prepared: true,
+  pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],
+  workers: [worker('w-1')],
+  assigned: task.status?.assignment === undefined ? undefined : worker('w-1'),
+  queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 },
+  cancelOrder: undefined,
+  refusal: undefined,
+  sinceWriteMs: Infinity,
+  ...change,
+});
+
+const outcome = (result: 'Succeeded' | 'Failed', failure?: FailureClass): AgentTaskStatus => ({
+  ...working,
+  run: { ...working.run!, outcome: { result, reason: 'Because', ...(failure === undefined ? {} : { class: failure }) } },
+});
+const closed = (failure: FailureClass, count = 1, endedAt = ago(0)): AgentTaskStatus => ({
+  ...working,
+  assignment: { ...assignment, attempt: count, directive: 'Quiesce' },
+  attempts: Array.from({ length: count }, (_, at) => ({ number: at + 1, startedAt: ago(100), endedAt, class: failure, reason: 'Because' })),
+});
+
+/** What a decision comes to, in short. */
+function effect({ actions, status, requeueAfterMs }: Decision): Record<string, unknown> {
+  const at = status.assignment;
+  const did = actions.map((action) =>
+    action.type === 'createSandbox'
+      ? `create ${action.name}`
+      : 'pod' in action
+        ? `${action.type} ${action.pod.metadata.name}`
+        : action.type,
+  );
+  return {
+    phase: status.phase,
+    scheduled: findCondition(status.conditions, 'Scheduled')?.reason,
+    ...(at === undefined ? {} : { at: `${at.attempt}/${at.epoch} ${at.worker} ${at.sandbox} ${at.directive}` }),
+    ...(did.length === 0 ? {} : { did }),
+    ...(requeueAfterMs === undefined ? {} : { in: requeueAfterMs / 1000 }),
+  };
+}
+
+const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [
+  [
+    'a new task with room is given a worker and a sandbox',
+    snapshotOf(taskOf(undefined)),
+    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 20 },
+  ],
+  [
+    'the least loaded worker is taken',
+    snapshotOf(taskOf(undefined), { workers: [worker('a', { load: 1 }), worker('b')] }),
+    { at: '1/1 b one-1 Run' },
+  ],
+  [
+    'a worker without a free slot is not taken',
+    snapshotOf(taskOf(undefined), { workers: [worker('a', { load: 2 })] }),
+    { phase: 'Queued', scheduled: 'WaitingForSlot', in: 15 },
+  ],
+  [
+    'a slot that somebody earlier takes is not taken',
+    snapshotOf(taskOf(undefined), { queue: { running: 0, runningInNamespace: 0, waiting: 2, ahead: 2, takers: 2 } }),
+    { scheduled: 'WaitingForSlot', in: 17 },
+  ],
+  [
+    'a sandbox that a dead operator made is taken over',
+    snapshotOf(taskOf(undefined), { pods: [podOf('one-1')] }),
+    { at: '1/1 w-1 one-1 Run', did: undefined },
+  ],
+  [
+    'a pod of an earlier task of the name has to go first',
+    snapshotOf(taskOf(undefined), { pods: [podOf('one-1', { metadata: { ownerReferences: [], deletionTimestamp: ago(0) } })] }),
+    { scheduled: 'SandboxEnding' },
+  ],
+  ['what runs is left alone', snapshotOf(taskOf(working)), { phase: 'Running', at: '1/1 w-1 one-1 Run', in: 20 }],
+  [
+    'a success ends the task, and its sandbox',
+    snapshotOf(taskOf(outcome('Succeeded'))),
+    { phase: 'Succeeded', at: '1/1 w-1 one-1 Run', did: ['deleteSandbox one-1'] },
+  ],
+  [
+    'a failure that may be mended waits',
+    snapshotOf(taskOf(outcome('Failed', 'CheckFailed'))),
+    { phase: 'Queued', scheduled: 'Backoff', at: '1/1 w-1 one-1 Quiesce', in: 10 },
+  ],
+  [
+    'a failure that cannot be mended is rolled back',
+    snapshotOf(taskOf(outcome('Failed', 'Stuck'))),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 20 },
+  ],
+  [
+    'an outcome of another epoch is none',
+    snapshotOf(taskOf({ ...outcome('Succeeded'), assignment: { ...assignment, epoch: 2 } })),
+    { phase: 'Running', at: '1/2 w-1 one-1 Run', in: 20 },
+  ],
+  [
+    'after the wait the next attempt begins',
+    snapshotOf(taskOf(closed('CheckFailed', 1, ago(10)))),
+    { at: '2/2 w-1 one-1 Run', did: undefined },
+  ],
+  [
+    'the second wait is longer',
+    snapshotOf(taskOf(closed('CheckFailed', 2, ago(10)))),
+    { scheduled: 'Backoff', at: '2/1 w-1 one-1 Quiesce', in: 10 },
+  ],
+  [
+    'the last attempt of those that count is the last one',
+    snapshotOf(taskOf(closed('CheckFailed', 3, ago(60)))),
+    { phase: 'RollingBack', at: '3/1 w-1 one-1 Rollback' },
+  ],
+  ['what the infrastructure did is not charged', snapshotOf(taskOf(closed('Infrastructure', 9, ago(600)))), { at: '10/2 w-1 one-1 Run' }],
+  [
+    'a lost worker closes the attempt, and another one goes on at once',
+    snapshotOf(taskOf(working), { assigned: gone, workers: [gone, worker('w-2')] }),
+    { at: '2/2 w-2 one-1 Run', did: undefined },
+  ],
+  [
+    'a lost sandbox is replaced when it is gone',
+    snapshotOf(taskOf(working), { pods: [] }),
+    { at: '2/2 w-1 one-2 Run', did: ['create one-2'] },
+  ],
+  [
+    'a sandbox that ended by itself is deleted first',
+    snapshotOf(taskOf(working), { pods: [podOf('one-1', { status: { phase: 'Failed', reason: 'Evicted' } })] }),
+    { scheduled: 'SandboxEnding', at: '1/1 w-1 one-1 Quiesce', did: ['deleteSandbox one-1'] },
+  ],
+  [
+    'a stray sandbox is deleted',
+    snapshotOf(taskOf(working), { pods: [podOf('one-1'), podOf('one-0')] }),
+    { at: '1/1 w-1 one-1 Run', did: ['deleteSandbox one-0'] },
+  ],
+  ['a pause quiesces', snapshotOf(taskOf(working, { suspend: true })), { phase: 'Suspended', at: '1/1 w-1 one-1 Quiesce', in: 20 }],
+  ['an outcome counts also while it is paused', snapshotOf(taskOf(outcome('Succeeded'), { suspend: true })), { phase: 'Succeeded' }],
+  [
+    'a deadline that is over ends the attempt',
+    snapshotOf(taskOf(working, { deadlineSeconds: 100 })),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback' },
+  ],
+  ['a deadline also ends what waits', snapshotOf(taskOf(closed('CheckFailed'), { deadlineSeconds: 100 })), { phase: 'RollingBack' }],
+  ['Stop does not outrun a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Stop' })), { phase: 'Succeeded' }],
+  ['Rollback outruns a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Rollback' })), { phase: 'RollingBack' }],
+  ['Stop with nobody to obey ends the task', snapshotOf(taskOf(working, { cancel: 'Stop' }), { assigned: gone }), { phase: 'Cancelled' }],
+  [
+    'Terminate ends a rollback',
+    snapshotOf(taskOf({ ...closed('Stuck'), assignment: { ...assignment, directive: 'Rollback' } }, { cancel: 'Terminate' })),
+    { phase: 'Cancelled', did: ['deleteSandbox one-1'] },
+  ],
+  [
+    'a rollback moves on to a worker that lives',
+    snapshotOf(taskOf({ ...closed('Stuck'), assignment: { ...assignment, directive: 'Rollback' } }), {
+      assigned: gone,
+      workers: [worker('w-2', { load: 99 })],
+    }),
+    { phase: 'RollingBack', at: '1/2 w-2 one-1 Rollback' },
+  ],
+  ['a rollback of a sandbox that is gone is done', snapshotOf(taskOf(closed('Stuck')), { pods: [] }), { phase: 'Failed' }],
+];
+
+describe('decide', () => {
+  test.each(table)('%s', (_, snapshot, expected) => {
+    const decision = decide(snapshot, now);
+    expect(effect(decision)).toMatchObject(Object.fromEntries(Object.entries(expected).filter(([, value]) => value !== undefined)));
+    if ('did' in expected && expected['did'] === undefined) expect(decision.actions).toEqual([]);
+    expect(conditionFaults({ ...snapshot.task, status: decision.status })).toEqual([]);
+    expect(decide(structuredClone(snapshot), now)).toEqual(decision);
+  });
+
+  test.each(table)('comes to rest: %s', (_, snapshot) => {
+    const { status } = decide(snapshot, now);
+    const made =
+      status.assignment === undefined || snapshot.pods.some(({ metadata }) => metadata.name === status.assignment?.sandbox)
+        ? snapshot.pods
+        : [podOf(status.assignment.sandbox, { status: { phase: undefined, containerStatuses: [] } })];
+    const run = snapshot.task.status?.run;
+    const after: AgentTask = { ...snapshot.task, status: { ...status, ...(run === undefined ? {} : { run }) } };
+    const assigned =
+      status.assignment === undefined
+        ? undefined
+        : ([...snapshot.workers, worker('w-1')].find(({ name }) => name === status.assignment?.worker) ?? snapshot.assigned);
+    const pods = made.filter((pod) => pod.status?.phase !== 'Failed');
+    if (pods.length !== made.length || status.finished === 'true') return;
+    const again = decide({ ...snapshot, task: after, pods, assigned }, now);
+    expect(again.written, JSON.stringify([status, again.status])).toBe(false);
+  });
+
+  test('the books are closed once', () => {
+    const first = decide(snapshotOf(taskOf(outcome('Failed', 'CheckFailed'))), now).status;
+    expect(first.totals).toEqual({ usage });
+    const second = decide(snapshotOf(taskOf({ ...first, run: outcome('Failed', 'CheckFailed').run! })), now).status;
+    expect(second.totals).toEqual({ usage });
+    expect(second.attempts).toHaveLength(1);
+  });
+
+  test('the charged attempts stay known although only sixteen are shown', () => {
+    const status = closed('Infrastructure', 16, ago(600));
+    const attempts = status.attempts!.map((attempt, at) => (at === 0 ? { ...attempt, class: 'CheckFailed' as const } : attempt));
+    const open = {
+      ...status,
+      attempts,
+      assignment: { ...assignment, attempt: 17 },
+      run: { attempt: 17, epoch: 1, outcome: { result: 'Failed', class: 'CheckFailed', reason: 'Because' } },
+    } as const;
+    const decision = decide(snapshotOf(taskOf(open, { attempts: { max: 2 } })), now);
+    expect([decision.status.attempts?.length, decision.status.phase]).toEqual([16, 'RollingBack']);
+  });
+
+  test('a pod is let go when its containers have ended, and not before', () => {
+    const deleting = { metadata: { deletionTimestamp: ago(0) } };
+    const released = (pod: Pod): boolean =>
+      decide(snapshotOf(taskOf(working), { pods: [pod] }), now).actions.some(({ type }) => type === 'releaseSandbox');
+    expect(released(podOf('one-1', deleting))).toBe(false);
+    expect(released(podOf('one-1', { metadata: { deletionTimestamp: ago(59) } }))).toBe(false);
+    expect(released(podOf('one-1', { metadata: { deletionTimestamp: ago(60) } }))).toBe(true);
+    const ended = ['keeper', 'tools'].map((name) => ({ name, ready: false, restartCount: 0, state: { terminated: {} } }));
+    expect(released(podOf('one-1', { ...deleting, status: { containerStatuses: ended } }))).toBe(true);
+    expect(released({ ...podOf('one-1', deleting), spec: {} })).toBe(true);
+  });
+
+  test('a task tells a story that a stranger understands', () => {
+    const lines = ({ status }: Decision): string => findCondition(status.conditions, 'Ready')?.message ?? '';
+    expect(lines(decide(snapshotOf(taskOf(undefined)), now))).toBe('attempt 1 waits for its sandbox: pod one-1 starts');
+    expect(lines(decide(snapshotOf(taskOf(undefined), { workers: [] }), now))).toContain(
+      'has 0 workers, none of them ready; look at its conditions',
+    );
+    const over = taskOf(undefined, { budget: { wallSeconds: 90 } });
+    const refused = decide(snapshotOf(over, { resolution: { pool: newPool({ policy: { maxBudget: { wallSeconds: 60 } } }) } }), now);
+    expect(lines(refused)).toContain('spec.budget.wallSeconds is 90, and ExpertPool platform/coding allows 60 at most');
+    expect(findCondition(refused.status.conditions, 'Stalled')?.reason).toBe('BudgetTooHigh');
+  });
+});

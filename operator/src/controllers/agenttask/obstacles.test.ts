@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { Bed } from './testing/bed.ts';
+import { condition, finish, isReady, told } from './testing/look.ts';
+import { runningStatus, waitingStatus } from './testing/kubelet.ts';
+import { newPool, newTask } from './testing/objects.ts';
+import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
+
+describe('what stands in the way is told', () => {
+  test('a pool that is not there, until it is', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }));
+    await bed.until('it is told', () => told(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
+    const pool = newPool({}, 'later');
+    await bed.prepare(pool, ['team']);
+    await bed.addWorker('w-later', 'later');
+    await bed.createPool(pool);
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a namespace that is not prepared, until it is', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', {}, { namespace: 'other' }));
+    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
+    await bed.prepare(newPool(), ['other', 'team']);
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('an image that cannot be pulled, at once; the deadline ends it and nothing was changed', async () => {
+    await using bed = await Bed.start();
+    bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
+    await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
+    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
+    const task = await finish(bed);
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Discarded']);
+  });
+
+  test('an image name that can never be right fails the task', async () => {
+    await using bed = await Bed.start();
+    bed.kubelet.startsAs = () => waitingStatus('InvalidImageName', 'cannot parse');
+    await bed.create(newTask('one', { sandbox: { image: 'nope:::1' } }));
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([{ class: 'InvalidInput', reason: 'InvalidImageName' }]);
+    expect(task.status?.phase).toBe('Failed');
+  });
+
+  test('an API server that refuses the pod, until it does not', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    bed.server.onRequest = ({ verb, resource, userAgent }) =>
+      verb === 'create' && resource === 'pods' && userAgent.startsWith('operator')
+        ? { kind: 'error', code: 403, reason: 'Forbidden' }
+        : undefined;
+    await bed.create(newTask('one'));
+    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain('injected by the test');
+    bed.server.onRequest = undefined;
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a wall that is weaker than the pool demands ends the attempt', async () => {
+    await using bed = await Bed.start(newPool({ policy: { minIsolation: 'Landlock' } }));
+    playWorkers(
+      bed,
+      obedient(() => ({ ...works, isolation: { level: 'Seccomp', network: 'Enforced' } })),
+    );
+    await bed.create(newTask('one'));
+    const task = await finish(bed);
+    expect(task.status?.attempts).toMatchObject([{ class: 'PolicyViolation', reason: 'IsolationBelowFloor' }]);
+  });
+
+  test('a keeper that restarts is not a lost sandbox, nor are tools that restart news', async () => {
+    await using bed = await Bed.start();
+    await bed.create(newTask('one'));
+    await bed.until('the sandbox is ready', isReady(bed));
+    const before = bed.writes.length;
+    const restarted = runningStatus(true) as { containerStatuses: { name: string; ready: boolean }[] };
+    const tools = restarted.containerStatuses.map((status) => ({ ...status, ready: status.name === 'keeper' }));
+    await bed.pods.patch(
+      { namespace: 'team', name: 'one-1' },
+      { status: { ...restarted, containerStatuses: tools } },
+      { subresource: 'status' },
+    );
+    await bed.pass(5);
+    expect(bed.writes.length).toBe(before);
+    await bed.pods.patch({ namespace: 'team', name: 'one-1' }, { status: runningStatus(false) }, { subresource: 'status' });
+    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
+    expect(bed.task('one').status?.attempts).toBeUndefined();
+  });
+});

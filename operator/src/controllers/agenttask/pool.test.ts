@@ -1,0 +1,119 @@
+import { findCondition } from '@agentfleet/kube';
+import { describe, expect, test } from 'vitest';
+import { occupies } from './queue.ts';
+import { Bed } from './testing/bed.ts';
+import { newPool, newTask } from './testing/objects.ts';
+import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
+import { resources } from '../../runtime/resources.ts';
+
+const names = Array.from({ length: 6 }, (_, at) => `t${at}`);
+const reason = (bed: Bed, name: string, type: string): string | undefined => findCondition(bed.task(name).status?.conditions, type)?.reason;
+const running = (bed: Bed): string[] =>
+  bed.server
+    .objects(resources.agentTasks)
+    .filter(occupies)
+    .map(({ metadata }) => metadata.name);
+const settled = (bed: Bed, count: number) => (): boolean =>
+  running(bed).length === count && bed.server.objects(resources.agentTasks).every(({ status }) => status?.conditions !== undefined);
+
+describe('many tasks of a pool', () => {
+  test('never hold more slots than there are, and all get their turn', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 2 } }));
+    await bed.addWorker('w-2');
+    playWorkers(bed, obedient(succeeds));
+    let most = 0;
+    const perWorker = new Map<string, number>();
+    bed.actors.push(() => {
+      const held = bed.server.objects(resources.agentTasks).filter(occupies);
+      most = Math.max(most, held.length);
+      for (const worker of ['w-1', 'w-2']) {
+        const load = held.filter(({ status }) => status?.assignment?.worker === worker).length;
+        perWorker.set(worker, Math.max(perWorker.get(worker) ?? 0, load));
+      }
+      return Promise.resolve();
+    });
+    const many = Array.from({ length: 25 }, (_, at) => `m${at}`);
+    await Promise.all(many.map((name) => bed.create(newTask(name))));
+    await bed.until('all have ended', () => many.every((name) => bed.task(name).status?.finished === 'true'));
+    expect(most).toBeLessThanOrEqual(4);
+    expect(perWorker.get('w-1')).toBeLessThanOrEqual(2);
+    expect(perWorker.get('w-2')).toBeLessThanOrEqual(2);
+    expect(most).toBeGreaterThan(1);
+    expect(bed.invariants.faults).toEqual([]);
+  });
+
+  test('the one whose turn it is takes the slot that becomes free, at once', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 1 } }));
+    const order: string[] = [];
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (order.push(task.metadata.name), task.metadata.name === 'first' ? works : succeeds(assignment, task))),
+    );
+    await bed.create(newTask('first'));
+    await bed.until('it works', () => bed.task('first').status?.run !== undefined);
+    for (const [at, name] of ['low', 'mid', 'high'].entries()) await bed.create(newTask(name, { priority: at * 10 }));
+    await bed.until('all wait', settled(bed, 1));
+    expect(['low', 'mid', 'high'].map((name) => reason(bed, name, 'Scheduled'))).toEqual(Array(3).fill('WaitingForSlot'));
+    await bed.patch('first', { cancel: 'Rollback' });
+    await bed.until('all have ended', () => ['low', 'mid', 'high'].every((name) => bed.task(name).status?.finished === 'true'), 120);
+    expect(order).toEqual(['first', 'high', 'mid', 'low']);
+  });
+
+  test('maxRunning and perNamespace hold, and a full namespace holds no other one up', async () => {
+    const pool = newPool({ workers: { concurrency: 8 }, limits: { maxRunning: 3, perNamespace: 2 } });
+    await using bed = await Bed.start(pool);
+    await bed.prepare(pool, ['team', 'other']);
+    for (const name of names.slice(0, 4)) await bed.create(newTask(name, { priority: 5 }));
+    for (const name of names.slice(4)) await bed.create(newTask(name, {}, { namespace: 'other' }));
+    await bed.until('three run', settled(bed, 3));
+    await bed.pass(30);
+    expect(running(bed)).toHaveLength(3);
+    expect(
+      bed.server
+        .objects(resources.agentTasks)
+        .filter(occupies)
+        .filter(({ metadata }) => metadata.namespace === 'team'),
+    ).toHaveLength(2);
+    expect(new Set(names.map((name) => reason(bed, name, 'Scheduled')))).toEqual(new Set(['Assigned', 'PoolAtLimit']));
+  });
+
+  test('a full queue refuses, and takes the next one when there is room', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 1 }, limits: { maxQueued: 2 } }));
+    for (const name of names) {
+      await bed.create(newTask(name));
+      await bed.until('it is looked at', () => bed.task(name).status?.conditions !== undefined);
+    }
+    expect(names.map((name) => reason(bed, name, 'Accepted'))).toEqual([
+      'Accepted',
+      'Accepted',
+      'Accepted',
+      'QueueFull',
+      'QueueFull',
+      'QueueFull',
+    ]);
+    playWorkers(bed, obedient(succeeds));
+    await bed.until('all have ended', () => names.every((name) => bed.task(name).status?.finished === 'true'), 400);
+    expect(bed.invariants.faults).toEqual([]);
+  });
+
+  test('a place in the queue alone is written now and then only', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 1 } }));
+    for (const name of names) await bed.create(newTask(name));
+    await bed.until('one runs', settled(bed, 1));
+    const before = bed.writes.length;
+    await bed.pass(120);
+    expect(bed.writes.length - before).toBeLessThanOrEqual(2 * names.length);
+    const positions = names.map((name) => bed.task(name).status?.queue?.position).filter((at) => at !== undefined);
+    expect([...positions].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('a task without a pool of its own goes to the default one', async () => {
+    await using bed = await Bed.start(newPool({ default: true }));
+    playWorkers(bed, obedient(succeeds));
+    const task = newTask('plain');
+    const { poolRef: _, ...spec } = task.spec;
+    await bed.create({ ...task, spec });
+    await bed.until('it has ended', () => bed.task('plain').status?.finished === 'true');
+    expect(bed.task('plain').status?.phase).toBe('Succeeded');
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { sandboxPod } from './sandboxPod.ts';
+import { bytesOf, sandboxInput, sandboxName } from './sandboxTemplate.ts';
+import { newPool, newTask } from './testing/objects.ts';
+
+const config = {
+  namespace: 's',
+  images: { agent: 'a:1', inference: 'i:1', sandbox: 'keeper:1', tools: 'tools:1' },
+  workerClusterRole: 'w',
+};
+const podOf = (spec: object, pool: object = {}) => {
+  const task = newTask('one', { ...spec }, { uid: 'u-1' });
+  return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', linkKey: 'k'.repeat(43) }));
+};
+
+/** Every field of spec.sandbox. */
+const template = {
+  image: 'python:3',
+  resources: { requests: { cpu: 1 }, limits: { memory: '3Gi' } },
+  workspaceSizeLimit: '10Mi',
+  runtimeClassName: 'gvisor',
+  nodeSelector: { 'example.com/pool': 'agents' },
+  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute', tolerationSeconds: 60 }],
+  priorityClassName: 'low',
+  podMetadata: { labels: { team: 'parser' }, annotations: { 'example.com/note': 'hello' } },
+};
+
+describe('the sandbox of a task', () => {
+  test.each([
+    ['the task', podOf({ sandbox: template })],
+    ['the pool', podOf({}, { sandbox: { template } })],
+  ])('obeys every field that %s sets', (_, { metadata, spec }) => {
+    const tools = spec?.containers.find(({ name }) => name === 'tools');
+    const keeper = spec?.containers.find(({ name }) => name === 'keeper');
+    expect(tools).toMatchObject({ image: 'python:3', resources: template.resources });
+    expect(keeper?.env).toContainEqual({ name: 'AGENTFLEET_WORKSPACE_LIMIT_BYTES', value: String(10 * 1024 ** 2) });
+    expect(keeper?.env).toContainEqual({ name: 'AGENTFLEET_RUNTIME_CLASS', value: 'gvisor' });
+    const { runtimeClassName, nodeSelector, tolerations, priorityClassName } = template;
+    expect(spec).toMatchObject({ runtimeClassName, nodeSelector, tolerations, priorityClassName });
+    expect(metadata).toMatchObject(template.podMetadata);
+  });
+
+  test('takes a field of the task before that of the pool, and the defaults of the administrator last', () => {
+    const tools = (spec: object, pool: object) => podOf(spec, pool).spec?.containers.find(({ name }) => name === 'tools')?.image;
+    const ofPool = { sandbox: { template: { image: 'node:24' } } };
+    expect([tools({}, {}), tools({}, ofPool), tools({ sandbox: { image: 'go:1' } }, ofPool)]).toEqual(['tools:1', 'node:24', 'go:1']);
+  });
+
+  test('belongs to its task, waits for our word before it goes, and answers the workers of its pool only', () => {
+    const { metadata, spec } = podOf({});
+    expect(metadata).toMatchObject({
+      name: 'one-1',
+      finalizers: ['agentfleet.dev/sandbox'],
+      ownerReferences: [{ kind: 'AgentTask', uid: 'u-1', controller: true }],
+      labels: { 'agentfleet.dev/component': 'sandbox', 'agentfleet.dev/task': 'one', 'agentfleet.dev/pool': 'coding' },
+    });
+    expect(spec?.containers[0]?.env).toContainEqual({ name: 'AGENTFLEET_CLIENT', value: 'system:serviceaccount:platform:coding-worker' });
+    expect(spec?.hostUsers).toBeUndefined();
+  });
+
+  test('has its own users where that is demanded, unless a RuntimeClass takes their place', () => {
+    expect(podOf({ policy: { minIsolation: 'UserNamespace' } }).spec?.hostUsers).toBe(false);
+    expect(podOf({}, { policy: { minIsolation: 'UserNamespace' } }).spec?.hostUsers).toBe(false);
+    expect(podOf({ policy: { minIsolation: 'RuntimeClass' }, sandbox: { runtimeClassName: 'gvisor' } }).spec?.hostUsers).toBeUndefined();
+  });
+
+  test('has a name that fits a label and tells epochs and tasks apart', () => {
+    expect(sandboxName('fix-parser', 12)).toBe('fix-parser-12');
+    const long = 't'.repeat(63);
+    expect(sandboxName(long, 1)).toHaveLength(63);
+    expect(new Set([sandboxName(long, 1), sandboxName(long, 2_147_483_647), sandboxName(`${long.slice(1)}x`, 1)]).size).toBe(3);
+    expect(sandboxName(long, 2_147_483_647)).toMatch(/^t+-[0-9a-f]{8}-2147483647$/);
+  });
+
+  test('reads quantities as Kubernetes does', () => {
+    expect(['1Mi', '2G', '1.5Ki', '7', '1500m'].map(bytesOf)).toEqual([1_048_576, 2e9, 1536, 7, 2]);
+    expect(() => bytesOf('two')).toThrow(/2Gi/);
+  });
+});

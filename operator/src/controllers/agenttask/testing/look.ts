@@ -1,0 +1,27 @@
+import { findCondition, type Condition } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { expect } from 'vitest';
+import type { Bed } from './bed.ts';
+
+export function condition(task: AgentTask, type: string): Condition | undefined {
+  return findCondition(task.status?.conditions, type);
+}
+
+/** `status/reason` of a condition; `-/-` when there is none. */
+export function told(task: AgentTask, type: string): string {
+  const { status = '-', reason = '-' } = condition(task, type) ?? {};
+  return `${status}/${reason}`;
+}
+
+/** Waits for the end, and sees that no promise was broken on the way. */
+export async function finish(bed: Bed, name = 'one'): Promise<AgentTask> {
+  await bed.until(`${name} has ended`, () => bed.task(name).status?.finished === 'true');
+  await bed.pass(1);
+  expect(bed.invariants.faults).toEqual([]);
+  return bed.task(name);
+}
+
+export const isReady =
+  (bed: Bed, name = 'one') =>
+  (): boolean =>
+    condition(bed.task(name), 'SandboxReady')?.status === 'True';

@@ -1,0 +1,78 @@
+import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
+import { conditionFaults } from '@agentfleet/kube';
+import { describe, expect, test } from 'vitest';
+import { decideOrder } from './decide.ts';
+
+const now = Date.UTC(2030, 0, 1);
+const at = (seconds: number): string => new Date(now + seconds * 1000).toISOString().replace('.000', '');
+const digest = `sha256:${'ab'.repeat(32)}`;
+
+const order = (spec: object, status?: AgentTaskOrder['status'], created = at(-60)): AgentTaskOrder => ({
+  apiVersion: 'agentfleet.dev/v1alpha1',
+  kind: 'AgentTaskOrder',
+  metadata: { name: 'halt', namespace: 'team', generation: 1, creationTimestamp: created },
+  spec: { taskRef: { name: 'one' }, type: 'Cancel', requester: 'ann', ...spec },
+  ...(status === undefined ? {} : { status }),
+});
+const task = (status: AgentTask['status'], created = at(-100)): AgentTask =>
+  ({
+    apiVersion: 'agentfleet.dev/v1alpha1',
+    kind: 'AgentTask',
+    metadata: { name: 'one', uid: 'u-1', creationTimestamp: created },
+    spec: {},
+    status,
+  }) as unknown as AgentTask;
+
+const running = task({ finished: 'false' });
+const asking = task({
+  finished: 'false',
+  run: { attempt: 1, epoch: 1, pendingApproval: { action: digest, summary: 'push', expires: at(60) } },
+});
+const cancelled = task({ finished: 'true', phase: 'Cancelled' });
+
+describe('an order', () => {
+  test.each([
+    ['to cancel what runs is accepted', order({}), running, 'Accepted', /snapshot 0/],
+    ['to cancel what has ended is refused', order({}), cancelled, 'Refused', /ended already \(Cancelled\)/],
+    ['that was accepted is done with its task', order({}, { state: 'Accepted' }), cancelled, 'Done', /is cancelled/],
+    [
+      'is done also when the task ended by itself',
+      order({}, { state: 'Accepted' }),
+      task({ finished: 'true', phase: 'Succeeded' }),
+      'Done',
+      /by itself before \(Succeeded\)/,
+    ],
+    ['for a task that does not exist is refused', order({}), undefined, 'Refused', /there is no AgentTask one/],
+    ['is not for a later task of the same name', order({}), task({ finished: 'false' }, at(-10)), 'Refused', /older than this order/],
+    ['to approve the act that waits is accepted', order({ type: 'Approve', action: digest }), asking, 'Accepted', /goes to the worker/],
+    ['to approve when nothing waits is refused', order({ type: 'Approve', action: digest }), running, 'Refused', /no act waits/],
+    [
+      'to reject another act than the one that waits is refused',
+      order({ type: 'Reject', action: `sha256:${'cd'.repeat(32)}` }),
+      asking,
+      'Refused',
+      /the act that waits is sha256:abab/,
+    ],
+    [
+      'that was approved is done when the act does not wait any more',
+      order({ type: 'Approve', action: digest }, { state: 'Accepted' }),
+      running,
+      'Done',
+      /does not wait/,
+    ],
+    ['that was refused stays so', order({}, { state: 'Refused', message: 'once' }), running, 'Refused', /^once$/],
+  ] as const)('%s', (_, given, about, state, message) => {
+    const { status, owner } = decideOrder(given, about, now);
+    expect(status).toMatchObject({ state, message: expect.stringMatching(message) as string });
+    expect(conditionFaults({ ...given, status: status! })).toEqual([]);
+    expect(owner?.uid).toBe(message.source.includes('there is no') || message.source.includes('older') ? undefined : 'u-1');
+    // Comes to rest.
+    expect(decideOrder({ ...given, status: status! }, about, now + 5000).status).toEqual(status);
+  });
+
+  test('that came before its task in our caches waits for it', () => {
+    const young = order({}, undefined, at(-4));
+    expect(decideOrder(young, undefined, now)).toEqual({ status: undefined, owner: undefined, requeueAfterMs: 6000 });
+    expect(decideOrder(young, undefined, now + 6000).status?.state).toBe('Refused');
+  });
+});
