@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Ground } from '../ground/index.ts';
+import type { InstallGround } from '../install/index.ts';
 import { Kubectl } from '../sandbox/index.ts';
 import { credentialSecret, place, serverObjects, storageNamespace } from './manifests.ts';
 
@@ -24,7 +24,7 @@ const readySeconds = 120;
  * Installs an S3 server with one bucket and waits until it is ready. Idempotent: the credential of an earlier call stays.
  * What it keeps is lost with its pod. Rejects with kubectl's own words.
  */
-export async function installStorage(ground: Pick<Ground, 'cluster' | 'image'>): Promise<StorageAccess> {
+export async function installStorage(ground: InstallGround): Promise<StorageAccess> {
   const kubectl = new Kubectl(ground.cluster);
   await kubectl.apply(storageNamespace);
   const credential = (await readCredential(kubectl)) ?? (await makeCredential(kubectl));

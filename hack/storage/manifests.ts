@@ -56,7 +56,7 @@ function podSpec(image: string): object {
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [container(image)],
-    volumes: [{ name: 'bucket', emptyDir: { sizeLimit: '4Gi' } }],
+    volumes: [{ name: 'data', emptyDir: { sizeLimit: '4Gi' } }],
   };
 }
 
@@ -75,7 +75,10 @@ function container(image: string): object {
     livenessProbe: { httpGet: { path: '/healthz', port: 's3' }, periodSeconds: 10, failureThreshold: 6 },
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '512Mi' } },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-    // To the server each folder below /data is a bucket: mounting makes the bucket, also in a new pod.
-    volumeMounts: [{ name: 'bucket', mountPath: `/data/${bucket}` }],
+    volumeMounts: [
+      { name: 'data', mountPath: '/data' },
+      // To the server each folder below /data is a bucket: mounting makes the bucket, also in a new pod.
+      { name: 'data', mountPath: `/data/${bucket}`, subPath: bucket },
+    ],
   };
 }
