@@ -12,6 +12,7 @@ import { podResolvConf } from '../network.ts';
 import { waitFor } from '../wait.ts';
 import { addonManifests } from './addons.ts';
 import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
+import { ensureVolume } from './volume.ts';
 
 /**
  * Imports a docker-archive unless the node has images of all its names already. Names must change
@@ -104,7 +105,7 @@ export async function startNode(start: Start, parts: NodeParts, apiReady: Promis
   const router = waitForDaemon(start, 'kubelet', async () => (await api.get(nodePath)) !== undefined)
     .then(() => addons)
     .then(() => ensure(start, kubeRouter(around)));
-  await Promise.all([router, dns, addons]);
+  await Promise.all([router, dns, addons, ensureVolume(start, api)]);
   const kubeletLog = logPath(layout, 'kubelet');
   const since = start.started.includes('kubelet') ? kubeletBegin : 0;
   const ready = async (path: string, type: string, after = 0): Promise<boolean> => hasCondition(await api.get(path), type, after);

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { volumeFolder, volumeManifest, volumeStep } from './volume.ts';
+
+describe('volumeStep', () => {
+  it('makes what is not there and frees what nobody claims any more', () => {
+    expect(volumeStep(undefined)).toBe('create');
+    expect(volumeStep({ status: { phase: 'Released' } })).toBe('free');
+  });
+
+  it.each(['Available', 'Bound', 'Pending', 'Failed'])('leaves a volume alone that is %s', (phase) => {
+    expect(volumeStep({ status: { phase } })).toBe('nothing');
+  });
+
+  it('leaves a volume alone that has no status yet', () => {
+    expect(volumeStep({})).toBe('nothing');
+  });
+});
+
+it('lies below the state, which down removes', () => {
+  const folder = volumeFolder({ state: '/state' });
+  expect(folder).toBe('/state/volumes/agentfleet-local');
+  expect(volumeManifest(folder)).toMatchObject({
+    spec: { hostPath: { path: folder }, storageClassName: '', accessModes: ['ReadWriteOnce'] },
+  });
+});
