@@ -22,6 +22,15 @@ describe('an attempt', () => {
     expect(bed.engine.calls).toHaveLength(1);
   });
 
+  it('says outcome and rollback only itself: the operator acts on them', async () => {
+    await using bed = await running();
+    const rollback = { snapshot: 's0001', verified: true };
+    bed.engine.last?.context.report({ outcome: succeeded, rollback, progress: { done: 1, total: 1 } }, { urgent: true });
+    await eventually('progress is written', () => bed.status('fix').run?.progress !== undefined);
+    expect(bed.status('fix').run).not.toHaveProperty('outcome');
+    expect(bed.status('fix').run).not.toHaveProperty('rollback');
+  });
+
   it('drives the keeper with a token for this pod only and with its epoch', async () => {
     await using bed = await running();
     const call = bed.keeper.calls[0]!;
@@ -82,6 +91,21 @@ describe('directives', () => {
     expect(bed.status('fix').run?.outcome).toBeUndefined();
   });
 
+  it('Rollback waits as long as the run takes to end', async () => {
+    await using bed = await running();
+    let end = (): void => {};
+    bed.engine.mayEnd = new Promise((resolve) => (end = resolve));
+    await bed.assign('fix', { directive: 'Rollback' });
+    await eventually('the run is aborted', () => bed.engine.calls[0]?.aborted() === 'Rollback');
+    await bed.sandbox('other-1');
+    await bed.task('other');
+    await eventually('another task runs', () => bed.engine.calls.length === 2);
+    expect(bed.engine.last?.context.task.metadata.name).toBe('other');
+    end();
+    await eventually('it is restored', () => bed.status('fix').run?.rollback !== undefined);
+    expect(bed.engine.overlaps).toEqual([]);
+  });
+
   it('Rollback is tried again when it fails', async () => {
     await using bed = await running();
     bed.engine.restored = [new Error('the disk is busy'), { snapshot: 's0001', verified: true }];
@@ -104,6 +128,7 @@ describe('directives', () => {
 
   it('Quiesce: aborts the run, ends what still runs in the sandbox, reports no outcome; goes on under a new epoch', async () => {
     await using bed = await running();
+    bed.engine.onOther = succeeded;
     bed.keeper.facts.running = '01J00000000000000000000000';
     await bed.assign('fix', { directive: 'Quiesce' });
     await eventually('the command is cancelled', () => bed.keeper.facts.running === null);
@@ -119,6 +144,8 @@ describe('what is not ours any more', () => {
   it('a new epoch in mid-run: the old run is aborted and awaited, nothing more is written under its epoch', async () => {
     await using bed = await running();
     const [old] = bed.engine.calls;
+    const last = { progress: { done: 8, total: 9 } };
+    old?.context.signal.addEventListener('abort', () => old.context.report(last, { urgent: true }), { once: true });
     old?.context.report({ usage: { ...noUsage, toolCalls: 5, wallSeconds: 7 } }, { urgent: true });
     await eventually('usage is written', () => bed.status('fix').run?.usage?.toolCalls === 5);
     await bed.assign('fix', { epoch: 2 });
@@ -127,6 +154,7 @@ describe('what is not ours any more', () => {
     expect(bed.engine.overlaps).toEqual([]);
     expect(bed.engine.last?.context.used.before).toMatchObject({ toolCalls: 5, wallSeconds: 7 });
     const count = bed.reports('fix').filter(({ epoch }) => epoch === 1).length;
+    expect(bed.reports('fix')).not.toContainEqual(expect.objectContaining(last));
     old?.context.report({ progress: { done: 9, total: 9 } }, { urgent: true });
     bed.engine.last?.finish(succeeded);
     await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);

@@ -21,6 +21,10 @@ export class ScriptedEngine implements AttemptEngine {
   restored: readonly (Restored | Error)[] = [{ snapshot: 's0000', verified: true }];
   /** What a run says when it is told to stop; undefined: it rejects. */
   onStop: Outcome | undefined;
+  /** What a run says when it is told to end for another reason; undefined: it rejects. */
+  onOther: Outcome | undefined;
+  /** Resolved when runs that are aborted may end. */
+  mayEnd: Promise<void> = Promise.resolve();
   #rollbacks = 0;
 
   get last(): EngineCall | undefined {
@@ -42,8 +46,11 @@ export class ScriptedEngine implements AttemptEngine {
       // An engine takes a moment to stop: the next call must wait for it.
       const stop = (): void => {
         const reason: unknown = signal.reason;
-        setImmediate(() =>
-          reason === 'Stop' && this.onStop !== undefined ? call.finish(this.onStop) : call.fail(new Error(String(reason))),
+        const answer = reason === 'Stop' ? this.onStop : this.onOther;
+        const end = (): void => (answer === undefined ? call.fail(new Error(String(reason))) : call.finish(answer));
+        this.mayEnd.then(
+          () => setImmediate(end),
+          (error: Error) => call.fail(error),
         );
       };
       signal.addEventListener('abort', stop, { once: true });
