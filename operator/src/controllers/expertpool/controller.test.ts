@@ -11,7 +11,7 @@ const names = (bed: Bed, resource: Resource): string[] =>
 
 const conditionOf = (bed: Bed, type: string): Condition | undefined => {
   expect(conditionFaults(bed.pool())).toEqual([]);
-  return findCondition(bed.pool().status?.conditions, type) as Condition | undefined;
+  return findCondition(bed.pool().status?.conditions, type);
 };
 
 function briefOf(bed: Bed): PoolBrief | undefined {
@@ -103,7 +103,7 @@ describe('the pool controller', () => {
     await bed.transport.request({ method: 'DELETE', path: '/apis/agentfleet.dev/v1alpha1/namespaces/team/agenttasks/fix' });
     await bed.until('the brief forgets it', () => briefOf(bed)?.namespaces.length === 0);
     await bed.until('the access is gone', () => names(bed, resources.roleBindings).length === 1);
-    expect(names(bed, resources.networkPolicies)).not.toContain('team/agentfleet-sandbox');
+    await bed.until('the wall is gone', () => !names(bed, resources.networkPolicies).includes('team/agentfleet-sandbox'));
   });
 
   it('says what the API server refused, and goes on when it does not any more', async () => {

@@ -6,7 +6,7 @@ import { homeOf, owned, type Manifest } from './manifest.ts';
 
 const rbacGroup = 'rbac.authorization.k8s.io';
 
-/** What workers may do in the namespace of their pool. The operator must hold all of it itself (see rbac.ts). Pure. */
+/** What workers may do in the namespace of their pool. The operator must hold all of it itself (see rbac.test.ts). Pure. */
 export function workerRules(brief: string, serviceAccount: string): V1PolicyRule[] {
   return [
     { apiGroups: [''], resources: ['configmaps'], resourceNames: [brief], verbs: ['get', 'list', 'watch'] },

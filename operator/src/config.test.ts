@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, readConfig } from './config.ts';
+
+const whole = {
+  POD_NAMESPACE: 'agentfleet-system',
+  POD_NAME: 'operator-0',
+  AGENTFLEET_AGENT_IMAGE: 'example.com/agent:1',
+  AGENTFLEET_INFERENCE_IMAGE: 'example.com/inference@sha256:0',
+  AGENTFLEET_SANDBOX_IMAGE: 'example.com/sandbox:1',
+  AGENTFLEET_TOOLS_IMAGE: 'example.com/tools:1',
+};
+
+function faultsOf(env: Readonly<Record<string, string>>, args: readonly string[] = []): readonly string[] {
+  try {
+    readConfig(env, args);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('readConfig', () => {
+  it('takes what the chart sets and defaults for the rest', () => {
+    expect(readConfig(whole)).toEqual({
+      namespace: 'agentfleet-system',
+      podName: 'operator-0',
+      version: '0.0.0-dev',
+      images: {
+        agent: 'example.com/agent:1',
+        inference: 'example.com/inference@sha256:0',
+        sandbox: 'example.com/sandbox:1',
+        tools: 'example.com/tools:1',
+      },
+      workerClusterRole: 'agentfleet-worker',
+      logLevel: 'info',
+      probesPort: 8081,
+      metricsPort: 8080,
+      leaderElection: true,
+      kubeconfig: undefined,
+    });
+  });
+
+  it('names every variable that is wrong at once, and its cure', () => {
+    expect(faultsOf({})).toHaveLength(6);
+    expect(faultsOf({ ...whole, POD_NAMESPACE: 'A_B', AGENTFLEET_LOG_LEVEL: 'loud' })).toEqual([
+      'POD_NAMESPACE: "A_B" is not a name of Kubernetes; use a-z, 0-9 and -',
+      'AGENTFLEET_LOG_LEVEL: "loud" is not one of debug, info, warn, error, silent',
+    ]);
+  });
+
+  it.each([
+    ['AGENTFLEET_METRICS_PORT', '65536'],
+    ['AGENTFLEET_METRICS_PORT', '-1'],
+    ['AGENTFLEET_LEADER_ELECTION', 'yes'],
+    ['AGENTFLEET_TOOLS_IMAGE', 'two words'],
+  ])('refuses %s=%s', (name, value) => {
+    expect(faultsOf({ ...whole, [name]: value })[0]).toContain(`${name}: "${value}"`);
+  });
+
+  it.each([[['--kubeconfig', 'relative']], [['--unknown']], [['word']]])('refuses the arguments %j', (args) => {
+    expect(faultsOf(whole, args)[0]).toMatch(/^command line: .*--kubeconfig PATH$/);
+  });
+
+  it('takes a kubeconfig', () => {
+    expect(readConfig({ ...whole, AGENTFLEET_LEADER_ELECTION: 'false' }, ['--kubeconfig', '/etc/k'])).toMatchObject({
+      kubeconfig: '/etc/k',
+      leaderElection: false,
+    });
+  });
+});

@@ -1,0 +1,171 @@
+import { conditionFaults, kstatus, type Condition } from '@agentfleet/kube';
+import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
+import { describe, expect, it } from 'vitest';
+import { newPool } from '../agenttask/testing/objects.ts';
+import type { PoolDecision } from './decide.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { poolStatus } from './status.ts';
+import { holdCounts, readyEvent } from './statusWriter.ts';
+import { deployment, newSnapshot, worker } from './testing/snapshots.ts';
+
+const nothing: PoolDecision = { apply: [], remove: [], obstacles: [] };
+const now = Date.UTC(2030, 0, 1);
+
+const good = {
+  deployments: new Map([deployment('coding-expert-gen', 1), deployment('coding-workers', 1)]),
+  claim: { metadata: { name: 'coding-artifacts' }, status: { phase: 'Bound' } },
+  pods: [worker('w-1')],
+  alive: new Set(['w-1']),
+} as const satisfies Partial<PoolSnapshot>;
+
+/** The status of a good pool with these changes; what kstatus makes of it comes along. */
+function look(parts: Partial<PoolSnapshot>, spec: object = {}, decision: PoolDecision = nothing) {
+  const snapshot = newSnapshot(newPool({ ...spec }), { ...good, ...parts });
+  const status = poolStatus(snapshot, decision, now);
+  const object = { ...snapshot.pool, status: { ...status, conditions: status.conditions as Condition[] } };
+  expect(conditionFaults(object)).toEqual([]);
+  const said = Object.fromEntries((status.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+  return { status, said, kstatus: kstatus(object), message: status.conditions?.find(({ type }) => type === 'Ready')?.message };
+}
+
+const waiting = (reason: string): ReturnType<typeof worker>['status'] => ({
+  phase: 'Pending',
+  containerStatuses: [{ name: 'worker', ready: false, restartCount: 0, state: { waiting: { reason, message: 'no such image' } } }],
+});
+
+describe('the status of a pool', () => {
+  it('is ready when experts, workers and storage are', () => {
+    const { said, status, kstatus } = look({});
+    expect(said).toEqual({
+      Ready: 'True Ready',
+      EnginesReady: 'True Ready',
+      WorkersReady: 'True Ready',
+      StorageReady: 'True ClaimBound',
+    });
+    expect(kstatus).toBe('Current');
+    expect(status.observedGeneration).toBe(3);
+    expect(status.experts).toEqual([{ name: 'gen', replicas: 1, ready: 1 }]);
+    const selector = 'agentfleet.dev/component=worker,agentfleet.dev/pool=coding';
+    expect(status.workers).toEqual({ replicas: 1, ready: 1, selector });
+  });
+
+  it.each([
+    ['a Lease that is old', { alive: new Set<string>() }, 'WorkersReady', 'False LeaseNotFresh'],
+    ['a pod that does not answer', { pods: [worker('w-1', { phase: 'Running' })] }, 'WorkersReady', 'False LeaseNotFresh'],
+    [
+      'a template that is not rolled out',
+      { deployments: new Map([...good.deployments, deployment('coding-workers', 1, { updatedReplicas: 0 })]) },
+      'WorkersReady',
+      'False Progressing',
+    ],
+    [
+      'a spec that the Deployment controller has not seen',
+      { deployments: new Map([...good.deployments, deployment('coding-workers', 1, { observedGeneration: 0 })]) },
+      'WorkersReady',
+      'False Progressing',
+    ],
+    ['an expert without a Deployment', { deployments: new Map([deployment('coding-workers', 1)]) }, 'EnginesReady', 'False Progressing'],
+    [
+      'a claim that waits',
+      { claim: { metadata: { name: 'c' }, status: { phase: 'Pending' as const } } },
+      'StorageReady',
+      'False ClaimPending',
+    ],
+    ['no claim', { claim: undefined }, 'StorageReady', 'False ClaimPending'],
+  ])('is under way with %s', (_, parts, type, expected) => {
+    const { said, kstatus } = look(parts);
+    expect(said[type]).toBe(expected);
+    expect(said['Ready']).toBe(expected);
+    expect(said['Reconciling']).toBe(expected.replace('False', 'True'));
+    expect(kstatus).toBe('InProgress');
+  });
+
+  it('says what the kubelet says about a pod of the present image', () => {
+    const deployments = new Map([...good.deployments, deployment('coding-workers', 1, { updatedReplicas: 0 })]);
+    const pods = [worker('w-1'), worker('w-2', waiting('ErrImagePull')), worker('w-0', waiting('CrashLoopBackOff'), 'agent:0')];
+    const { said, message } = look({ deployments, pods });
+    expect(said['WorkersReady']).toBe('False PodsNotReady');
+    expect(message).toBe('1 of 1 workers are ready; container worker: ErrImagePull: no such image');
+  });
+
+  it.each([
+    [
+      'a rollout that does not get on',
+      {
+        deployments: new Map([
+          ...good.deployments,
+          deployment('coding-expert-gen', 0, { conditions: [{ type: 'Progressing', status: 'False' }] }),
+        ]),
+      },
+      'False ProgressDeadlineExceeded',
+    ],
+    ['a volume that is lost', { claim: { metadata: { name: 'c' }, status: { phase: 'Lost' as const } } }, 'False ClaimLost'],
+  ])('is stalled with %s', (_, parts, expected) => {
+    const { said, kstatus } = look(parts);
+    expect(said['Ready']).toBe(expected);
+    expect(kstatus).toBe('Failed');
+  });
+
+  it('is stalled without a Generalist, unless nothing is to run', () => {
+    const experts = [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' }, replicas: 0 }];
+    const none = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 1)]) };
+    expect(look(none, { experts }).said['Stalled']).toBe('True NoGeneralist');
+    const asleep = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 0)]), pods: [] };
+    const { said } = look(asleep, { experts, workers: { replicas: 0 } });
+    expect(said).toMatchObject({ Ready: 'True Ready', WorkersReady: 'True ScaledToZero' });
+  });
+
+  it('names the expert whose recording is missing, once', () => {
+    const obstacles = [{ reason: 'ReplayNotFound', message: 'there is no ConfigMap tape', expert: 'gen' }];
+    const { said, message, status } = look({ deployments: new Map([deployment('coding-workers', 1)]) }, {}, { ...nothing, obstacles });
+    expect(said).toMatchObject({ Stalled: 'True ReplayNotFound', EnginesReady: 'False ReplayNotFound' });
+    expect(message).toBe('expert gen: there is no ConfigMap tape');
+    expect(status.experts?.[0]?.message).toBe('there is no ConfigMap tape');
+  });
+
+  it('fits the schema however long the kubelet talks', () => {
+    const state = { waiting: { reason: 'ErrImagePull', message: '🦀'.repeat(4000) } };
+    const pod = worker('w-1', { containerStatuses: [{ name: 'worker', ready: false, restartCount: 0, state }] });
+    const { status } = look({ pods: [pod], deployments: new Map([deployment('coding-expert-gen', 1)]) });
+    for (const { message } of status.conditions ?? []) {
+      expect(message.length).toBeLessThanOrEqual(1024);
+      expect(message.isWellFormed()).toBe(true);
+    }
+  });
+});
+
+describe('counts', () => {
+  const status = (running: number, ready = 1): ExpertPoolStatus => ({ running, queued: 0, workers: { replicas: 1, ready, selector: 's' } });
+
+  it.each([
+    ['written at first', status(1), undefined, 0, 1, undefined],
+    ['held back when nothing else changed a moment ago', status(2), status(1), 2_000, 1, 3_000],
+    ['written after five seconds', status(2), status(1), 5_000, 2, undefined],
+    ['written with what else changed', status(2, 0), status(1), 10, 2, undefined],
+  ])('are %s', (_, desired, present, since, running, waitMs) => {
+    const held = holdCounts(desired, present, since);
+    expect([held.status.running, held.waitMs]).toEqual([running, waitMs]);
+  });
+});
+
+describe('Events', () => {
+  const of = (status: 'True' | 'False', reason: string, stalled = false): ExpertPoolStatus => {
+    const condition = { status, reason, message: 'words', lastTransitionTime: '2030-01-01T00:00:00Z' };
+    return {
+      conditions: [{ type: 'Ready', ...condition }, ...(stalled ? [{ type: 'Stalled', ...condition, status: 'True' as const }] : [])],
+    };
+  };
+
+  it.each([
+    ['the start', undefined, of('False', 'Progressing'), undefined],
+    ['becoming ready', of('False', 'Progressing'), of('True', 'Ready'), 'Normal Ready'],
+    ['staying ready', of('True', 'Ready'), of('True', 'Ready'), undefined],
+    ['losing a worker', of('True', 'Ready'), of('False', 'LeaseNotFresh'), 'Warning LeaseNotFresh'],
+    ['what is under way', of('False', 'Progressing'), of('False', 'PodsNotReady'), undefined],
+    ['an obstacle', of('False', 'Progressing'), of('False', 'NameTaken', true), 'Warning NameTaken'],
+    ['the same obstacle', of('False', 'NameTaken', true), of('False', 'NameTaken', true), undefined],
+  ])('tell of transitions alone: %s', (_, present, next, expected) => {
+    const event = readyEvent(present, next);
+    expect(event === undefined ? undefined : `${event.type} ${event.reason}`).toBe(expected);
+  });
+});

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { resourceName, type Resource } from '@agentfleet/kube';
+import type { V1PolicyRule } from '@kubernetes/client-node';
+import { load } from 'js-yaml';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { workerRules } from './controllers/expertpool/manifests/access.ts';
+import { resources } from './runtime/resources.ts';
+import { leaseName } from './start.ts';
+
+interface Rules {
+  readonly cluster: readonly V1PolicyRule[];
+  readonly own: readonly V1PolicyRule[];
+}
+
+const file = new URL('../../charts/agentfleet/files/operator-rules.yaml', import.meta.url);
+
+/** Whether rules without names of objects allow it. */
+function allowed(rules: readonly V1PolicyRule[], group: string, resource: string, verb: string): boolean {
+  return rules.some(
+    (rule) =>
+      rule.resourceNames === undefined &&
+      rule.apiGroups?.includes(group) === true &&
+      rule.resources?.includes(resource) === true &&
+      rule.verbs.includes(verb),
+  );
+}
+
+const written = ['create', 'patch', 'delete'];
+const applied = ['create', 'patch'];
+
+/** What the controllers do with each resource apart from reading and watching it. */
+const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
+  agentTasks: ['patch', 'delete', 'assign'],
+  agentTaskOrders: ['patch'],
+  expertPools: [],
+  energyModels: [],
+  pods: written,
+  namespaces: [],
+  configMaps: written,
+  services: written,
+  serviceAccounts: written,
+  persistentVolumeClaims: applied,
+  deployments: written,
+  podDisruptionBudgets: written,
+  roles: written,
+  roleBindings: written,
+  networkPolicies: written,
+};
+
+describe('the rules of the chart for the operator', () => {
+  let rules: Rules = { cluster: [], own: [] };
+  const may = (group: string, resource: string, verb: string): boolean => allowed(rules.cluster, group, resource, verb);
+
+  beforeAll(async () => {
+    rules = load(await readFile(file, 'utf8')) as Rules;
+  });
+
+  it.each(Object.entries(uses))('allow what is done with %s', (name, verbs) => {
+    const resource: Resource = resources[name as keyof typeof resources];
+    for (const verb of ['get', 'list', 'watch', ...verbs]) {
+      expect(may(resource.group, resource.plural, verb), `${verb} ${resourceName(resource)}`).toBe(true);
+    }
+  });
+
+  it.each(['agenttasks', 'agenttaskorders', 'expertpools'])('allow to report the status of %s', (plural) => {
+    expect(may('agentfleet.dev', `${plural}/status`, 'patch')).toBe(true);
+  });
+
+  it.each(['agenttasks', 'expertpools'])('allow to own by %s, which blocks their deletion', (plural) => {
+    expect(may('agentfleet.dev', `${plural}/finalizers`, 'update')).toBe(true);
+  });
+
+  it('hold all that is granted to workers, because nobody may grant more than he has', () => {
+    for (const { apiGroups = [], resources: plurals = [], verbs } of workerRules('brief', 'account')) {
+      for (const group of apiGroups) {
+        for (const plural of plurals) {
+          for (const verb of verbs) expect(may(group, plural, verb), `${verb} ${group}/${plural}`).toBe(true);
+        }
+      }
+    }
+  });
+
+  it('allow to bind the role of workers, and no other', () => {
+    const binds = rules.cluster.filter(({ verbs }) => verbs.includes('bind') || verbs.includes('escalate') || verbs.includes('*'));
+    expect(binds).toEqual([
+      { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], resourceNames: ['agentfleet-worker'], verbs: ['bind'] },
+    ]);
+  });
+
+  it('allow to read the Leases of workers, the Events of their pods and the signing keys', () => {
+    for (const verb of ['get', 'list', 'watch']) expect(may('coordination.k8s.io', 'leases', verb)).toBe(true);
+    for (const verb of ['list', 'create', 'patch']) expect(may('events.k8s.io', 'events', verb)).toBe(true);
+    const paths = rules.cluster.flatMap(({ nonResourceURLs = [] }) => nonResourceURLs);
+    expect(paths).toEqual(['/.well-known/openid-configuration', '/openid/v1/jwks']);
+  });
+
+  it('never reach Secrets', () => {
+    expect(JSON.stringify(rules)).not.toContain('secrets');
+  });
+
+  it('name the Lease of the leader', () => {
+    expect(rules.own.find(({ resourceNames }) => resourceNames !== undefined)).toMatchObject({
+      resourceNames: [leaseName],
+      verbs: ['get', 'update', 'patch'],
+    });
+  });
+});
