@@ -24,6 +24,6 @@ const patienceMs = 30_000;
  */
 export function createArtifactStore(place: ArtifactPlace, options: ArtifactStoreOptions): ArtifactStore {
   const spool = options.spool ?? tmpdir();
-  if (place.type === 'Volume') return new VolumeStore({ folder: place.path, claim: place.claim, spool });
+  if (place.type === 'Volume') return new VolumeStore({ folder: place.path, claim: place.claim, spool, clock: options.clock });
   return new S3Store({ patienceMs, ...place, ...options, spool });
 }

@@ -22,6 +22,11 @@ describe('buildArguments', () => {
     expect(flags).toContain('-trimpath');
   });
 
+  it('builds the S3 server without cgo, because its image has no build of its own', () => {
+    expect(family('versitygw').cgo).toBe(false);
+    expect(buildArguments(family('versitygw'), 'v1.8.0').join(' ')).toContain('-X main.Version=v1.8.0');
+  });
+
   it('builds runc with seccomp', () => {
     expect(buildArguments(family('runc'), 'v1.4.3')).toContain('-tags=seccomp');
     expect(family('runc').cgo).toBe(true);

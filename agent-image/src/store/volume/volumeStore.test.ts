@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
@@ -75,6 +75,16 @@ describe('what only a volume can meet', () => {
     await expect(missing.list('')).rejects.toMatchObject({ code: 'NotFound' });
     await expect(missing.put('a', 'x', 'text/plain')).rejects.toMatchObject({ code: 'NotFound' });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('clears away what a killed worker left, and not what another one writes', async () => {
+    const unfinished = join(folder, '.agentfleet-unfinished');
+    await mkdir(unfinished);
+    for (const name of ['abandoned', 'growing']) await writeFile(join(unfinished, name), 'x');
+    const longAgo = Date.now() / 1000 - 2 * 60 * 60;
+    await utimes(join(unfinished, 'abandoned'), longAgo, longAgo);
+    await store.put('a', 'x', 'text/plain');
+    expect(await readdir(unfinished)).toEqual(['growing']);
   });
 
   it('shows no unfinished file', async () => {

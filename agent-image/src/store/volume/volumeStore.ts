@@ -2,6 +2,7 @@ import { constants, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, unlink, type FileHandle } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import type { Clock } from '@agentfleet/kube';
 import { collect, readContent } from '../content.ts';
 import { StoreFailure } from '../failure.ts';
 import { assertKey, unfinishedFolder } from '../key.ts';
@@ -14,7 +15,11 @@ export interface VolumeStoreOptions {
   readonly claim: string;
   /** Folder for what arrives as a stream. */
   readonly spool: string;
+  readonly clock: Clock;
 }
+
+/** Age of an unfinished file whose writer cannot live any more, ms. */
+const abandonedMs = 60 * 60_000;
 
 /** Somebody may remove an emptied folder between making it and using it; more often than this nobody does. */
 const tries = 5;
@@ -22,6 +27,7 @@ const tries = 5;
 /** Artifacts as files. A file has its name only when it is complete and on disk. */
 export class VolumeStore implements ArtifactStore {
   readonly #options: VolumeStoreOptions;
+  #swept: Promise<void> | undefined;
 
   constructor(options: VolumeStoreOptions) {
     this.#options = options;
@@ -35,6 +41,7 @@ export class VolumeStore implements ArtifactStore {
     try {
       // Not recursive: a volume that is not mounted must not become a folder of the container.
       await mkdir(dirname(unfinished)).catch(unlessThere);
+      await (this.#swept ??= this.#sweep(dirname(unfinished)).catch(() => undefined)); // tidiness must not fail a put
       await fill(unfinished, content.body(), signal);
       await this.#place(unfinished, key);
     } catch (error) {
@@ -111,6 +118,14 @@ export class VolumeStore implements ArtifactStore {
     for (let folder = dirname(key); ; folder = dirname(folder)) {
       await syncFolder(join(this.#options.folder, folder));
       if (folder === '.') return;
+    }
+  }
+
+  /** Removes what killed workers left, once per process. Somebody else may sweep at the same time. */
+  async #sweep(folder: string): Promise<void> {
+    for (const name of await readdir(folder)) {
+      const found = await lstat(join(folder, name)).catch(() => null);
+      if (found !== null && this.#options.clock.now() - found.mtimeMs > abandonedMs) await rm(join(folder, name), { force: true });
     }
   }
 
