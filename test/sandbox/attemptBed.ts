@@ -1,0 +1,140 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Experts, type Report } from '@agentfleet/agent/attempt';
+import { collectCoverage } from '@agentfleet/agent/coverage';
+import { ExpertsClient } from '@agentfleet/agent/experts';
+import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
+import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
+import { importWorkspace } from '@agentfleet/agent/workspace';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { RecordedCandidate } from '@agentfleet/protocol/inference';
+import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { Sandbox } from '../../hack/sandbox/index.ts';
+import { Logger } from '../../inference-image/src/logger.ts';
+import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
+
+/** One attempt of the real engine on a real sandbox; what it reported is kept. */
+export interface Run {
+  readonly context: AttemptContext;
+  /** All reports, merged as the runtime does. */
+  readonly reported: Report;
+  readonly messages: readonly string[];
+  abort(reason: string): void;
+}
+
+export interface RunOptions {
+  readonly spec?: Partial<AgentTaskSpec>;
+  readonly attempt?: number;
+  readonly epoch?: number;
+  readonly status?: AgentTask['status'];
+  readonly experts?: Experts;
+  readonly onReport?: (report: Report) => void;
+}
+
+const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
+
+/** The engine and what it uses besides the sandbox: experts on this machine, a store in a temporary folder. */
+export class AttemptBed implements AsyncDisposable {
+  readonly engine: AttemptEngine;
+  readonly store: ArtifactStore;
+  readonly #folder: string;
+  readonly #server: RunningServer;
+  readonly #expert: ExpertEndpoint;
+
+  private constructor(engine: AttemptEngine, store: ArtifactStore, folder: string, server: RunningServer) {
+    this.engine = engine;
+    this.store = store;
+    this.#folder = folder;
+    this.#server = server;
+    this.#expert = { name: 'generalist', role: 'Generalist', domains: ['*'], url: server.addresses[0] ?? '' };
+  }
+
+  /** @param record what Replay proposes, by goal; without it Synth searches */
+  static async open(record?: Readonly<Record<string, readonly (readonly RecordedCandidate[])[]>>): Promise<AttemptBed> {
+    const folder = await mkdtemp(join(tmpdir(), 'attempt-'));
+    const server = await startExpert(folder, record);
+    await mkdir(join(folder, 'artifacts')); // as a volume is mounted
+    const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
+    const store = createArtifactStore(place, { clock: systemClock, random: Math.random, spool: folder });
+    const engine: AttemptEngine = createAttemptEngine({
+      rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch: folder }),
+      collectCoverage,
+    });
+    return new AttemptBed(engine, store, folder, server);
+  }
+
+  /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
+  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, onReport }: RunOptions): Run {
+    const controller = new AbortController();
+    const messages: string[] = [];
+    const run = { reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
+    const pool = { maxBudget: {} } as PoolBrief;
+    const context: AttemptContext = {
+      task: taskOf(sandbox, spec, status),
+      assignment: { attempt, epoch } as AttemptContext['assignment'],
+      pool,
+      keeper: sandbox.clientWith({ epoch }),
+      experts: experts ?? new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([this.#expert]),
+      store: this.store,
+      clock: systemClock,
+      log: { ...silentLog, info: logLine, warn: logLine, error: logLine },
+      used: { earlier: nothing, before: nothing },
+      readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      signal: controller.signal,
+      report(change) {
+        if (change.progress !== undefined) messages.push(change.progress.message);
+        if (change.progress !== undefined) logLine(change.progress.message);
+        run.reported = { ...run.reported, ...change };
+        onReport?.(change);
+      },
+    };
+    return Object.assign(run, { context });
+  }
+
+  get expert(): ExpertEndpoint {
+    return this.#expert;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+
+function logLine(message: string, fields: object = {}): void {
+  if (process.env['ATTEMPT_LOG'] === '1') console.error(new Date().toISOString().slice(14, 23), message, fields);
+}
+
+function taskOf({ namespace, name }: Sandbox, spec: Partial<AgentTaskSpec>, status: AgentTask['status']): AgentTask {
+  const metadata = { name, namespace, uid: `uid-of-${name}` };
+  const task = { apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata, spec: structuredClone(spec) };
+  if (!fillDefaults(task)) throw new Error(`not a task: ${JSON.stringify(fillDefaults.errors)}`);
+  return { ...task, ...(status !== undefined && { status }) } as unknown as AgentTask;
+}
+
+async function startExpert(folder: string, record: Parameters<typeof AttemptBed.open>[0]): Promise<RunningServer> {
+  const path = join(folder, 'record.json');
+  const records = Object.entries(record ?? {}).map(([goal, steps]) => ({ goal, steps }));
+  if (record !== undefined) await writeFile(path, JSON.stringify({ format: 'agentfleet.dev/replay/v1', records }));
+  return startServer({
+    config: {
+      version: 'test',
+      listen: { host: '127.0.0.1', port: 0 },
+      socket: null,
+      engine: record === undefined ? { type: 'Synth' } : { type: 'Replay', record: path },
+      roles: ['Generalist'],
+      queueLimit: 8,
+      batchLimit: 1,
+      grammars: null,
+      logLevel: 'silent',
+    },
+    logger: new Logger('silent', () => undefined, Date.now),
+    now: () => performance.now(),
+  });
+}
