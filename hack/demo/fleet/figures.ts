@@ -12,14 +12,15 @@ export async function figures(stage: Stage, repaired: Told, undone: Told): Promi
   proofs.chapter('4  Figures of this run');
   for (const { course, trace } of [repaired, undone]) {
     const { name } = course.end.metadata;
-    const { usage } = course.end.status?.run ?? {};
+    const { usage } = course.end.status?.totals ?? {};
     proofs.fact(`${name}: apply → ${course.end.status?.phase ?? 'end'} ${spent(course, course.states.at(-1)?.at)}`);
     proofs.fact(
       `${name}: apply → sandbox ready ${spent(course, readyAt(course))}, apply → first command ${spent(course, trace.firstExec)}`,
     );
     proofs.fact(`${name}: ${trace.tried} candidates tried, ${trace.execs} commands, ${usage?.toolCalls ?? '–'} tool calls charged`);
-    await countWrites(stage, course);
   }
+  await countWrites(stage, repaired.course, 'in a new namespace');
+  await countWrites(stage, undone.course, writeBudget);
   await memory(stage);
 }
 
@@ -31,8 +32,11 @@ function readyAt({ states }: Course): number | undefined {
   return states.find(({ task }) => conditionOf(task, 'SandboxReady')?.status === 'True')?.at;
 }
 
-/** Counts in the audit log of the API server, which the operator cannot influence. */
-async function countWrites({ ground, proofs }: Stage, course: Course): Promise<void> {
+/**
+ * Counts in the audit log of the API server, which the operator cannot influence. The first task of a namespace waits until
+ * the namespace is prepared, which takes a write more: it is told and not proved.
+ */
+async function countWrites({ ground, proofs }: Stage, course: Course, budget: number | string): Promise<void> {
   const { name } = course.end.metadata;
   const entries = await readAuditLog(ground.cluster, namespaces.tasks);
   const until = readyAt(course);
@@ -49,9 +53,13 @@ async function countWrites({ ground, proofs }: Stage, course: Course): Promise<v
     from: course.appliedAt,
     until,
   });
-  const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;
-  const holds = seen.some((write) => write.startsWith('create pods')) && seen.length <= writeBudget;
-  proofs.prove(claim, holds, seen.join(', ') || 'none in the audit log');
+  const list = seen.join(', ') || 'none in the audit log';
+  if (typeof budget === 'string') {
+    proofs.fact(`${name}: ${seen.length} writes of the operator until the sandbox was ready, ${budget}: ${list}`);
+    return;
+  }
+  const holds = seen.some((write) => write.startsWith('create pods')) && seen.length <= budget;
+  proofs.prove(`${name}: at most ${budget} writes of the operator until the sandbox was ready`, holds, list);
 }
 
 interface Pods {

@@ -36,6 +36,9 @@ test('tells each step of the worker once, and its outcome', () => {
   expect(news(at(2, 'b'), at(2, 'b', { result: 'Failed', reason: 'Stuck' }))).toEqual(['worker: Failed (Stuck)']);
 });
 
-test('the summary condition is left out', () => {
-  expect(news(undefined, task({ conditions: [{ type: 'Ready', status: 'False', reason: 'Running', message: '' }] }))).toEqual([]);
+test('what is not known yet, and what others say too, is left out', () => {
+  const unknown = { type: 'Succeeded', status: 'Unknown', reason: 'Running', message: '' };
+  const summary = { type: 'Ready', status: 'False', reason: 'Running', message: '' };
+  expect(news(undefined, task({ conditions: [unknown, summary] }))).toEqual([]);
+  expect(news(undefined, task({ conditions: [{ ...unknown, status: 'False' }] }))).toEqual(['Succeeded=False (Running)']);
 });

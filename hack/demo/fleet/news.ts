@@ -14,9 +14,11 @@ export function news(before: AgentTask | undefined, after: AgentTask): readonly 
   return lines;
 }
 
-/** `Ready` only sums up the others. */
+/** Conditions that say what others say too. */
+const summaries: ReadonlySet<string> = new Set(['Ready', 'Reconciling', 'Finished', 'Stalled']);
+
 function isNews(old: readonly Condition[] | undefined, { type, status, reason }: Condition): boolean {
-  if (type === 'Ready') return false;
+  if (summaries.has(type) || status === 'Unknown') return false;
   const known = old?.find((condition) => condition.type === type);
   return known?.status !== status || known.reason !== reason;
 }

@@ -29,6 +29,7 @@ test('reads snapshot 0, the restore and what came after it', () => {
       ['Noted', { kind: 'Tried', data: {} }],
       ['FileWritten', {}],
       ['ExecRequested', {}],
+      ['SnapshotTaken', { label: 'before', manifestDigest: 'sha256:2' }],
       ['SnapshotRestored', { phase: 'Intent' }],
       ['SnapshotRestored', { phase: 'Done', manifestDigest: 'sha256:0', verified: true }],
       ['Noted', { kind: 'RolledBack' }],
@@ -36,7 +37,8 @@ test('reads snapshot 0, the restore and what came after it', () => {
   );
   expect(facts).toEqual({
     initial: 'sha256:0',
-    restored: { digest: 'sha256:0', verified: true, seq: 9 },
+    restored: { digest: 'sha256:0', verified: true, seq: 10 },
+    undone: 'sha256:2',
     firstExec: Date.UTC(2026, 0, 1, 0, 0, 2),
     execs: 2,
     tried: 1,

@@ -6,6 +6,8 @@ export interface TraceFacts {
   readonly initial: string | undefined;
   /** Manifest digest that the last finished restore found, and its record. */
   readonly restored: { readonly digest: string; readonly verified: boolean; readonly seq: number } | undefined;
+  /** Manifest digest of the newest snapshot before that restore: the tree that was undone. */
+  readonly undone: string | undefined;
   /** When the first command was asked for, in milliseconds since the epoch. */
   readonly firstExec: number | undefined;
   readonly execs: number;
@@ -22,6 +24,7 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
   const execs = records.filter(({ type }) => type === 'ExecRequested');
   const initial = records.findLast(({ type, body }) => type === 'SnapshotTaken' && body['label'] === 'initial');
   const restored = records.findLast(({ type, body }) => type === 'SnapshotRestored' && body['phase'] === 'Done');
+  const undone = records.findLast(({ type, seq }) => type === 'SnapshotTaken' && seq < (restored?.seq ?? 0));
   const [first] = execs;
   return {
     initial: digestOf(initial),
@@ -29,6 +32,7 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
       restored === undefined
         ? undefined
         : { digest: digestOf(restored) ?? '', verified: restored.body['verified'] === true, seq: restored.seq },
+    undone: digestOf(undone),
     firstExec: first === undefined ? undefined : Date.parse(first.at),
     execs: execs.length,
     tried: records.filter(({ type, body }) => type === 'Noted' && body['kind'] === 'Tried').length,

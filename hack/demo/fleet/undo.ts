@@ -20,12 +20,14 @@ export async function undo(stage: Stage): Promise<Told> {
   const rollback = end.status?.run?.rollback;
   proofs.prove('the rollback was verified', rollback?.verified === true, `snapshot ${rollback?.snapshot ?? 'none'}`);
   const trace = await readTrace(stage, end);
-  const { initial, restored, lastChange } = trace;
+  const { initial, restored, undone, lastChange } = trace;
   proofs.fact(`snapshot 0 in the event log   ${initial ?? 'none'}`);
+  proofs.fact(`tree as the agent left it     ${undone ?? 'none'}`);
   proofs.fact(`tree after the restore        ${restored?.digest ?? 'none'}`);
   proofs.fact(`rollback in the status        ${rollback?.manifestDigest ?? 'none'}`);
   const equal = initial !== undefined && restored?.digest === initial && rollback?.manifestDigest === initial;
-  proofs.prove('all three are the same tree', equal && restored.verified);
+  proofs.prove('there was something to undo', undone !== undefined && undone !== initial);
+  proofs.prove('snapshot 0, the tree after the restore and the status are one tree', equal && restored.verified);
   const seen = `restored by record ${restored?.seq ?? '–'}, last command or file in record ${lastChange}`;
   proofs.prove('nothing ran or was written after the restore', restored !== undefined && restored.seq > lastChange, seen);
   return { course, trace };
