@@ -66,6 +66,20 @@ describe('Applier', () => {
     expect(result.object?.spec).toEqual({ size: 1 });
   });
 
+  it('writes on the version that was decided from or not at all, and what is in place stays so on a newer one', async () => {
+    await using bed = await testBed();
+    await using stage = await scene(bed);
+    const old = (await stage.client.create({ metadata })).metadata.resourceVersion;
+    const newer = await stage.client.patch(metadata, { metadata: { labels: { theirs: 'yes' } } }, { fieldManager: 'other' });
+    const applying = stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, old);
+    await expect(applying).rejects.toMatchObject({ code: 409 });
+    const made = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, newer.metadata.resourceVersion);
+    expect(made.written).toBe(true);
+    await stage.seen();
+    const again = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, made.object?.metadata.resourceVersion);
+    expect(again.written).toBe(false);
+  });
+
   it('puts drift right, and leaves alone what it does not declare', async () => {
     await using bed = await testBed();
     await using stage = await scene(bed);

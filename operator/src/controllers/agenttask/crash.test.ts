@@ -120,3 +120,33 @@ test('answers that are lost now and then make no second sandbox, no second attem
     ends(bed.task('one'));
   }
 });
+
+test('what the worker reported counts, although our cache did not show it when we decided', async () => {
+  await using bed = await Bed.start();
+  playWorkers(
+    bed,
+    obedient((assignment, task) => (bed.frozen ? succeeds(assignment, task) : undefined)),
+  );
+  await bed.create(newTask('one', { deadlineSeconds: 10 }));
+  await bed.until('the sandbox is ready', () => bed.task('one').status?.phase === 'Running');
+  await bed.pass(1);
+  bed.freeze(true);
+  await bed.pass(15);
+  expect(bed.task('one').status).toMatchObject({ phase: 'Running', run: { outcome: { result: 'Succeeded' } } });
+  bed.freeze(false);
+  await bed.until('it has ended', () => bed.task('one').status?.finished === 'true');
+  expect(bed.task('one').status?.phase).toBe('Succeeded');
+  expect(bed.invariants.faults).toEqual([]);
+});
+
+test('a sandbox that the cache does not show yet is not a lost one', async () => {
+  await using bed = await Bed.start();
+  playWorkers(bed, obedient(succeeds));
+  bed.freeze(true, 'pods');
+  await bed.create(newTask('one'));
+  await bed.pass(10);
+  expect(bed.sandboxes()).toHaveLength(1);
+  bed.freeze(false, 'pods');
+  await bed.until('it has ended', () => bed.task('one').status?.finished === 'true');
+  expect(bed.task('one').status?.attempts).toMatchObject([{ number: 1, reason: 'ChecksPassed' }]);
+});

@@ -1,96 +1,12 @@
 import { conditionFaults, findCondition } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskStatus, Assignment, FailureClass } from '@agentfleet/protocol/api';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../runtime/objects.ts';
 import { decide } from './decide.ts';
-import { sandboxFinalizer } from './names.ts';
-import type { Decision, Snapshot, WorkerView } from './snapshot.ts';
-import { newPool, newTask } from './testing/objects.ts';
+import type { Decision, Snapshot } from './snapshot.ts';
+import { newPool } from './testing/objects.ts';
 import { usage } from './testing/scriptedWorker.ts';
-
-const now = Date.UTC(2030, 0, 1, 1);
-const ago = (seconds: number): string => `${new Date(now - seconds * 1000).toISOString().slice(0, 19)}Z`;
-
-const worker = (name: string, view: Partial<WorkerView> = {}): WorkerView => ({
-  name,
-  namespace: 'platform',
-  ready: true,
-  lost: undefined,
-  freshMs: 20_000,
-  load: 0,
-  ...view,
-});
-const gone = worker('w-1', { ready: false, lost: 'the worker pod platform/w-1 is gone', freshMs: 0 });
-
-const assignment: Assignment = {
-  attempt: 1,
-  epoch: 1,
-  worker: 'w-1',
-  workerNamespace: 'platform',
-  sandbox: 'one-1',
-  warm: false,
-  since: ago(100),
-  directive: 'Run',
-};
-const clock = { startedAt: ago(100), pausedSeconds: 0 };
-const ready = { type: 'SandboxReady', status: 'True', reason: 'Ready', message: 'pod one-1 answers', lastTransitionTime: ago(90) } as const;
-const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime: ago(100) } as const;
-const working: AgentTaskStatus = {
-  assignment,
-  clock,
-  finished: 'false',
-  phase: 'Running',
-  conditions: [accepted, ready],
-  run: { attempt: 1, epoch: 1, usage, snapshots: { initial: 's0001', count: 1 } },
-};
-
-const taskOf = (status: AgentTaskStatus | undefined, spec: object = {}): AgentTask => {
-  const task = newTask('one', { ...spec }, { uid: 'u-1', generation: 1, creationTimestamp: ago(200) });
-  return status === undefined ? task : { ...task, status };
-};
-
-const podOf = (name: string, change: { metadata?: object; status?: object; spec?: object } = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name,
-    namespace: 'team',
-    uid: `p-${name}`,
-    finalizers: [sandboxFinalizer],
-    ownerReferences: [{ apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', name: 'one', uid: 'u-1', controller: true }],
-    ...change.metadata,
-  },
-  spec: { nodeName: 'n1', ...change.spec },
-  status: {
-    phase: 'Running',
-    containerStatuses: ['keeper', 'tools'].map((name) => ({ name, ready: true, restartCount: 0, state: { running: {} } })),
-    ...change.status,
-  },
-});
-
-const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Snapshot => ({
-  task,
-  resolution: { pool: newPool() },
-  prepared: true,
-  pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],
-  workers: [worker('w-1')],
-  assigned: task.status?.assignment === undefined ? undefined : worker('w-1'),
-  queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 },
-  cancelOrder: undefined,
-  refusal: undefined,
-  sinceWriteMs: Infinity,
-  ...change,
-});
-
-const outcome = (result: 'Succeeded' | 'Failed', failure?: FailureClass): AgentTaskStatus => ({
-  ...working,
-  run: { ...working.run!, outcome: { result, reason: 'Because', ...(failure === undefined ? {} : { class: failure }) } },
-});
-const closed = (failure: FailureClass, count = 1, endedAt = ago(0)): AgentTaskStatus => ({
-  ...working,
-  assignment: { ...assignment, attempt: count, directive: 'Quiesce' },
-  attempts: Array.from({ length: count }, (_, at) => ({ number: at + 1, startedAt: ago(100), endedAt, class: failure, reason: 'Because' })),
-});
+import { ago, assignment, closed, gone, now, outcome, podOf, ready, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 
 /** What a decision comes to, in short. */
 function effect({ actions, status, requeueAfterMs }: Decision): Record<string, unknown> {
@@ -157,6 +73,17 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     'a failure that cannot be mended is rolled back',
     snapshotOf(taskOf(outcome('Failed', 'Stuck'))),
     { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 20 },
+  ],
+  [
+    'a rollback that found no snapshot discards the sandbox',
+    snapshotOf(
+      taskOf({
+        ...closed('Stuck'),
+        assignment: { ...assignment, directive: 'Rollback' },
+        run: { attempt: 1, epoch: 1, outcome: { result: 'Failed', class: 'Infrastructure', reason: 'RollbackFailed' } },
+      }),
+    ),
+    { phase: 'Failed', did: ['deleteSandbox one-1'] },
   ],
   [
     'an outcome of another epoch is none',
@@ -251,6 +178,11 @@ describe('decide', () => {
     if (pods.length !== made.length || status.finished === 'true') return;
     const again = decide({ ...snapshot, task: after, pods, assigned }, now);
     expect(again.written, JSON.stringify([status, again.status])).toBe(false);
+  });
+
+  test('a restore that was reported before the rollback was asked for is not its result', () => {
+    const report = { ...outcome('Failed', 'Stuck').run!, rollback: { snapshot: 's0001', verified: true } };
+    expect(decide(snapshotOf(taskOf({ ...working, run: report })), now).status.phase).toBe('RollingBack');
   });
 
   test('the books are closed once', () => {

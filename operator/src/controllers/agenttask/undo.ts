@@ -35,6 +35,11 @@ function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending'
   if (sandbox === undefined || sandboxLoss !== undefined)
     return discarded(`${sandboxLoss ?? 'there is no sandbox'}; all that was changed in it went with it`);
   if (untouched(facts)) return discarded('the sandbox was deleted before anything was changed in it');
+  if (facts.assignment?.directive === 'Rollback' && facts.run?.rollback === undefined && facts.run?.outcome?.reason === 'RollbackFailed') {
+    return discarded(
+      `nothing could be restored (${facts.run.outcome.message ?? 'no snapshot'}); the sandbox was deleted with all that was changed in it`,
+    );
+  }
   return restored(facts, verdict) ?? 'Pending';
 }
 

@@ -189,6 +189,15 @@ export class Bed {
     );
   }
 
+  /** Whether watches of a resource show nothing new. */
+  frozen = false;
+
+  freeze(frozen: boolean, resource = 'agenttasks.agentfleet.dev'): void {
+    this.frozen = frozen;
+    if (frozen) this.server.watches.freeze(resource);
+    else this.server.watches.thaw(resource);
+  }
+
   /** Lets virtual time pass. */
   async pass(seconds: number): Promise<void> {
     for (let i = 0; i < seconds * 4; i += 1) await this.step();
