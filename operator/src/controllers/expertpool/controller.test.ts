@@ -83,7 +83,14 @@ describe('the pool controller', () => {
     await bed.patchPool({ experts: [generalist] });
     await bed.until('the Service is gone', () => names(bed, resources.services).length === 1);
     await bed.until('the Deployment is gone', () => names(bed, resources.deployments).length === 2);
-    expect(bed.pool().status?.experts?.map(({ name }) => name)).toEqual(['gen']);
+    await bed.until(
+      'the status forgets it',
+      () =>
+        bed
+          .pool()
+          .status?.experts?.map(({ name }) => name)
+          .join() === 'gen',
+    );
   });
 
   it('names a namespace to its workers only when they may read it, and takes it back with the last task', async () => {

@@ -108,7 +108,11 @@ export class Bed {
   /** Stops it as SIGTERM does; rejects when it failed. */
   async stopOperator(): Promise<void> {
     this.#abort.abort();
-    await this.#running.finally(async () => this.#transport?.close());
+    try {
+      await this.#running;
+    } finally {
+      await this.#transport?.close();
+    }
   }
 
   async create<T extends KubeObject>(resource: Parameters<typeof resourceClient<T>>[1], object: T): Promise<void> {
