@@ -15,8 +15,8 @@ function slimAnnotations<T extends { readonly metadata: { readonly annotations?:
 }
 
 /**
- * Drops what the worker reads or reports and no controller looks at: contents of inline files, and of the report the
- * plan, the patch and what decisions were based on. The object was just parsed and nobody else holds it, so it is changed.
+ * Drops what the worker reads or reports and no controller looks at: contents of inline files, and of the report
+ * most of the plan, the patch and what decisions were based on. The object was just parsed and nobody else holds it, so it is changed.
  */
 export function slimTask(task: AgentTask): AgentTask {
   slimAnnotations(task);
@@ -24,7 +24,9 @@ export function slimTask(task: AgentTask): AgentTask {
   if (workspace.type === 'Inline') for (const file of workspace.inline.files) (file as Mutable<typeof file>).content = '';
   const run: Mutable<NonNullable<NonNullable<AgentTask['status']>['run']>> | undefined = task.status?.run;
   if (run === undefined) return task;
-  for (const field of ['plan', 'patch', 'signals', 'experts', 'artifacts'] as const) delete run[field];
+  for (const field of ['patch', 'signals', 'experts', 'artifacts'] as const) delete run[field];
+  // Of the plan only the node that makes a phase.
+  if (run.plan !== undefined) run.plan = run.plan.filter(({ id }) => id === 'verify');
   return task;
 }
 

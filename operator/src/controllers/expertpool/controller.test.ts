@@ -142,6 +142,20 @@ describe('the pool controller', () => {
     expect(bed.writes.slice(before)).toEqual([]);
   });
 
+  it('makes nothing in a namespace that is being deleted', async () => {
+    await using bed = await withPool();
+    await bed.quiet();
+    const body = { status: { phase: 'Terminating' } };
+    const path = '/api/v1/namespaces/platform/status';
+    await bed.transport.request({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+    const before = bed.writes.length;
+    const names = bed.operator?.context.caches.namespaces.lister;
+    await bed.until('the operator sees it', () => names?.get('platform')?.status?.phase === 'Terminating');
+    await bed.transport.request({ method: 'DELETE', path: '/api/v1/namespaces/platform/services/coding-expert-gen' });
+    await bed.quiet();
+    expect(bed.writes.slice(before)).toEqual([]);
+  });
+
   it('names the recording in the template of the pods that replay it', async () => {
     const expert = { name: 'gen', role: 'Generalist', engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } } };
     await using bed = await Bed.start();

@@ -2,6 +2,7 @@ import { Controller, done, requeueAfter } from '@agentfleet/kube';
 import type { Outcome, ReconcileContext } from '@agentfleet/kube';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import type { Namespace } from '../../runtime/objects.ts';
 import type { ChildCaches } from './caches.ts';
 import type { ChildWriter } from './children.ts';
 import { decidePool } from './decide.ts';
@@ -29,6 +30,11 @@ const idleMs = 300_000;
 /** A Lease is surely old this long after it stopped to be fresh, ms. */
 const leaseSlackMs = 100;
 
+/** Whether nothing may be made in the namespace any more. */
+function goes(namespace: Namespace | undefined): boolean {
+  return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
+}
+
 /** Ms after which time alone may change what is decided. */
 function nextLookMs({ pool, pods, alive, replays }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
   const namespace = homeOf(pool);
@@ -51,8 +57,9 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   const status = new PoolStatusWriter(context);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const pool = caches.pools.lister.get(key);
-    // Everything that belongs to the pool goes with it by itself.
-    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return done;
+    // Everything that belongs to the pool goes with it, or with its namespace, by itself.
+    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
+      return done;
     const snapshot = await observePool(observer, pool, signal);
     const decision = decidePool(snapshot);
     const { deployments, refusal } = await executePool(decision, writer, signal);
