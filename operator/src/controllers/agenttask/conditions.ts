@@ -64,6 +64,14 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
   const attempt = `attempt ${assignment?.attempt ?? 1}`;
   const who = `worker ${assignment?.worker ?? ''} in sandbox ${assignment?.sandbox ?? ''}`;
   const ready = sandboxWord(facts, course).status === 'True';
+  if (ready && verifies(facts, assignment)) {
+    return {
+      phase: 'Verifying',
+      reason: 'Verifying',
+      message: `${attempt}: all checks run once more in a fresh container`,
+      stalled: false,
+    };
+  }
   if (ready) return { phase: 'Running', reason: 'Running', message: `${attempt} is run by ${who}`, stalled: false };
   return {
     phase: 'Preparing',
@@ -71,6 +79,11 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
     message: `${attempt} waits for its sandbox: ${sandboxWord(facts, course).message}`,
     stalled: false,
   };
+}
+
+/** Whether the worker is past the last edit: its plan says so by the node `verify`. */
+function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assignment']): boolean {
+  return run?.epoch === assignment?.epoch && run?.plan?.some(({ id, state }) => id === 'verify' && state === 'Running') === true;
 }
 
 /** All conditions after a decision, with the transition times of those that stay as they are. */

@@ -6,7 +6,7 @@ import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { newPool } from './testing/objects.ts';
 import { usage } from './testing/scriptedWorker.ts';
-import { ago, assignment, closed, gone, now, outcome, podOf, ready, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
+import { ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 
 /** What a decision comes to, in short. */
 function effect({ actions, status, requeueAfterMs }: Decision): Record<string, unknown> {
@@ -125,6 +125,13 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     'a stray sandbox is deleted',
     snapshotOf(taskOf(working), { pods: [podOf('one-1'), podOf('one-0')] }),
     { at: '1/1 w-1 one-1 Run', did: ['deleteSandbox one-0'] },
+  ],
+  [
+    'a worker past its last edit verifies',
+    snapshotOf(
+      taskOf({ ...working, run: { ...working.run!, plan: [{ id: 'verify', kind: 'Subtask', intent: 'verify', state: 'Running' }] } }),
+    ),
+    { phase: 'Verifying', at: '1/1 w-1 one-1 Run' },
   ],
   ['a pause quiesces', snapshotOf(taskOf(working, { suspend: true })), { phase: 'Suspended', at: '1/1 w-1 one-1 Quiesce', in: 20 }],
   ['an outcome counts also while it is paused', snapshotOf(taskOf(outcome('Succeeded'), { suspend: true })), { phase: 'Succeeded' }],
