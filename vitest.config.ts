@@ -9,7 +9,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{protocol,operator,agent-image,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**'],
+          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/**'],
           testTimeout: full ? 600_000 : 60_000,
         },
       },
@@ -31,6 +31,17 @@ export default defineConfig({
           testTimeout: full ? 300_000 : 60_000,
           hookTimeout: 180_000,
           maxWorkers: 4,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/*.test.ts'],
+          globalSetup: ['test/e2e/globalSetup.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 180_000,
+          // Files kill what others need (the operator, the API server): one after the other.
+          fileParallelism: false,
         },
       },
     ],

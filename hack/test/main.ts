@@ -1,4 +1,4 @@
-// `npm test`: check, build, unit and sandbox stages, each with its budget; then takes down what it started.
+// `npm test`: check, build and all test stages, each with its budget; then takes down what it started.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,6 +35,7 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'unit (go)', argv: [node, 'hack/test/goTest.ts', join(output, 'go.jsonl')], budgetMinutes: minutes('unit'), env },
     { name: 'contract', argv: vitest('contract'), budgetMinutes: minutes('contract'), env },
     { name: 'sandbox', argv: vitest('sandbox'), budgetMinutes: minutes('sandbox'), env },
+    { name: 'e2e', argv: vitest('e2e'), budgetMinutes: minutes('e2e'), env },
     ...(full ? longStages(node) : []),
   ];
 }
@@ -50,7 +51,7 @@ function longStages(node: string): readonly Stage[] {
 async function counts(outcomes: readonly StageOutcome[]): Promise<Counts> {
   const ran = (name: string): boolean => outcomes.some((outcome) => outcome.name === name);
   let total = noTests;
-  for (const project of ['unit', 'contract', 'sandbox'])
+  for (const project of ['unit', 'contract', 'sandbox', 'e2e'])
     if (ran(project)) total = add(total, await readVitest(join(output, `${project}.json`)));
   if (ran('unit (go)'))
     total = add(total, countGo(await readFile(join(output, 'go.jsonl'), 'utf8').catch(() => '{"Action":"build-fail"}')));

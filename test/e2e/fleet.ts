@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { resources } from '@agentfleet/operator/resources';
+import type { AgentTask, Condition } from '@agentfleet/protocol/api';
+import { afterAll, beforeAll, inject } from 'vitest';
+import { openArtifacts, type Artifacts } from '../../hack/demo/fleet/artifacts.ts';
+import { deleteNamespace, Kubectl } from '../../hack/sandbox/index.ts';
+import { History } from './history.ts';
+import type { Repository } from './repositories.ts';
+
+export type Pod = NonNullable<(typeof resources.pods)['shape']>;
+
+const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
+
+/** What a test file works with: a namespace with a pool, and the record of all that happens in it. */
+export class Fleet {
+  readonly kubectl: Kubectl;
+  readonly namespace: string;
+  readonly system: string;
+  tasks!: History<AgentTask>;
+  pods!: History<Pod>;
+  artifacts!: Artifacts;
+
+  constructor(kubectl: Kubectl, namespace: string, system: string) {
+    this.kubectl = kubectl;
+    this.namespace = namespace;
+    this.system = system;
+  }
+
+  run(...args: readonly string[]): Promise<string> {
+    return this.kubectl.text(['-n', this.namespace, ...args]);
+  }
+
+  async apply(kind: 'AgentTask' | 'ExpertPool', name: string, spec: object): Promise<void> {
+    const { namespace } = this;
+    await this.kubectl.apply({ apiVersion: 'agentfleet.dev/v1alpha1', kind, metadata: { name, namespace }, spec });
+  }
+
+  /** Applies a task with an inline workspace; `spec` is merged over what most tests want. */
+  task(name: string, repository: Repository, spec: object = {}): Promise<void> {
+    return this.apply('AgentTask', name, {
+      poolRef: { name: 'pool' },
+      goal: 'Make the failing tests pass.',
+      workspace: { type: 'Inline', inline: { files: repository.files } },
+      checks: [{ name: 'unit', command: ['python3', '-m', 'unittest', '-v'] }],
+      attempts: { max: 1 },
+      ...spec,
+    });
+  }
+
+  /** The newest state of a task that was recorded. */
+  state(name: string): AgentTask | undefined {
+    return this.tasks.named(name).at(-1);
+  }
+
+  /** Waits until a recorded state satisfies the predicate. */
+  async until(name: string, what: string, seconds: number, holds: (task: AgentTask) => boolean): Promise<AgentTask> {
+    const deadline = Date.now() + seconds * 1000;
+    for (;;) {
+      const found = this.tasks.named(name).find(holds);
+      if (found !== undefined) return found;
+      if (Date.now() > deadline) throw new Error(`${name}: not within ${seconds} s: ${what}\n${await this.explain(name)}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  finished(name: string, seconds = 120): Promise<AgentTask> {
+    return this.until(name, 'finished', seconds, (task) => task.status?.finished === 'true');
+  }
+
+  /** What a person would look at. */
+  async explain(name: string): Promise<string> {
+    const parts = [
+      this.run('describe', 'agenttask', name),
+      this.run('get', 'pods', '-o', 'wide'),
+      this.kubectl.text(['-n', this.system, 'logs', '-l', 'app.kubernetes.io/name=agentfleet', '--tail=30']),
+      this.run('logs', '-l', 'agentfleet.dev/component=worker', '--tail=40'),
+    ];
+    return (await Promise.all(parts.map((part) => part.catch((error: Error) => error.message)))).join('\n----\n');
+  }
+}
+
+export function condition(task: AgentTask, type: string): Condition | undefined {
+  return task.status?.conditions?.find((one) => one.type === type);
+}
+
+/** Live sandboxes of a task at the end of each recorded moment; more than one is a broken promise. */
+export function mostLiveSandboxes(fleet: Fleet, task: string): number {
+  const live = new Set<string>();
+  let most = 0;
+  for (const { metadata, status } of fleet.pods.states) {
+    if (metadata.labels?.['agentfleet.dev/task'] !== task) continue;
+    const ended = metadata.deletionTimestamp !== undefined || status?.phase === 'Failed' || status?.phase === 'Succeeded';
+    if (ended) live.delete(metadata.uid ?? '');
+    else live.add(metadata.uid ?? '');
+    most = Math.max(most, live.size);
+  }
+  return most;
+}
+
+/** Sentences about every promise that the recorded history of a task breaks. */
+export function brokenPromises(fleet: Fleet, name: string): readonly string[] {
+  const broken: string[] = [];
+  const states = fleet.tasks.named(name);
+  states.forEach((state, index) => {
+    const before = states[index - 1]?.status;
+    if ((state.status?.assignment?.epoch ?? 0) < (before?.assignment?.epoch ?? 0)) broken.push('the epoch went back');
+    if (before?.finished === 'true' && state.status?.finished !== 'true') broken.push('a finished task began again');
+  });
+  if (mostLiveSandboxes(fleet, name) > 1) broken.push('two sandboxes lived at once');
+  return broken;
+}
+
+interface FleetOptions {
+  readonly pool?: object;
+}
+
+/** Registers a namespace with a pool for the calling test file; read the result inside tests only. */
+export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
+  const ground = inject('fleet');
+  const kubectl = new Kubectl({ kubeconfig: ground.kubeconfig, context: ground.context, bin: (name) => ground.bins[name] ?? name });
+  const fleet = new Fleet(kubectl, `aft-${prefix}-${randomBytes(3).toString('hex')}`, ground.system);
+  beforeAll(async () => {
+    await openNamespace(fleet);
+    const where = { kubeconfig: ground.kubeconfig, context: ground.context, namespace: fleet.namespace };
+    fleet.tasks = await History.of(resources.agentTasks, where);
+    fleet.pods = await History.of(resources.pods, where);
+    fleet.artifacts = await openArtifacts(kubectl, ground.storage);
+    await fleet.apply('ExpertPool', 'pool', {
+      experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
+      ...storageOf(),
+      ...options.pool,
+    });
+    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', '--timeout=90s');
+  });
+  afterAll(async () => {
+    await fleet.tasks.close();
+    await fleet.pods.close();
+    await fleet.artifacts.close();
+    await deleteNamespace(kubectl, fleet.namespace);
+  });
+  return fleet;
+}
+
+async function openNamespace({ kubectl, namespace }: Fleet): Promise<void> {
+  const { storage } = inject('fleet');
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
+  await kubectl.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'store', namespace },
+    stringData: { key: `${storage.accessKey}:${storage.secretKey}` },
+  });
+}
+
+/** The fields of a pool that send artifacts to the cluster's S3. */
+export function storageOf(): object {
+  const { storage } = inject('fleet');
+  return {
+    storage: { uri: storage.uri, endpoint: storage.endpoint, forcePathStyle: true, credential: 'store' },
+    credentials: [{ name: 'store', secretRef: { name: 'store', key: 'key' }, hosts: [new URL(storage.endpoint).hostname] }],
+  };
+}

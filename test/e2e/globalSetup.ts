@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import type { TestProject } from 'vitest/node';
+import { raiseGround } from '../../hack/ground/index.ts';
+import { installFleet, uninstallFleet } from '../../hack/install/index.ts';
+import { installStorage, type StorageAccess } from '../../hack/storage/index.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    readonly fleet: {
+      readonly kubeconfig: string;
+      readonly context: string;
+      readonly provider: string;
+      readonly bins: Readonly<Record<string, string>>;
+      readonly images: Readonly<Record<string, string>>;
+      readonly storage: StorageAccess;
+      /** Namespace of the operator. */
+      readonly system: string;
+      /** Distinguishes the namespaces of this run. */
+      readonly run: string;
+    };
+  }
+}
+
+const system = 'agentfleet-system';
+
+/** Installs the fleet as its users do, once for all files, and takes it away at the end. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const ground = await raiseGround();
+  const storage = await installStorage(ground);
+  await installFleet(ground, { namespace: system });
+  project.provide('fleet', {
+    kubeconfig: ground.cluster.kubeconfig,
+    context: ground.cluster.context,
+    provider: ground.cluster.provider,
+    bins: { kubectl: ground.cluster.bin('kubectl') },
+    images: Object.fromEntries(ground.images.map((image) => [image.name, image.ref])),
+    storage,
+    system,
+    run: randomBytes(3).toString('hex'),
+  });
+  return () => uninstallFleet(ground, { namespace: system });
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { contradiction, oneBug, slowUnittest } from './repositories.ts';
+
+const fleet = useFleet('outcomes');
+
+describe('an AgentTask', () => {
+  test('repairs a bug and proves it with the checks, and leaves patch, revert script and trace', async () => {
+    await fleet.task('fix', oneBug);
+    const task = await fleet.finished('fix');
+    expect(condition(task, 'Succeeded'), await fleet.explain('fix')).toMatchObject({ status: 'True' });
+    const { run } = task.status ?? {};
+    expect(run?.patch).toMatch(/^\+.*start <= merged/m);
+    expect(run?.outcome?.checks).toMatchObject([{ name: 'unit', passed: 8, failed: 0 }]);
+    const names = (run?.artifacts ?? []).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['change.patch', 'revert.tar', 'trace.ndjson']));
+    for (const { uri, sha256, bytes } of run?.artifacts ?? []) {
+      const content = await fleet.artifacts.get(uri);
+      expect([content.length, createHash('sha256').update(content).digest('hex')]).toEqual([bytes, sha256]);
+    }
+    expect(brokenPromises(fleet, 'fix')).toEqual([]);
+  });
+
+  test('that cannot be met is rolled back, and the hash proves it', async () => {
+    await fleet.task('never', contradiction, { budget: { toolCalls: 120 } });
+    const task = await fleet.finished('never');
+    expect(condition(task, 'Succeeded'), await fleet.explain('never')).toMatchObject({ status: 'False' });
+    expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True', reason: 'Restored' });
+    const { run } = task.status ?? {};
+    expect(run?.rollback).toMatchObject({ verified: true, snapshot: run?.snapshots?.initial });
+    const trace = (await fleet.artifacts.get(run?.artifacts?.find(({ name }) => name === 'trace.ndjson')?.uri ?? '')).toString('utf8');
+    const records = trace
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; body: { id?: string; manifestDigest?: string } });
+    const initial = records.find(({ type, body }) => type === 'SnapshotTaken' && body.id === run?.snapshots?.initial);
+    expect(initial?.body.manifestDigest).toBe(run?.rollback?.manifestDigest);
+    expect(brokenPromises(fleet, 'never')).toEqual([]);
+  });
+
+  test('keeps nothing of a finished sandbox', async () => {
+    await fleet.finished('fix');
+    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=fix', '--timeout=60s');
+  });
+
+  test('tells its story to somebody who never saw the project', async () => {
+    const table = await fleet.run('get', 'aft');
+    expect(table).toMatch(/^fix\s+Succeeded\s+pool\s/m);
+    expect(table).toMatch(/^never\s+Failed\s+pool\s/m);
+    const story = await fleet.run('describe', 'aft', 'never');
+    for (const word of ['RolledBack', 'Restored', 'Snapshot', 'Events']) expect(story).toContain(word);
+  });
+
+  test('stops and rolls back when it is told to', async () => {
+    await fleet.task('cancelled', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
+    await fleet.until('cancelled', 'runs', 60, (task) => task.status?.phase === 'Running');
+    await fleet.run('patch', 'aft', 'cancelled', '--type=merge', '-p', '{"spec":{"cancel":"Rollback"}}');
+    const task = await fleet.finished('cancelled');
+    expect(task.status?.phase).toBe('Cancelled');
+    expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
+  });
+
+  test('waits while it is suspended and goes on afterwards', async () => {
+    await fleet.task('paused', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
+    await fleet.until('paused', 'runs', 60, (task) => task.status?.phase === 'Running');
+    await fleet.run('patch', 'aft', 'paused', '--type=merge', '-p', '{"spec":{"suspend":true}}');
+    await fleet.until('paused', 'suspended', 30, (task) => task.status?.phase === 'Suspended');
+    await fleet.run('patch', 'aft', 'paused', '--type=merge', '-p', '{"spec":{"suspend":false}}');
+    const task = await fleet.finished('paused');
+    expect(task.status?.phase, await fleet.explain('paused')).toBe('Succeeded');
+    expect(brokenPromises(fleet, 'paused')).toEqual([]);
+  });
+
+  test('that is deleted in the middle leaves nothing behind', async () => {
+    await fleet.task('gone', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
+    await fleet.until('gone', 'runs', 60, (task) => task.status?.phase === 'Running');
+    await fleet.run('delete', 'aft', 'gone', '--timeout=30s');
+    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=gone', '--timeout=60s');
+  });
+});
