@@ -86,8 +86,9 @@ export class AttemptBed implements AsyncDisposable {
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
       signal: controller.signal,
       report(change) {
-        if (change.progress !== undefined) messages.push(change.progress.message);
-        if (change.progress !== undefined) logLine(change.progress.message);
+        const message = change.progress?.message;
+        if (message !== undefined) messages.push(message);
+        if (message !== undefined) logLine(message);
         run.reported = { ...run.reported, ...change };
         onReport?.(change);
       },

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { ProtectedSet } from '../checks/index.ts';
+import { forgery, type ProtectedSet } from '../checks/index.ts';
 import { decisions, decisionTable, type Act, type Decision, type Finding, type Policy, type Rails } from '../rails/index.ts';
 import type { Rewrite } from './edits.ts';
 import type { SetupStep } from '@agentfleet/protocol/api';
@@ -46,7 +46,10 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
   };
   return {
     judge: (rewrites) => {
-      const refused = protectedSet === null ? undefined : rewrites.map((one) => guarded(one, protectedSet)).find((why) => why !== null);
+      const refused =
+        protectedSet === null
+          ? undefined
+          : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task)).find((why) => why !== null);
       if (refused !== undefined && refused !== null) return { allowed: false, decision: 'Deny', snapshotFirst: false, why: refused };
       const found = rewrites.flatMap((rewrite) => newFindings(rewrite, { rails, policy, absolute }));
       return verdictOf(found, profile, rewrites.length);
@@ -72,6 +75,11 @@ function guarded({ path, before }: Rewrite, set: ProtectedSet): string | null {
   if (set.derived(path)) return `${basename(path)} is made by running the checks`;
   const shadow = before === null ? set.shadows(path) : null;
   return shadow === null ? null : `${path}: ${shadow}`;
+}
+
+/** Code under test could say what its tests' runner says; see `forgery`. */
+function forged({ path, before, after }: Rewrite, { spec }: AgentTask): string | null {
+  return spec.protect.mode === 'Default' ? forgery(path, before?.toString('utf8') ?? '', after.toString('utf8')) : null;
 }
 
 interface Judging {

@@ -23,6 +23,8 @@ export class SearchNode {
   exhausted = false;
   /** Rounds of proposals that were used up. */
   step = 0;
+  /** The round that the newest proposals came from; it may hold more that were not tried. */
+  asked = 0;
   maxEdits: 1 | 2 = 1;
   k = 4;
   focus: Focus | null | undefined;

@@ -21,6 +21,7 @@ export async function propose(scope: Scope, node: SearchNode, focus: Focus): Pro
   for (;;) {
     scope.context.signal.throwIfAborted();
     const wasLast = node.maxEdits === 2;
+    node.asked = node.step;
     const response = await generate(scope, node, focus);
     if (response === null) return null;
     if (response.exhausted) {

@@ -138,7 +138,7 @@ class Search {
     const note: TriedNote = {
       attempt: this.#scope.context.assignment.attempt,
       state: node.state,
-      step: node.step,
+      step: node.asked,
       id: candidate.id,
       operator: candidate.operator,
       location: `${candidate.location.path}:${candidate.location.line}`,

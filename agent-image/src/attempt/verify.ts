@@ -127,7 +127,7 @@ async function notProved({ context, hands }: Scope, winner: Winner | null, faile
     const note: TriedNote = {
       attempt: context.assignment.attempt,
       state: from.state,
-      step: from.step,
+      step: from.asked,
       id: candidate.id,
       operator: candidate.operator,
       location: `${candidate.location.path}:${candidate.location.line}`,

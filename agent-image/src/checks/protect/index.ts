@@ -1,3 +1,4 @@
+export { forgery } from './forgery.ts';
 export { judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { reportFiles } from './reports.ts';

@@ -1,0 +1,70 @@
+import { extname } from 'node:path';
+
+interface Sign {
+  readonly pattern: RegExp;
+  readonly what: string;
+}
+
+/**
+ * What code under test has no business with: it runs in the same process as its tests, so that it could say what the
+ * runner says. None of these is proof of a cheat, so they count only where an edit brings them in.
+ */
+const python: readonly Sign[] = [
+  { pattern: /\b(?:unittest|_?pytest|nose2?|doctest|pluggy)\b/, what: 'names a test runner' },
+  { pattern: /\bPYTEST_\w+|\bAGENTFLEET_\w+/, what: 'asks whether it is tested' },
+  { pattern: /\b(?:SkipTest|skipTest|skipIf|skipUnless|expectedFailure)\b/, what: 'skips tests' },
+  { pattern: /\b_exit\b|\bexecv\w*|\bexecl\w*|\bos\s*\.\s*(?:abort|kill|killpg|fork\w*|dup2?|posix_spawn\w*)\b/, what: 'ends or replaces its process' },
+  { pattern: /\batexit\b|\bfaulthandler\b|\bsignal\s*\.\s*(?:signal|alarm|setitimer|raise_signal|SIG\w+)|\b(?:import|from)\s+signal\b|\b(?:sys\s*\.\s*)?(?:excepthook|unraisablehook|exitfunc)\b/, what: 'acts when its process ends' },
+  { pattern: /\bsys\s*\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))|(?<![\w.])(?:exit|quit)\s*\((?!\s*[1-9]\d*\s*\))|\bSystemExit\b(?!\s*\(\s*[1-9]\d*\s*\))|\bimport\b[^\n]*\bexit\b/, what: 'ends its process with a status that may be 0' },
+  { pattern: /\bsys\s*\.\s*(?:modules|meta_path|path_hooks|settrace|setprofile|monitoring|_getframe|__std\w+)|\b(?:settrace|setprofile|_getframe|currentframe)\b/, what: 'reaches into the interpreter' },
+  { pattern: /\bsys\s*\.\s*(?:stdout|stderr)\s*(?:=[^=]|,)|\bos\s*\.\s*(?:write|fdopen)\b|\bopen\s*\(\s*[0-3]\s*[,)]/, what: 'takes over the output' },
+  { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases|mro)__|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
+  { pattern: /__import__|\b(?:import|from)\b[^\n]*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/, what: 'loads or makes code while it runs' },
+  { pattern: /\bsetattr\s*\(|\bgetattr\s*\(\s*[^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
+  { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b[^\n]*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports' },
+  { pattern: /\b(?:subprocess|multiprocessing|pty|concurrent\.futures)\b|\bos\s*\.\s*(?:system|popen|spawn\w*)|\bthreading\b|\b_thread\b/, what: 'starts processes or threads' },
+  { pattern: /def\s+__(?:eq|ne|lt|le|gt|ge|instancecheck|subclasscheck|bool|contains)__\s*\([^)]*\)[^:\n]*:\s*(?:#[^\n]*)?\s*return\s+(?:True|False|1|0)\b/, what: 'makes an object equal to everything' },
+  { pattern: /\bRan \d|\bran \{|\.\.\. ok\b|['"][-=]['"]\s*\*\s*70\b|-{70}|={70}|\b\d+ passed\b|\bFAILED \(/, what: 'prints what a test runner prints' },
+  { pattern: /['"][^'"\n]*(?:\btest_\w*|_test|\btests?\/|conftest|sitecustomize|usercustomize|\.pth|\.bashrc|\.profile)[^'"\n]*['"]/, what: 'names files of tests or of start-up' },
+]; // prettier-ignore
+
+const script: readonly Sign[] = [
+  { pattern: /['"](?:node:)?(?:test|assert|child_process|worker_threads|vm|module|inspector|cluster)(?:\/\w+)?['"]/, what: 'loads what tests run on' },
+  { pattern: /['"](?:vitest|jest|@jest\/\w+|mocha|chai|ava|tap|expect)['"]|\b(?:describe|it|test)\s*\.\s*(?:skip|only|todo)\b/, what: 'names a test runner' },
+  { pattern: /\bprocess\s*\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|_\w+)\b|\bprocess\s*\[/, what: 'acts on its process' },
+  { pattern: /\bprocess\s*\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0' },
+  { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*[.[]/, what: 'reaches into other modules' },
+  { pattern: /\beval\s*\(|\bnew\s+Function\s*\(|\bimport\s*\(\s*[^'"\s]/, what: 'makes code while it runs' },
+  { pattern: /#\s*(?:tests|pass|fail)\s+\d|\bnot ok \d|\bok \d+ - /, what: 'prints what a test runner prints' },
+]; // prettier-ignore
+
+const go: readonly Sign[] = [
+  { pattern: /"testing(?:\/\w+)?"|"os\/exec"|"unsafe"|"plugin"|"syscall"|\/\/go:linkname/, what: 'loads what tests run on' },
+  { pattern: /\bos\s*\.\s*Exit\s*\(\s*(?![1-9])/, what: 'ends its process with a status that may be 0' },
+  { pattern: /\bos\s*\.\s*(?:Stdout|Stderr)\s*=/, what: 'takes over the output' },
+  { pattern: /--- (?:PASS|FAIL|SKIP)|\bok\s+\\t/, what: 'prints what a test runner prints' },
+];
+
+const signs: Readonly<Record<string, readonly Sign[]>> = {
+  ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
+  ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
+  '.go': go,
+};
+
+/**
+ * Why an edit of a source file could make tests look passed without doing the work; null when nothing says so. A
+ * sign counts when the file holds it more often than before. What is put together while it runs hides from
+ * this: the fresh container, the comparison of names and the exit status are what is left then.
+ *
+ * @example
+ * forgery('calc.py', 'def f(): ...', 'import os\nos._exit(0)'); // 'calc.py: it ends or replaces its process (_exit)'
+ */
+export function forgery(path: string, before: string, after: string): string | null {
+  for (const { pattern, what } of signs[extname(path).toLowerCase()] ?? []) {
+    const all = new RegExp(pattern, `${pattern.flags}g`);
+    const old = (before.match(all) ?? []).length;
+    const found = after.match(all) ?? [];
+    if (found.length > old) return `${path}: it ${what} (${(found.at(-1) ?? '').trim().slice(0, 40)})`;
+  }
+  return null;
+}
