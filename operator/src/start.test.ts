@@ -45,6 +45,9 @@ describe('the operator', () => {
     await bed.quiet();
     expect(bed.writes).toEqual([]);
     expect(bed.pool().status).toBeUndefined();
+    // Also what a controller would write by mistake, or late, does not leave the process.
+    const path = '/apis/agentfleet.dev/v1alpha1/namespaces/platform/expertpools/coding';
+    await expect(bed.operator?.context.transport.request({ method: 'DELETE', path })).rejects.toMatchObject({ code: 'AF_FENCED' });
   });
 
   it('fails when the API server publishes no signing keys, before it writes anything', async () => {
