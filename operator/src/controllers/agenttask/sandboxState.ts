@@ -71,32 +71,36 @@ const troubles = new Set([
  */
 export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   const { name } = pod.metadata;
-  const bad = containersOf(pod).find(({ state }) => troubles.has(state?.waiting?.reason ?? ''));
-  const told = bad?.state?.waiting?.reason;
-  const reason = told === 'ErrImagePull' ? 'ImagePullBackOff' : told;
-  if (bad !== undefined && reason !== undefined) {
-    const detail = bad.state?.waiting?.message ?? '';
-    // The image of the tools is the user's; every other one is the administrator's, who can mend it.
-    const invalid = reason === 'InvalidImageName' && bad.name === 'tools';
-    // A restart of the tools may pass through such a state; what was ready is judged by its keeper.
-    if (!wasReady || bad.name === 'keeper')
-      return { ready: false, invalid, reason, message: `container ${bad.name} of pod ${name}: ${detail || reason}` };
-  }
-  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
-  if (scheduled?.status === 'False') {
-    return {
-      ready: false,
-      invalid: false,
-      reason: scheduled.reason ?? 'Unschedulable',
-      message: `pod ${name} has no node: ${scheduled.message ?? 'no reason given'}`,
-    };
-  }
   const statuses = pod.status?.containerStatuses ?? [];
   const keeper = statuses.find((status) => status.name === 'keeper')?.ready === true;
   if (keeper && (wasReady || statuses.every((status) => status.ready))) {
     return { ready: true, invalid: false, reason: 'Ready', message: `pod ${name} answers` };
   }
+  const trouble = containerTrouble(pod, wasReady) ?? placeTrouble(pod);
+  if (trouble !== undefined) return trouble;
   return wasReady
     ? { ready: false, invalid: false, reason: 'KeeperNotReady', message: `the keeper of pod ${name} does not answer; it is restarted` }
     : { ready: false, invalid: false, reason: 'Starting', message: `pod ${name} starts` };
+}
+
+function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined {
+  const bad = containersOf(pod).find(({ name, state }) => troubles.has(state?.waiting?.reason ?? '') && (!wasReady || name === 'keeper'));
+  const told = bad?.state?.waiting?.reason;
+  if (bad === undefined || told === undefined) return undefined;
+  const reason = told === 'ErrImagePull' ? 'ImagePullBackOff' : told;
+  // The image of the tools is the user's; every other one is the administrator's, who can mend it.
+  const invalid = reason === 'InvalidImageName' && bad.name === 'tools';
+  return {
+    ready: false,
+    invalid,
+    reason,
+    message: `container ${bad.name} of pod ${pod.metadata.name}: ${bad.state?.waiting?.message || reason}`,
+  };
+}
+
+function placeTrouble({ metadata, status }: Pod): SandboxState | undefined {
+  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status !== 'False') return undefined;
+  const message = `pod ${metadata.name} has no node: ${scheduled.message ?? 'no reason given'}`;
+  return { ready: false, invalid: false, reason: scheduled.reason ?? 'Unschedulable', message };
 }
