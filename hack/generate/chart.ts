@@ -1,12 +1,25 @@
-import { customResourceDefinition, group, kinds, policies, policyManifests } from '@agentfleet/protocol/api';
+import {
+  agentTask,
+  agentTaskOrder,
+  customResourceDefinition,
+  expertPool,
+  group,
+  policies,
+  policyManifests,
+} from '@agentfleet/protocol/api';
 import { banner, yaml } from './yaml.ts';
 
 const folder = 'charts/agentfleet/files';
 
+/** The kinds that a controller obeys; a definition without one would take objects that nobody looks at. */
+const installed = [agentTask, agentTaskOrder, expertPool];
+
 /** What the chart installs as it is: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {
   return new Map([
-    ...kinds.map((kind) => [`${folder}/crds/${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const),
+    ...installed.map(
+      (kind) => [`${folder}/crds/${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const,
+    ),
     ...policies.map(
       (policy) => [`${folder}/policies/${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const,
     ),

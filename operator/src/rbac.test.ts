@@ -33,7 +33,6 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   agentTasks: ['patch', 'delete', 'assign'],
   agentTaskOrders: ['patch'],
   expertPools: [],
-  energyModels: [],
   pods: written,
   namespaces: [],
   configMaps: written,

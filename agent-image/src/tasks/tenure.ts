@@ -209,7 +209,8 @@ export class Tenure {
     if (outcome === undefined) return;
     const { reporter, clock, onOutcome, log } = this.#options;
     const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, clock.monotonic() - began);
-    reporter.report({ outcome, usage }, { urgent: true });
+    const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
+    reporter.report({ outcome, usage, progress: { done, total, message: inBrief(outcome) } }, { urgent: true });
     onOutcome?.(outcome);
     log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
   }
@@ -219,4 +220,10 @@ export class Tenure {
     const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
     reporter.report({ progress: { done, total, message: asError(link.lost.reason).message } }, { urgent: true });
   }
+}
+
+/** What `kubectl get` shows of the end. */
+function inBrief({ result, reason }: Outcome): string {
+  if (result === 'Succeeded') return 'done: all checks hold';
+  return result === 'Stopped' ? 'stopped as directed' : `ended: ${reason}`;
 }

@@ -83,7 +83,10 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
 
 /** Whether the worker is past the last edit: its plan says so by the node `verify`. */
 function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assignment']): boolean {
-  return run?.epoch === assignment?.epoch && run?.plan?.some(({ id, state }) => id === 'verify' && state === 'Running') === true;
+  return (
+    run?.epoch === assignment?.epoch &&
+    run?.plan?.some(({ id, state }) => id === 'verify' && (state === 'Running' || state === 'Done')) === true
+  );
 }
 
 /** All conditions after a decision, with the transition times of those that stay as they are. */
