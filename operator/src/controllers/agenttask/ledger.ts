@@ -11,6 +11,8 @@ export type Assumed = { readonly kind: 'slot'; readonly worker: string; readonly
  */
 export class Ledger {
   readonly #assumed = new Map<string, Assumed & { readonly uid: string | undefined }>();
+  /** By version: cached objects never change, and every look asks about all tasks of a pool. */
+  readonly #shown = new WeakMap<AgentTask, Standing>();
 
   assume(task: AgentTask, assumed: Assumed): void {
     this.#assumed.set(keyOf(task), { ...assumed, uid: task.metadata.uid });
@@ -24,7 +26,8 @@ export class Ledger {
   standing(task: AgentTask): Standing {
     const assumed = this.#of(task);
     if (assumed?.kind === 'slot') return 'Running';
-    const shown = standing(task);
+    let shown = this.#shown.get(task);
+    if (shown === undefined) this.#shown.set(task, (shown = standing(task)));
     return assumed?.kind === 'queued' && shown === 'New' ? 'Queued' : shown;
   }
 
@@ -40,7 +43,7 @@ export class Ledger {
   }
 
   #of(task: AgentTask): Assumed | undefined {
-    const assumed = this.#assumed.get(keyOf(task));
+    const assumed = this.#assumed.size === 0 ? undefined : this.#assumed.get(keyOf(task));
     return assumed !== undefined && assumed.uid === task.metadata.uid ? assumed : undefined;
   }
 }
