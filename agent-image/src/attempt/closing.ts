@@ -7,11 +7,13 @@ import type { Ran } from './checkRun.ts';
 import type { Proof } from './evidence.ts';
 import { checkResults, failed } from './outcome.ts';
 import type { AttemptContext, Outcome, Report } from './ports.ts';
+import type { Meter } from './meter.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
 import { labelled, labels, type Prepared } from './prepare.ts';
 
 /** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
 export interface Ledger {
+  meter?: Meter;
   prepared?: Prepared;
   baseline?: Baseline;
   result?: SnapshotRecord;
@@ -29,6 +31,8 @@ const lateMs = 60_000;
  * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
  */
 export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
+  // What the last step used is told too: the budget counts over all attempts.
+  if (ledger.meter !== undefined) context.report({ usage: ledger.meter.usage() });
   const outer = context.signal.aborted ? new AbortController().signal : context.signal;
   const limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
   const keeping: Keeping = { context, signal: limit?.signal ?? outer };

@@ -63,6 +63,7 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
 /** The phases of an attempt, one after the other. */
 async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   const { context, progress, noted } = scope;
+  ledger.meter = scope.meter;
   const green = noted.green.at(-1);
   if (green !== undefined) ledger.green = green;
   const prepared = await prepare(scope);
