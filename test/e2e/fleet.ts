@@ -30,7 +30,7 @@ export class Fleet {
     return this.kubectl.text(['-n', this.namespace, ...args]);
   }
 
-  async apply(kind: 'AgentTask' | 'ExpertPool', name: string, spec: object): Promise<void> {
+  async apply(kind: 'AgentTask' | 'AgentTaskOrder' | 'ExpertPool', name: string, spec: object): Promise<void> {
     const { namespace } = this;
     await this.kubectl.apply({ apiVersion: 'agentfleet.dev/v1alpha1', kind, metadata: { name, namespace }, spec });
   }
@@ -111,7 +111,10 @@ export function brokenPromises(fleet: Fleet, name: string): readonly string[] {
 }
 
 interface FleetOptions {
+  /** Merged over the spec of the pool. */
   readonly pool?: object;
+  /** False: the pool has a volume instead of a bucket. */
+  readonly storage?: boolean;
 }
 
 /** Registers a namespace with a pool for the calling test file; read the result inside tests only. */
@@ -127,7 +130,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
     fleet.artifacts = await openArtifacts(kubectl, ground.storage);
     await fleet.apply('ExpertPool', 'pool', {
       experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
-      ...storageOf(),
+      ...(options.storage === false ? {} : storageOf()),
       ...options.pool,
     });
     await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', '--timeout=90s');

@@ -61,6 +61,19 @@ describe('an AgentTask', () => {
     expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
   });
 
+  test('is cancelled by an order, which says what became of it', async () => {
+    await fleet.task('ordered', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
+    await fleet.until('ordered', 'runs', 60, (task) => task.status?.phase === 'Running');
+    const requester = (await fleet.kubectl.json<{ status: { userInfo: { username: string } } }>(['auth', 'whoami'])).status.userInfo
+      .username;
+    const spec = { taskRef: { name: 'ordered' }, type: 'Cancel', reason: 'changed my mind', requester };
+    await fleet.apply('AgentTaskOrder', 'cancel-ordered', spec);
+    const task = await fleet.finished('ordered');
+    expect(task.status?.phase, await fleet.explain('ordered')).toBe('Cancelled');
+    expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
+    await fleet.run('wait', '--for=jsonpath={.status.state}=Done', 'agenttaskorder/cancel-ordered', '--timeout=30s');
+  });
+
   test('waits while it is suspended and goes on afterwards', async () => {
     await fleet.task('paused', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('paused', 'runs', 60, (task) => task.status?.phase === 'Running');

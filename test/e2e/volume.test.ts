@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { describe, expect, inject, test } from 'vitest';
+import { condition, useFleet } from './fleet.ts';
+import { oneBug } from './repositories.ts';
+
+const fleet = useFleet('volume', { storage: false });
+
+describe('a pool without object storage', () => {
+  test('keeps artifacts on a volume of its own', async ({ skip }) => {
+    const { provider, kubeconfig } = inject('fleet');
+    if (provider !== 'local') skip('the volume is one that only our own cluster makes');
+    await fleet.task('fix', oneBug);
+    const task = await fleet.finished('fix');
+    expect(condition(task, 'Succeeded'), await fleet.explain('fix')).toMatchObject({ status: 'True' });
+    const patch = task.status?.run?.artifacts?.find(({ name }) => name === 'change.patch');
+    expect(patch?.uri).toMatch(/^pvc:\/\/pool-artifacts\//);
+    const path = patch?.uri.replace('pvc://pool-artifacts/', '') ?? '';
+    const content = await readFile(join(dirname(kubeconfig), 'volumes', 'agentfleet-local', path));
+    expect(createHash('sha256').update(content).digest('hex')).toBe(patch?.sha256);
+    expect(content.toString('utf8')).toMatch(/^\+.*start <= merged/m);
+  });
+});
