@@ -82,4 +82,11 @@ describe('what a task is to this worker', () => {
   ] as const)('restores by cancel %s and whenFailed %s: %s', ([cancel, whenFailed, which]) => {
     expect(rollbackTarget({ spec: { cancel, rollback: { whenFailed } } } as unknown as AgentTask)).toBe(which);
   });
+
+  it('restores snapshot 0 for a task that an order cancelled', () => {
+    const spec = { cancel: 'None', rollback: { whenFailed: 'RestoreLastGreen' } };
+    const ended = (attempt: object): AgentTask => ({ spec, status: { attempts: [{ number: 1, ...attempt }] } }) as unknown as AgentTask;
+    expect(rollbackTarget(ended({ reason: 'Cancelled' }))).toBe('Initial');
+    expect(rollbackTarget(ended({ reason: 'Cancelled', class: 'CheckFailed' }))).toBe('LastGreen');
+  });
 });

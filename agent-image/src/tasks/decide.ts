@@ -80,8 +80,12 @@ function fulfilled(directive: Directive, run: NonNullable<AgentTask['status']>['
   return run?.outcome !== undefined;
 }
 
-/** What `Rollback` restores. `Keep` is never asked for; the initial snapshot is the safe answer to it. */
-export function rollbackTarget({ spec }: Pick<AgentTask, 'spec'>): 'Initial' | 'LastGreen' {
-  const cancelled = spec.cancel === 'Rollback';
+/**
+ * What `Rollback` restores. `Keep` is never asked for; the initial snapshot is the safe answer to it. A task that an
+ * order cancelled shows that only in its last attempt: reason Cancelled and no class of failure.
+ */
+export function rollbackTarget({ spec, status }: Pick<AgentTask, 'spec' | 'status'>): 'Initial' | 'LastGreen' {
+  const last = status?.attempts?.at(-1);
+  const cancelled = spec.cancel === 'Rollback' || (last?.reason === 'Cancelled' && last.class === undefined);
   return !cancelled && spec.rollback.whenFailed === 'RestoreLastGreen' ? 'LastGreen' : 'Initial';
 }
