@@ -29,7 +29,7 @@ export class History<T extends KubeObject> {
       onUpdate: (_, object) => history.states.push(object),
       onDelete: (object) => history.deleted.push(object),
     });
-    history.#running = informer.run(history.#stop.signal).finally(() => transport.close());
+    history.#running = informer.run(history.#stop.signal).then(() => transport.close());
     await informer.waitForSync(30_000);
     return history;
   }
