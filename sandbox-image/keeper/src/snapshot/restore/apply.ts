@@ -6,6 +6,7 @@ import { corrupt, type ObjectStore } from '../objects/objectStore.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
 import { Slices } from '../slices.ts';
 import type { RestorePlan } from './plan.ts';
+import { openRoots } from './rootModes.ts';
 import type { RootMap, Staging } from './staging.ts';
 
 export interface ApplyContext {
@@ -22,6 +23,16 @@ export interface ApplyContext {
  * contents give way before new ones are written.
  */
 export async function applyPlan(plan: RestorePlan, context: ApplyContext): Promise<void> {
+  const touched = [plan.remove, plan.mkdir, plan.place, plan.chmod, plan.times, plan.dirModes].flat();
+  const closeRoots = openRoots(touched.map(({ path }) => context.roots.rootOf(path)));
+  try {
+    await applyInside(plan, context);
+  } finally {
+    closeRoots();
+  }
+}
+
+async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<void> {
   const { staging } = context;
   for (const entry of plan.place) {
     if (entry.type === 'f' && !context.store.has(entry.hash)) throw corrupt(entry.hash, 'is not in the store');

@@ -43,22 +43,18 @@ export class RootMap {
 export class Staging {
   readonly #journal: string;
   readonly #dirs = new Map<BytePath, BytePath>();
-  readonly #opened = new Map<BytePath, number>();
   #count = 0;
 
   constructor(journal: string) {
     this.#journal = journal;
   }
 
-  /** Creates the directory in these roots. */
+  /** Creates the directory in these roots, which are open. */
   open(roots: Iterable<BytePath>): void {
     const name = `.agentfleet-restore-${randomBytes(8).toString('hex')}`;
     for (const root of new Set(roots)) this.#dirs.set(root, `${root}/${name}`);
     fs.writeFileSync(this.#journal, JSON.stringify([...this.#dirs.values()]), { mode: 0o600 });
-    for (const [root, dir] of this.#dirs) {
-      this.#openRoot(root);
-      fs.mkdirSync(sysPath(dir), 0o700);
-    }
+    for (const dir of this.#dirs.values()) fs.mkdirSync(sysPath(dir), 0o700);
   }
 
   /** Writes one file (content verified, mode set) or symlink and returns its path. */
@@ -85,12 +81,10 @@ export class Staging {
     return `${this.#dirs.get(root) ?? root}/${this.#count++}`;
   }
 
-  /** Removes the directories, puts back the modes of the roots, and forgets the journal. */
+  /** Removes the directories and forgets the journal. */
   close(): void {
     for (const dir of this.#dirs.values()) removeFlat(dir);
-    for (const [root, mode] of this.#opened) fs.chmodSync(sysPath(root), mode);
     this.#dirs.clear();
-    this.#opened.clear();
     fs.rmSync(this.#journal, { force: true });
   }
 
@@ -103,18 +97,6 @@ export class Staging {
       if (errnoOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
     }
     fs.rmSync(this.#journal, { force: true });
-  }
-
-  #openRoot(root: BytePath): void {
-    const mode = fs.lstatSync(sysPath(root)).mode & 0o7777;
-    if ((mode & 0o300) === 0o300) return;
-    try {
-      fs.chmodSync(sysPath(root), mode | 0o300);
-      this.#opened.set(root, mode);
-    } catch (error) {
-      // Not ours: its group may still let us in; if not, mkdir says so.
-      if (errnoOf(error) !== 'EPERM') throw error;
-    }
   }
 }
 

@@ -48,7 +48,9 @@ export class Harness {
   /** Both roots as lines, read by code that shares nothing with the engine's. */
   describe(): string[] {
     const inodes = new Map<string, string>();
-    return [...describeTree(this.workspace, 'workspace', inodes), ...describeTree(this.home, 'home', inodes)];
+    // A root may be closed too: through a link that leads to it.
+    const describe = (root: string, name: string): string[] => opened(root, () => describeTree(root, name, inodes));
+    return [...describe(this.workspace, 'workspace'), ...describe(this.home, 'home')];
   }
 
   async dispose(): Promise<void> {
