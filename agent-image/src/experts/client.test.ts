@@ -145,10 +145,6 @@ describe('asking an expert', () => {
     ['is no JSON', 'hello'],
     ['has no candidates', { ...answer, candidates: undefined }],
     ['answers another request', { ...answer, requestId: 'r2' }],
-    [
-      'edits a file that was not offered',
-      { ...answer, candidates: [{ ...answer.candidates[0], edits: [{ ...answer.candidates[0]!.edits[0], path: 'b.py' }] }] },
-    ],
   ] as const)('refuses an answer that %s', async ([, body]) => {
     await using bench = await expert((_, response) => send(response, 200, body));
     expect((await failureOf(ask(bench.endpoint))).reason).toBe('ExpertMalformed');
