@@ -16,6 +16,8 @@ export default defineConfig({
       {
         test: {
           name: 'contract',
+          // Some files run an operator, which looks at the tasks of all of them.
+          fileParallelism: false,
           include: ['test/contract/**/*.test.ts'],
           globalSetup: ['test/contract/globalSetup.ts'],
           env: { AGENTFLEET_CONTRACT_REAL: '1' },

@@ -115,6 +115,8 @@ interface FleetOptions {
   readonly pool?: object;
   /** False: the pool has a volume instead of a bucket. */
   readonly storage?: boolean;
+  /** Makes what the pool needs, in its namespace. */
+  readonly before?: (fleet: Fleet) => Promise<void>;
 }
 
 /** Registers a namespace with a pool for the calling test file; read the result inside tests only. */
@@ -128,6 +130,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
     fleet.tasks = await History.of(resources.agentTasks, where);
     fleet.pods = await History.of(resources.pods, where);
     fleet.artifacts = await openArtifacts(kubectl, ground.storage);
+    await options.before?.(fleet);
     await fleet.apply('ExpertPool', 'pool', {
       experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
       ...(options.storage === false ? {} : storageOf()),

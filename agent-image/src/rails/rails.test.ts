@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -220,6 +220,8 @@ describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
     return readFileSync(log, 'utf8');
   };
 
+  const parses = (script: string): boolean => spawnSync('/bin/bash', ['--norc', '-n', '-c', script], { stdio: 'ignore' }).status === 0;
+
   test.each(Object.keys(wrappers))('about %s', (name) => {
     expect(ran(wrap('victim -rf /', [name]))).toBe('victim|-rf|/|');
   });
@@ -240,7 +242,9 @@ describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
     fc.assert(
       fc.property(spelling, wrapping, (ways, names) => {
         const script = wrap(spell('victim -rf /', ways), names);
-        if (script.length < 4_000) expect(ran(script), script).toContain('victim|-rf|/|');
+        // bash loses count of $'…' in quotes inside "$(…)" and runs nothing then.
+        fc.pre(script.length < 4_000 && parses(script));
+        expect(ran(script), script).toContain('victim|-rf|/|');
       }),
       { numRuns: 60 },
     );
