@@ -10,10 +10,12 @@ export interface Mutant {
 
 const keeper = 'sandbox-image/keeper/src';
 const runner = 'sandbox-image/runner';
+const tasks = 'operator/src/controllers/agenttask';
+const worker = 'agent-image/src';
 const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
 const go = (packages: string, run: string): Mutant['test'] => ({ kind: 'go', packages, run });
 
-/** One planted bug for each guarantee of the sandbox. */
+/** One planted bug for each guarantee. */
 export const mutants: readonly Mutant[] = [
   {
     guarantee: 'a token for another sandbox is refused',
@@ -161,5 +163,54 @@ export const mutants: readonly Mutant[] = [
     find: '\tfor _, nr := range refused {\n',
     replace: '\tfor _, nr := range refused[:1] {\n',
     test: go('./internal/sandbox', 'TestFilterDecides'),
+  },
+  {
+    guarantee: 'every assignment raises the epoch',
+    file: `${tasks}/decide.ts`,
+    find: '    epoch: (assignment?.epoch ?? 0) + 1,',
+    replace: '    epoch: assignment?.epoch ?? 1,',
+    test: vitest(tasks),
+  },
+  {
+    guarantee: 'a second sandbox waits until the first is gone',
+    file: `${tasks}/placing.ts`,
+    find: 'if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;',
+    replace: 'if (sandbox !== undefined || snapshot.pods.length >= 0) return undefined;',
+    test: vitest(tasks),
+  },
+  {
+    guarantee: 'what the infrastructure did is not charged',
+    file: `${tasks}/attempts.ts`,
+    find: "attemptAction(attempt.class, spec.attempts) !== 'Ignore'",
+    replace: "attemptAction(attempt.class, spec.attempts) !== 'Fail'",
+    test: vitest(tasks),
+  },
+  {
+    guarantee: 'a status is written only over the version that it was decided from',
+    file: `${tasks}/execute.ts`,
+    find: 'await this.#status.apply(declaration, signal, seen, resourceVersion);',
+    replace: 'await this.#status.apply(declaration, signal, seen);',
+    test: vitest(tasks),
+  },
+  {
+    guarantee: 'git speaks no other protocol, also after a redirect',
+    file: `${worker}/workspace/git/environment.ts`,
+    find: "GIT_ALLOW_PROTOCOL: 'https:ssh'",
+    replace: "GIT_ALLOW_PROTOCOL: 'https:http:file:git:ext:ssh'",
+    test: vitest(`${worker}/workspace`),
+  },
+  {
+    guarantee: 'an artifact that was altered in the bucket is not returned',
+    file: `${worker}/store/s3/s3Store.ts`,
+    find: "if (typeof expected === 'string' && ",
+    replace: "if (expected === '' && ",
+    test: vitest(`${worker}/store`),
+  },
+  {
+    guarantee: 'a worker whose lease is over writes nothing',
+    file: `${worker}/lease/workerLease.ts`,
+    find: 'this.fence = new LeaseFence(options.clock, workerLease.selfStop * 1000);',
+    replace: 'this.fence = new LeaseFence(options.clock, workerLease.selfStop * 1_000_000);',
+    test: vitest(worker),
   },
 ];
