@@ -1,5 +1,5 @@
 // Plants each bug of mutants.ts in a copy of the committed tree and runs the test that must catch it.
-// `--write` writes test/mutants.md. Ends with 1 when a bug survives.
+// `--write` writes test/mutants.md, `--only=WORDS` plants those whose guarantee has the words. Ends with 1 when a bug survives.
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,10 +49,11 @@ function page(): string {
 
 const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
 const survivors: string[] = [];
+const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
 try {
   await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
   await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
-  for (const mutant of mutants) {
+  for (const mutant of mutants.filter(({ guarantee }) => guarantee.includes(only))) {
     const found = await caught(tree, mutant);
     console.log(`${found ? 'caught  ' : 'SURVIVED'} ${mutant.guarantee}`);
     if (!found) survivors.push(mutant.guarantee);
@@ -62,5 +63,5 @@ try {
   await rm(tree, { recursive: true, force: true });
 }
 console.log(`${mutants.length - survivors.length} passed, ${survivors.length} failed`);
-if (survivors.length === 0 && process.argv.includes('--write')) await writeFile(join(root, 'test', 'mutants.md'), page());
+if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(join(root, 'test', 'mutants.md'), page());
 process.exitCode = survivors.length === 0 ? 0 : 1;
