@@ -2,6 +2,9 @@ import { defineConfig } from 'vitest/config';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
+/** Properties look at the same cases at every change, and at new ones in the long run, which names its seed. */
+const seed = process.env['AGENTFLEET_SEED'] ?? String(full ? Date.now() % 2 ** 31 : 20_261_121);
+
 export default defineConfig({
   test: {
     projects: [
@@ -10,6 +13,8 @@ export default defineConfig({
           name: 'unit',
           include: ['{protocol,operator,agent-image,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/**'],
+          setupFiles: ['test/seed.ts'],
+          env: { AGENTFLEET_SEED: seed },
           testTimeout: full ? 600_000 : 60_000,
         },
       },

@@ -8,7 +8,7 @@ import { assertRevertTrip } from '../testing/revertTrip.ts';
 import { operations } from '../testing/treeOps.ts';
 
 const RUNS = Number(process.env['SNAPSHOT_RUNS'] ?? 150);
-const SEED = Number(process.env['SNAPSHOT_SEED'] ?? Date.now() % 2 ** 31);
+const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin';
 const hasBusybox = spawnSync('busybox', ['true']).status === 0;
 const applets = fs.mkdtempSync(join(tmpdir(), 'af-busybox-'));
