@@ -29,6 +29,8 @@ import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, enabled, install, until, whoAmI, type Server } from './api/server.ts';
 
 const fieldManager = 'contract';
+/** No node has it: where the cluster has a kubelet, that must not look at the pods of these tests. */
+const nodeSelector = { 'contract.invalid/kubelet': 'none' };
 const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 3, cpuMillis: 40, wallSeconds: 5, candidates: 6, vetoes: 0, backtracks: 1 };
 const snapshots = { initial: 's0001', count: 1 };
 
@@ -63,7 +65,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     );
   };
 
-  /** Plays the kubelet: there is no node. */
+  /** Plays the kubelet. */
   const startSandbox = async (name: string): Promise<void> => {
     await until(`the sandbox of ${name}`, async () => (await sandboxes(name)).length === 1);
     const [pod] = await sandboxes(name);
@@ -92,7 +94,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
   const prepare = async (): Promise<void> => {
     const pool = {
       metadata: { name: 'coding', namespace },
-      spec: { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }] },
+      spec: { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }], sandbox: { template: { nodeSelector } } },
     };
     await client(resources.expertPools).create(pool as unknown as ExpertPool);
     const ours = { [labels.component]: 'worker', [labels.pool]: 'coding' };
@@ -108,7 +110,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     );
     const pod = {
       metadata: { name: worker, namespace, labels: ours },
-      spec: { containers: [{ name: 'worker', image: 'none.invalid/none:1' }] },
+      spec: { nodeSelector, containers: [{ name: 'worker', image: 'none.invalid/none:1' }] },
     };
     await client<Pod>(resources.pods).create(pod);
     await client<Pod>(resources.pods).patch(
