@@ -1,7 +1,7 @@
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AgentTask, AgentTaskStatus, Run, Usage } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import type { Candidate, GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
+import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
 
@@ -57,5 +57,3 @@ export interface AttemptEngine {
   /** Restores what `which` says, verified by hash, and stores revert script and trace. `Initial` falls back to a discard. */
   rollback(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored>;
 }
-
-export type { Candidate };
