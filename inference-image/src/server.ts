@@ -39,6 +39,16 @@ export function createServer({ config, engine, logger, now }: ServerOptions): Se
   });
   const { name, modelDigest, learned, languages } = engine;
   const roles = config.roles.filter((role) => engine.roles.includes(role));
-  const info = { version: config.version, engine: name, roles, modelDigest, learned, languages };
+  const info = {
+    version: config.version,
+    engine: name,
+    roles,
+    capabilities: ['Generate'] as const,
+    modelDigest,
+    learned,
+    languages,
+    shadow: null,
+    about: {},
+  };
   return { info, queue, readiness, metrics, logger, now };
 }

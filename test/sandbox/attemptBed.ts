@@ -49,7 +49,7 @@ export class AttemptBed implements AsyncDisposable {
     this.store = store;
     this.#folder = folder;
     this.#server = server;
-    this.#expert = { name: 'generalist', role: 'Generalist', domains: ['*'], url: server.addresses[0] ?? '' };
+    this.#expert = { name: 'generalist', role: 'Generalist', engine: 'Synth', domains: ['*'], url: server.addresses[0] ?? '' };
   }
 
   /** @param record what Replay proposes, by goal; without it Synth searches */

@@ -85,7 +85,7 @@ let sandbox: Sandbox;
 let attempt = 0;
 
 const step = (edits: readonly RecordedEdit[]): readonly (readonly RecordedCandidate[])[] => [
-  [{ edits: [...edits], weight: 1, operator: 'recorded', rationale: 'as recorded' }],
+  [{ edits: [...edits], acts: [], weight: 1, operator: 'recorded', rationale: 'as recorded' }],
 ];
 
 beforeAll(async () => {

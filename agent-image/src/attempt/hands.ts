@@ -61,7 +61,7 @@ export class Hands {
       env: { ...env },
       cwd: this.root.path,
       timeoutSeconds,
-      network,
+      network: network === 'None' ? 'None' : 'Loopback',
     };
     const giveUp = new AbortController();
     let timer: Timer | undefined;

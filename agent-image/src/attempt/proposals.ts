@@ -1,4 +1,10 @@
-import { generateBounds, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import {
+  generateBounds,
+  generatingRoles,
+  type GenerateRequest,
+  type GeneratingRole,
+  type GenerateResponse,
+} from '@agentfleet/protocol/inference';
 import type { Focus } from './localise.ts';
 import { AttemptFailure } from './failure.ts';
 import type { SearchNode } from './node.ts';
@@ -53,7 +59,7 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus): Pro
   function requestOf(): GenerateRequest {
     return {
       requestId: `${(task.metadata.uid ?? task.metadata.name ?? 'task').slice(0, 64)}.${assignment.attempt}.${node.depth}.${node.tried.size}`,
-      role: focus.expert.role,
+      role: generatingRole(focus.expert.role),
       goal: task.spec.goal,
       step: node.step,
       grammar: 'Edit',
@@ -66,4 +72,9 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus): Pro
       budgetMillis: generateBounds.defaultBudgetMillis,
     };
   }
+}
+
+/** An expert that was chosen for proposals has such a role. */
+function generatingRole(role: string): GeneratingRole {
+  return generatingRoles.find((known) => known === role) ?? 'Generalist';
 }

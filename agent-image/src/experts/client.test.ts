@@ -77,7 +77,7 @@ async function expert(handler: Handler) {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const endpoint: ExpertEndpoint = { name: 'gen', role: 'Generalist', domains: ['*'], url };
+  const endpoint: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url };
   const close = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve());
@@ -175,6 +175,7 @@ describe('choosing an expert', () => {
   const endpoint = (name: string, role: ExpertEndpoint['role'], ...domains: string[]): ExpertEndpoint => ({
     name,
     role,
+    engine: 'Synth',
     domains,
     url: 'http://x',
   });

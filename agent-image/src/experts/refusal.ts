@@ -6,6 +6,7 @@ import { AttemptFailure } from '../attempt/failure.ts';
 const meaning: Readonly<Record<InferenceErrorCode, FailureClass | 'Retry'>> = {
   AF_INVALID: 'AgentError',
   AF_ROLE_UNSUPPORTED: 'Infrastructure',
+  AF_CAPABILITY_UNSUPPORTED: 'Infrastructure',
   AF_LANGUAGE_UNSUPPORTED: 'AgentError',
   AF_SPECTRUM_MISMATCH: 'AgentError',
   AF_NOT_FOUND: 'Infrastructure',

@@ -1,11 +1,11 @@
-import type { GenerateRequest, GenerateResponse, GeneratingRole } from '@agentfleet/protocol/inference';
+import type { EngineType, GenerateRequest, GenerateResponse, GeneratingRole } from '@agentfleet/protocol/inference';
 
 /** What an engine answers; who asked is added by the server. */
 export type Generated = Omit<GenerateResponse, 'requestId' | 'engine' | 'modelDigest'>;
 
 /** What generates candidates. One server holds one engine. */
 export interface Engine {
-  readonly name: string;
+  readonly name: EngineType;
   readonly roles: readonly GeneratingRole[];
   /** `sha256:` of what determines the answers: code and weights or record. */
   readonly modelDigest: string;

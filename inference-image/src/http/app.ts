@@ -1,5 +1,5 @@
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
-import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
+import { generatingRoles, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
 import { asInferenceError, InferenceError } from '../failure.ts';
 import { errorFields } from '../logger.ts';
 import type { Server } from '../server.ts';
@@ -28,7 +28,7 @@ export function createApp(server: Server): FastifyInstance {
 }
 
 function generateRoute(app: FastifyInstance, server: Server): void {
-  const validate = compileGenerate(server.info.roles);
+  const validate = compileGenerate(generatingRoles.filter((role) => server.info.roles.includes(role)));
   const { metrics, now } = server;
   app.post('/v1/generate', async (request, reply) => {
     const started = now();

@@ -16,7 +16,7 @@ const empty: Generated = {
 
 /** An engine that answers when it is told to. */
 class HeldEngine implements Engine {
-  readonly name = 'Held';
+  readonly name = 'Synth';
   readonly roles = [];
   readonly modelDigest = '';
   readonly learned = false;

@@ -4,6 +4,7 @@ import { Type, type Static } from 'typebox';
 export const inferenceErrors = {
   AF_INVALID: { status: 400, cure: 'correct the named field' },
   AF_ROLE_UNSUPPORTED: { status: 400, cure: 'ask for one of the roles of /v1/info' },
+  AF_CAPABILITY_UNSUPPORTED: { status: 404, cure: 'ask a server whose /v1/info has the capability' },
   AF_LANGUAGE_UNSUPPORTED: { status: 400, cure: 'name at least one file that this engine can edit' },
   AF_SPECTRUM_MISMATCH: { status: 400, cure: 'count the lines of the same content that files carries' },
   AF_NOT_FOUND: { status: 404, cure: 'check the path and the method' },

@@ -1,9 +1,7 @@
 import { Type, type Static } from 'typebox';
+import { generatingRoles, type EngineType } from './roles.ts';
 import { Spectrum } from './spectrum.ts';
-
-/** Roles that answer `/v1/generate`. */
-export const generatingRoles = ['Generalist', 'Specialist', 'Draft', 'Child'] as const;
-export type GeneratingRole = (typeof generatingRoles)[number];
+import { RequestId } from './wire.ts';
 
 export const generateBounds = {
   maxCandidates: 64,
@@ -52,12 +50,7 @@ export type Localisation = Static<typeof Localisation>;
 /** Body of `POST /v1/generate`. Equal bodies get equal answers, as long as the budget suffices. */
 export const GenerateRequest = Type.Object(
   {
-    requestId: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      pattern: '^[A-Za-z0-9._:-]+$',
-      description: 'chosen by the caller; told back and logged',
-    }),
+    requestId: RequestId,
     role: Type.Enum([...generatingRoles]),
     goal: Type.String({ minLength: 1, maxLength: 4096 }),
     step: Type.Integer({
@@ -66,7 +59,10 @@ export const GenerateRequest = Type.Object(
       default: 0,
       description: 'index of this proposal in the attempt; Replay looks it up',
     }),
-    grammar: Type.Enum(['Edit'], { default: 'Edit', description: 'what a candidate is: a set of text edits' }),
+    grammar: Type.Enum(['Edit', 'Tool'], {
+      default: 'Edit',
+      description: 'what a candidate may be. Edit: a set of text edits. Tool: commands after them as well',
+    }),
     files: Type.Array(FocusFile, { minItems: 1, maxItems: generateBounds.maxFiles }),
     localisation: Localisation,
     k: Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'candidates wanted' }),
@@ -111,9 +107,19 @@ export const Edit = Type.Object(
 );
 export type Edit = Static<typeof Edit>;
 
+/** A command that a candidate wants to be run in the workspace, after its edits. Gate 1 judges it before anything is done. */
+export const ShellAct = Type.Object(
+  {
+    tool: Type.Literal('Shell'),
+    command: Type.String({ minLength: 1, maxLength: 4096, description: 'one command line for /bin/sh -c' }),
+  },
+  { additionalProperties: false },
+);
+export type ShellAct = Static<typeof ShellAct>;
+
 /** One proposal. */
 export interface Candidate {
-  /** `sha256:` over the canonical edits; equal edits have equal ids. */
+  /** `sha256:` over the canonical edits, and the acts where there are any; equal ones have equal ids. */
   readonly id: string;
   /** From 1 in this answer; the best first. */
   readonly rank: number;
@@ -121,7 +127,10 @@ export interface Candidate {
   readonly score: number;
   /** −ln of the unnormalised score, nats; lower is better. Absent for engines that have none. */
   readonly energy?: number;
+  /** Empty for a candidate that only acts. */
   readonly edits: readonly Edit[];
+  /** Only with grammar Tool; run one after the other, each of which must end with 0. */
+  readonly acts?: readonly ShellAct[];
   readonly operator: string;
   /** One sentence for people. */
   readonly rationale: string;
@@ -140,7 +149,7 @@ export interface GenerateStats {
 /** Answer of `POST /v1/generate`. */
 export interface GenerateResponse {
   readonly requestId: string;
-  readonly engine: string;
+  readonly engine: EngineType;
   /** `sha256:` of the engine's code and weights. */
   readonly modelDigest: string;
   readonly candidates: readonly Candidate[];
@@ -155,16 +164,4 @@ export interface GenerateResponse {
   /** Energy of the second minus energy of the first candidate, nats, ≥ 0; null for fewer than two. */
   readonly margin: number | null;
   readonly stats: GenerateStats;
-}
-
-/** Answer of `GET /v1/info`. */
-export interface InferenceInfo {
-  readonly version: string;
-  readonly engine: string;
-  readonly roles: readonly GeneratingRole[];
-  readonly modelDigest: string;
-  /** False for engines without a learned model (Synth, Replay). */
-  readonly learned: boolean;
-  /** What the engine can edit. */
-  readonly languages: readonly string[];
 }

@@ -1,14 +1,27 @@
 /**
- * The inference server's HTTP API, version 1. One server, one engine; all generating engines answer
- * the same request. Errors are `{error: {code, message, field, cure}}`.
+ * The inference server's HTTP API, version 1. One server, one engine, the capabilities that `/v1/info` lists; a route of
+ * another capability answers AF_CAPABILITY_UNSUPPORTED. Errors are `{error: {code, message, field, cure}}`.
  *
- * | Request | Answer |
- * |---|---|
- * | `POST /v1/generate` {@link GenerateRequest} | {@link GenerateResponse} |
- * | `GET /v1/info` | {@link InferenceInfo} |
- * | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and Prometheus |
+ * | Request | Answer | Engines |
+ * |---|---|---|
+ * | `POST /v1/generate` {@link GenerateRequest} | {@link GenerateResponse} | Synth, Replay, Llama |
+ * | `POST /v1/prior` {@link PriorRequest} | {@link PriorResponse} | Llama |
+ * | `POST /v1/control` {@link ControlRequest} | {@link ControlResponse} | Builtin as Planner |
+ * | `POST /v1/score` {@link ScoreRequest} | {@link ScoreResponse} | Builtin as Verifier |
+ * | `POST /v1/embed` {@link EmbedRequest} | {@link EmbedResponse} | Builtin as Embedder |
+ * | `POST /v1/judge` {@link JudgeRequest} | {@link JudgeResponse} | Builtin as Policy |
+ * | `GET /v1/info` | {@link InferenceInfo} | all |
+ * | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and Prometheus | all |
  */
+export * from './control.ts';
+export * from './embed.ts';
 export * from './errors.ts';
+export * from './features.ts';
 export * from './generate.ts';
+export * from './judge.ts';
+export * from './prior.ts';
 export * from './replay.ts';
+export * from './roles.ts';
+export * from './score.ts';
 export * from './spectrum.ts';
+export * from './wire.ts';

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { ShellAct } from './generate.ts';
 
 /** One recorded replacement. Without `range`, `before` must occur exactly once in the focus file of that path. */
 export const RecordedEdit = Type.Object(
@@ -17,7 +18,8 @@ export type RecordedEdit = Static<typeof RecordedEdit>;
 
 export const RecordedCandidate = Type.Object(
   {
-    edits: Type.Array(RecordedEdit, { minItems: 1, maxItems: 64 }),
+    edits: Type.Array(RecordedEdit, { maxItems: 64 }),
+    acts: Type.Array(ShellAct, { maxItems: 16, default: [], description: 'run after the edits; a candidate has at least one edit or act' }),
     weight: Type.Number({ exclusiveMinimum: 0, default: 1, description: 'relative to the others of its step' }),
     operator: Type.String({ minLength: 1, maxLength: 128, default: 'recorded' }),
     rationale: Type.String({ maxLength: 4096, default: '' }),

@@ -1,19 +1,63 @@
 import { Type, type Static } from 'typebox';
+import { expertRoles } from '../api/expertpool/experts.ts';
+import { engineTypes } from '../inference/roles.ts';
 import { isolationLevels } from '../keeper/info.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
-/** Where one expert answers `/v1/generate`. */
+/** Where one expert answers, and as what. */
 export const ExpertEndpoint = Type.Object(
   {
     name,
-    role: Type.Enum(['Generalist', 'Specialist']),
+    role: Type.Enum([...expertRoles]),
+    engine: Type.Enum([...engineTypes]),
     domains: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { minItems: 1, description: '* is everything' }),
     url: Type.String({ pattern: '^https?://', description: 'origin, without a path' }),
   },
   { additionalProperties: false },
 );
 export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
+
+/** Where the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
+export const VerifierEndpoint = Type.Object(
+  {
+    name,
+    url: Type.String({ pattern: '^https?://', description: 'origin, without a path' }),
+    batchMax: Type.Integer({ minimum: 1, maximum: 64 }),
+    timeoutMillis: Type.Integer({ minimum: 1 }),
+    vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+    warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+    whenUnavailable: Type.Enum(['FailClosed', 'Degrade']),
+  },
+  { additionalProperties: false },
+);
+export type VerifierEndpoint = Static<typeof VerifierEndpoint>;
+
+/** When more is computed; entropies and margins in nats. */
+export const ComputeBrief = Type.Object(
+  {
+    entropyFastNats: Type.Number({ minimum: 0 }),
+    margin: Type.Number({ minimum: 0 }),
+    riskThreshold: Type.Number({ minimum: 0, maximum: 1 }),
+    kBase: Type.Integer({ minimum: 1, maximum: 64 }),
+    kMax: Type.Integer({ minimum: 1, maximum: 64 }),
+    earlyExitMargin: Type.Number({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+export type ComputeBrief = Static<typeof ComputeBrief>;
+
+const HostPort = Type.Object({ host: name, port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, { additionalProperties: false });
+
+/** What commands with `network: Registries` may reach, and what tells package managers to go there. */
+export const EgressBrief = Type.Object(
+  {
+    registries: Type.Array(HostPort),
+    environment: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type EgressBrief = Static<typeof EgressBrief>;
 
 /** Where artifacts go. */
 export const ArtifactPlace = Type.Union([
@@ -44,6 +88,13 @@ export const PoolBrief = Type.Object(
     pool: Type.Object({ name, namespace: name }, { additionalProperties: false }),
     namespaces: Type.Array(name, { description: 'whose tasks the workers watch, sorted' }),
     experts: Type.Array(ExpertEndpoint),
+    verifier: Type.Union([VerifierEndpoint, Type.Null()], { description: 'null: the pool has none' }),
+    profiles: Type.Record(Type.String(), ComputeBrief, { description: 'by name; there is always one called default' }),
+    egress: EgressBrief,
+    credentials: Type.Array(
+      Type.Object({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }, { additionalProperties: false }),
+      { description: 'what may be sent to which hosts' },
+    ),
     storage: ArtifactPlace,
     minIsolation: Type.Enum([...isolationLevels]),
     allowUnenforcedNetwork: Type.Boolean(),

@@ -1,10 +1,14 @@
 /** Labels of all objects that the operator makes. */
 export const labels = {
-  /** `sandbox`, `worker`, `expert`. */
+  /** `sandbox`, `worker`, `expert`, `verifier`. */
   component: 'agentfleet.dev/component',
   task: 'agentfleet.dev/task',
   pool: 'agentfleet.dev/pool',
   expert: 'agentfleet.dev/expert',
+  /** The EnergyModel that a pod serves. */
+  model: 'agentfleet.dev/energy-model',
+  /** `true` on a sandbox that waits for a task; gone when one has taken it. */
+  warm: 'agentfleet.dev/warm',
 } as const;
 
 /** Key of the brief inside its ConfigMap. */
@@ -30,7 +34,7 @@ export const workerEnvironment = {
 /** Port of probes and metrics of a worker. */
 export const workerPort = 7090;
 
-/** Port of an expert's HTTP server. */
+/** Port of the HTTP server of an expert or a verifier. */
 export const expertPort = 7080;
 
 /** Folder of the credentials of a pool in its workers: one file per credential, named like it. */

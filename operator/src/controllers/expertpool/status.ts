@@ -39,10 +39,11 @@ interface ExpertView {
 }
 
 function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
-  const { name, replicas: wanted } = expert;
+  const { name, role, replicas: wanted } = expert;
   const deployment = snapshot.deployments.get(expertName(snapshot.pool.metadata.name, name));
   const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
-  if (rolledOut(deployment, wanted)) return { state: { name, replicas, ready }, word: { status: 'True', reason: 'Ready', message: '' } };
+  if (rolledOut(deployment, wanted))
+    return { state: { name, role, phase: 'Ready', replicas, ready }, word: { status: 'True', reason: 'Ready', message: '' } };
   const pods = snapshot.pods
     .filter(({ metadata }) => metadata.labels?.[labels.expert] === name)
     .filter(withImage(snapshot.images.inference));
@@ -51,7 +52,10 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const message = trouble ?? `${ready} of ${wanted} pods of the present template answer`;
   const stalled = obstacle !== undefined || exceeded(deployment);
   const reason = obstacle?.reason ?? (stalled ? 'ProgressDeadlineExceeded' : trouble === undefined ? 'Progressing' : 'PodsNotReady');
-  return { state: { name, replicas, ready, message: cut(message, 512) }, word: { status: 'False', reason, message, stalled } };
+  return {
+    state: { name, role, phase: 'Starting', replicas, ready, message: cut(message, 512) },
+    word: { status: 'False', reason, message, stalled },
+  };
 }
 
 function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word {

@@ -1,7 +1,43 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
-import { choice, guarded, integer, listByKey, optional, rule, struct, upward } from '../schema/index.ts';
+import { atomicList, choice, guarded, HostPort, integer, listByKey, optional, rule, setOf, struct, upward } from '../schema/index.ts';
 import { failureClasses, finalClasses } from './phases.ts';
+
+/** Hosts that one task may list. */
+export const maxAllowedHosts = 32;
+
+const Network = struct(
+  'What the sandbox may reach.',
+  {
+    mode: choice(
+      'Loopback: only itself. None: not even itself. Allowed: itself, and hosts through the egress proxy.',
+      ['Loopback', 'None', 'Allowed'],
+      'Loopback',
+    ),
+    hosts: optional(atomicList('Hosts that mode Allowed opens.', HostPort, { max: maxAllowedHosts, min: 1 })),
+  },
+  {
+    filled: true,
+    rules: [
+      rule(
+        "self.mode == 'Allowed' ? has(self.hosts) : !has(self.hosts)",
+        'spec.policy.network.hosts must be set exactly when spec.policy.network.mode is Allowed; set or remove them',
+      ),
+    ],
+  },
+);
+
+/** What an act does to the world that a task can demand a person for. */
+export const approvalKinds = ['Destructive', 'External'] as const;
+export type ApprovalKind = (typeof approvalKinds)[number];
+
+/** `spec.policy.approvals`. */
+export const Approvals = struct('Acts that wait for a person, who answers with an AgentTaskOrder.', {
+  require: setOf('Kinds of acts that wait.', choice('What the act does.', approvalKinds), { max: approvalKinds.length, min: 1 }),
+  timeoutSeconds: integer('How long an act waits; the clocks of the task stand still.', 1, 604_800, 900),
+  onTimeout: choice('What happens then.', ['Reject'], 'Reject'),
+});
+export type Approvals = Static<typeof Approvals>;
 
 /** `spec.policy`. */
 export const Policy = struct(
@@ -12,11 +48,8 @@ export const Policy = struct(
       ['Default', 'Strict'],
       'Default',
     ),
-    network: struct(
-      'What the sandbox may reach.',
-      { mode: choice('Loopback: only itself. None: not even itself.', ['Loopback', 'None'], 'Loopback') },
-      { filled: true },
-    ),
+    network: Network,
+    approvals: optional(Approvals),
     minIsolation: optional(choice('Weakest wall that is acceptable, weakest first; default: what the pool demands.', isolationLevels)),
   },
   { filled: true },

@@ -59,18 +59,22 @@ const SnapshotSummary = struct(
 const Signals = struct(
   'What the last decision was based on.',
   {
-    risk: optional(probability('Risk that the step cannot be undone.')),
+    risk: optional(probability('Probability, by the Planner, that the next step does harm.')),
     energy: optional(decimal('Energy of the chosen candidate; lower is better.')),
     margin: optional(decimal('Distance to the second best.')),
     entropyNats: optional(decimal('Entropy of the proposals.')),
+    pSuccess: optional(probability('Calibrated probability that the chosen candidate is good.')),
     k: optional(integer('Candidates that were compared.', 0, 1000)),
     deliberate: optional(flag('Whether more than the fast path was used.')),
+    degraded: optional(
+      atomicList('Parts that did not answer, and what is done without them.', text('One part.', { max: 128 }), { max: 8 }),
+    ),
   },
   { atomic: true },
 );
 
 const UsedExpert = struct('An expert that took part.', {
-  role: choice('Its part.', ['Generalist', 'Specialist']),
+  role: choice('Its part.', ['Generalist', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Embedder', 'Policy']),
   name: labelName('Its name in the pool.'),
   digest: optional(digest('What was running.')),
 });

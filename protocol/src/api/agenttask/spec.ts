@@ -45,6 +45,10 @@ const withinDeadline = (list: string): string =>
 
 const acrossFields = [
   rule(
+    "!has(self.setup) || !self.setup.exists(step, step.network == 'Allowed') || self.policy.network.mode == 'Allowed'",
+    'spec.setup[].network Allowed needs hosts; set spec.policy.network.mode to Allowed and list spec.policy.network.hosts',
+  ),
+  rule(
     `!has(self.setup) || ${withinDeadline('setup')}`,
     'spec.setup[].timeoutSeconds must not be more than spec.deadlineSeconds; lower it or raise the deadline',
   ),
@@ -61,6 +65,7 @@ export const AgentTaskSpec = guarded(
   'spec',
   {
     poolRef: optional(immutable('spec.poolRef', PoolRef)),
+    profile: immutable('spec.profile', labelName('Profile of the pool that sets how much is computed.', 'default')),
     priority: mutable(integer('Place in the queue; higher goes first.', -1000, 1000, 0)),
     goal: immutable('spec.goal', goal),
     workspace: immutable('spec.workspace', Workspace),

@@ -3,6 +3,7 @@ import { conditions, observedGeneration } from '../meta.ts';
 import {
   atomicList,
   choice,
+  digest,
   flag,
   integer,
   labelName,
@@ -60,6 +61,18 @@ const TaskClock = struct(
   { atomic: true },
 );
 
+/** Decisions that `status.approvals` keeps; the oldest give way. */
+export const maxShownApprovals = 16;
+
+const Approval = struct('What was decided about an act that waited; the worker obeys it.', {
+  action: digest('Digest of the act.'),
+  decision: choice('What was decided.', ['Approved', 'Rejected']),
+  orderRef: optional(reference('The order that said so; absent: the time was over.')),
+  requester: optional(text('Who gave the order.', { max: 1024 })),
+  at: timestamp('When.'),
+});
+export type Approval = Static<typeof Approval>;
+
 /** `AgentTask.status`: the operator owns all of it but `run`. */
 export const AgentTaskStatus = struct('What has become of the task.', {
   observedGeneration: optional(observedGeneration),
@@ -72,6 +85,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
   totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
   rollback: optional(RolledBack),
+  approvals: optional(atomicList('Decisions about acts that waited, oldest first.', Approval, { max: maxShownApprovals })),
   run: optional(Run),
 });
 export type AgentTaskStatus = Static<typeof AgentTaskStatus>;

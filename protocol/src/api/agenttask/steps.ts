@@ -26,6 +26,11 @@ export const SetupStep = struct('One command that prepares the workspace; it mus
   name: labelName('Name in logs and messages.'),
   command: command('spec.setup[].command'),
   timeoutSeconds,
+  network: choice(
+    'What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts.',
+    ['None', 'Registries', 'Allowed'],
+    'None',
+  ),
 });
 export type SetupStep = Static<typeof SetupStep>;
 

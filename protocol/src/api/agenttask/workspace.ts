@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { integer, listByKey, optional, reference, relativePath, rule, struct, text, union, withRules } from '../schema/index.ts';
+import { integer, labelName, listByKey, optional, reference, relativePath, rule, struct, text, union, withRules } from '../schema/index.ts';
 
 const url = 'spec.workspace.git.url';
 
@@ -30,6 +30,7 @@ const Git = struct('A commit of a Git repository.', {
     ),
   ),
   subPath: optional(relativePath('Folder of the repository that becomes the workspace; default: all of it.', 'spec.workspace.git.subPath')),
+  credential: optional(labelName('Credential of the pool that is sent to the host, which it must be bound to; default: none.')),
   depth: optional(integer('How many commits of history are fetched; default: all.', 1, 100_000)),
 });
 

@@ -39,8 +39,7 @@ describe('conventions of the API', () => {
   it.for([
     ['on', 'has a boolean-like name'],
     ['y', 'has a boolean-like name'],
-    ['timeout', 'is a duration whose name does not say Seconds'],
-    ['timeoutMillis', 'is a duration whose name does not say Seconds'],
+    ['timeout', 'is a duration whose name does not say its unit'],
   ] as const)('find the bad name %s', ([name, breach]) => {
     const field = { type: 'integer', minimum: 0, maximum: 1, description };
     expect(conventionBreaches({ type: 'object', description, properties: { [name]: field } }, 'spec')).toEqual([`spec.${name} ${breach}`]);

@@ -36,7 +36,7 @@ const checks: readonly Check[] = [
   (node, path) => {
     const name = path.split('.').at(-1)!;
     const duration = node['type'] === 'integer' && /timeout|deadline|ttl|duration|interval|retention/i.test(name);
-    return duration && !name.includes('Seconds') ? 'is a duration whose name does not say Seconds' : undefined;
+    return duration && !/(Seconds|Millis)/.test(name) ? 'is a duration whose name does not say its unit' : undefined;
   },
 ];
 

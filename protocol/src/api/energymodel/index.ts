@@ -2,7 +2,9 @@
 import type { Static } from 'typebox';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
-import { choice, digest, optional, probability, rule, struct, text } from '../schema/index.ts';
+import { containerResources } from '../agenttask/sandbox.ts';
+import { energyHeads } from '../../inference/features.ts';
+import { choice, decimal, digest, integer, listByKey, optional, probability, rule, struct, text } from '../schema/index.ts';
 
 /** `spec.artifact`. */
 export const Artifact = struct('The weights or rules.', {
@@ -36,15 +38,57 @@ export const Thresholds = struct(
 );
 export type Thresholds = Static<typeof Thresholds>;
 
+const Head = struct('One head: what kind of act it judges.', {
+  name: choice('Code: edits of programs. Shell: commands. Editor: edits of other files.', energyHeads),
+  lambda: decimal('Weight of what was measured when the act ran, beside what is told from its text.', '1.0'),
+});
+
+/** `spec.heads`; a head that is left out has the lambda of the hybrid design. */
+export const heads = listByKey('Weights of the heads.', 'name', Head, { max: energyHeads.length });
+
+/** λ of heads that are not named. */
+export const defaultLambda = { Code: '0.7', Shell: '1.2', Editor: '0.6' } as const satisfies Record<(typeof energyHeads)[number], string>;
+
+/** `spec.scoring`. */
+export const Scoring = struct(
+  'How it is asked.',
+  {
+    batchMax: integer('Acts of one request.', 1, 64, 16),
+    timeoutMillis: integer('Time after which it counts as unavailable.', 10, 60_000, 800),
+  },
+  { filled: true },
+);
+
+/** `spec.resources`. */
+export const ModelResources = struct(
+  'The pods that score.',
+  { replicas: integer('Number of pods.', 0, 100, 1), container: optional(containerResources('spec.resources.container')) },
+  { filled: true },
+);
+
 /** `EnergyModel.spec`. */
-export const EnergyModelSpec = struct('What judges, and how strictly.', { artifact: Artifact, thresholds: Thresholds });
+export const EnergyModelSpec = struct('What judges, and how strictly.', {
+  artifact: Artifact,
+  lambda: decimal('Weight of E_model beside the features.', '1.0'),
+  heads: optional(heads),
+  scoring: Scoring,
+  thresholds: Thresholds,
+  resources: ModelResources,
+});
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
+
+export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;
+export type ModelPhase = (typeof modelPhases)[number];
 
 /** `EnergyModel.status`. */
 export const EnergyModelStatus = struct('What has become of the model.', {
   observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
-  digest: optional(digest('What is in use.')),
+  phase: optional(choice('Summary for people; programs read conditions.', modelPhases)),
+  endpoint: optional(text('Address inside the cluster.', { max: 512 })),
+  digest: optional(digest('What is in use, as it tells.')),
+  replicas: optional(integer('Pods that exist.', 0, 1000)),
+  ready: optional(integer('Pods that answer.', 0, 1000)),
   thresholdsInForce: optional(
     struct('What acts are measured by.', {
       vetoBelowProbability: probability('Below it the act is refused.'),
@@ -67,6 +111,7 @@ export const energyModel: Kind = {
   rules: [nameFitsLabel],
   columns: [
     conditionColumn('Ready', 'Ready', 'status'),
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary.' },
     { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
     ageColumn,
     { name: 'Digest', type: 'string', jsonPath: '.status.digest', description: 'What is in use.', priority: 1 },

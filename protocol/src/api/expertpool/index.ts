@@ -3,14 +3,16 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
 import type { Resource } from '../meta.ts';
-import { choice, flag, integer, optional, struct } from '../schema/index.ts';
+import { choice, flag, integer, labelName, listByKey, optional, reference, struct } from '../schema/index.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
 import { experts } from './experts.ts';
+import { profiles } from './profiles.ts';
 import { ExpertPoolStatus } from './status.ts';
 import { credentials, Storage, storageRules } from './storage.ts';
 
 export * from './access.ts';
 export * from './experts.ts';
+export * from './profiles.ts';
 export * from './status.ts';
 export * from './storage.ts';
 
@@ -26,12 +28,21 @@ export const Workers = struct(
 );
 export type Workers = Static<typeof Workers>;
 
+/** Sandboxes that wait in one namespace. */
+export const WarmSandboxes = struct('Sandboxes of the template that wait ready; a task without a spec.sandbox of its own takes one.', {
+  namespace: labelName('Namespace of the tasks, which the pool must allow.'),
+  replicas: integer('How many wait.', 0, 100),
+  maxAgeSeconds: integer('Age at which one that nobody took is replaced.', 60, 604_800, 3600),
+});
+export type WarmSandboxes = Static<typeof WarmSandboxes>;
+
 /** `spec.sandbox`. */
 export const PoolSandbox = struct(
   'How sandboxes are made.',
   {
     template: optional(sandboxTemplate('spec.sandbox.template')),
     snapshotEngine: choice('What captures the tree; Auto takes the fastest one that works.', ['Auto', 'CAS'], 'Auto'),
+    warm: optional(listByKey('Sandboxes that wait ready for tasks.', 'namespace', WarmSandboxes, { max: 64 })),
   },
   { filled: true },
 );
@@ -50,6 +61,8 @@ export const ExpertPoolSpec = struct(
     storage: optional(Storage),
     credentials: optional(credentials),
     limits: optional(PoolLimits),
+    energyModelRef: optional(reference('The EnergyModel of the namespace that ranks proposals and judges acts; default: none.')),
+    profiles: optional(profiles),
   },
   { rules: storageRules },
 );

@@ -1,13 +1,13 @@
 import type { TObject, TString } from 'typebox';
 import { rule, withRules } from './rule.ts';
-import { text } from './scalars.ts';
+import { integer, text } from './scalars.ts';
 import { struct } from './shapes.ts';
 
 const label = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
 
 /** A name inside an object: an RFC 1123 label. */
-export function labelName(description: string): TString {
-  return text(description, { max: 63, min: 1, pattern: `^${label}$` });
+export function labelName(description: string, fallback?: string): TString {
+  return text(description, { max: 63, min: 1, pattern: `^${label}$`, ...(fallback === undefined ? {} : { default: fallback }) });
 }
 
 /** The name of another object: an RFC 1123 subdomain. */
@@ -24,6 +24,12 @@ export function reference(description: string): TObject<{ name: TString }> {
 export function hostName(description: string): TString {
   return text(description, { max: 253, min: 1, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' });
 }
+
+/** A host name and a port. */
+export const HostPort = struct('A host, by its exact name, and a port.', {
+  host: hostName('Host name; no wildcards.'),
+  port: integer('TCP port.', 1, 65_535, 443),
+});
 
 /** Whether a CEL string expression is a path that stays below the folder it starts in. */
 export function isRelativePath(expression: string): string {

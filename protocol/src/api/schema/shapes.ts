@@ -54,7 +54,7 @@ export function atomicList<T extends TSchema>(description: string, items: T, opt
 }
 
 /** A list without duplicates whose order says nothing. */
-export function setOf(description: string, items: TString, options: ListOptions): TArray<TString> {
+export function setOf<T extends TString | TUnsafe<string>>(description: string, items: T, options: ListOptions): TArray<T> {
   return list(description, items, options, { 'x-kubernetes-list-type': 'set' });
 }
 

@@ -26,9 +26,18 @@ export function poolBrief(pool: ExpertPool, namespaces: readonly string[]): Pool
       .map((expert) => ({
         name: expert.name,
         role: expert.role,
+        engine: expert.engine.type,
         domains: [...expert.domains],
         url: `http://${expertName(name, expert.name)}.${homeOf(pool)}.svc:${expertPort}`,
       })),
+    verifier: null,
+    profiles: { default: { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 } },
+    egress: { registries: [], environment: {} },
+    credentials: (pool.spec.credentials ?? []).map(({ name: id, hosts }) => ({
+      name: id,
+      hosts: [...hosts],
+      file: `${credentialsDir}/${id}`,
+    })),
     storage: place(pool),
     minIsolation,
     allowUnenforcedNetwork,

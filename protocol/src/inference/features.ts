@@ -1,0 +1,48 @@
+import { Type, type Static } from 'typebox';
+
+/** Heads of the verifier: what kind of act is judged. */
+export const energyHeads = ['Code', 'Shell', 'Editor'] as const;
+export type EnergyHead = (typeof energyHeads)[number];
+
+/** Version of the features below; a model answers for one. */
+export const featureSet = 'features/v1';
+
+const count = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description }));
+const share = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description }));
+const real = (description: string) => Type.Optional(Type.Number({ minimum: -1e6, maximum: 1e6, description }));
+
+/**
+ * f(x), what is known about one act. A feature that was not measured is left out, never 0. The first group is known before
+ * the act, the second after it ran in the sandbox.
+ */
+export const Features = Type.Object(
+  {
+    proposalShare: share('share of the expert that proposed it in the mass of its proposals'),
+    rank: count('place in the proposals, from 1'),
+    edits: count('text edits'),
+    files: count('files that are written'),
+    charsAdded: count('characters of the new text'),
+    charsRemoved: count('characters of the replaced text'),
+    suspicion: share('how suspicious the place is by the spectrum of failing and passing tests'),
+    likelihoodGain: real('nats, from a language model; see /v1/prior'),
+    specCosine: Type.Optional(
+      Type.Number({ minimum: -1, maximum: 1, description: 'of what fails and the text around the edit, by an Embedder' }),
+    ),
+    policyUnsafe: share('probability of the Policy role that the act is unsafe'),
+    railRank: count('0 Allow, 1 NeedsSnapshot, 2 Review, 3 NeedsApproval, 4 Deny'),
+
+    compileErrors: count('files that no longer parse or import'),
+    testsTotal: count('tests that ran'),
+    testsFailed: count('tests that fail'),
+    testsFixed: count('tests that failed at the baseline and pass'),
+    testsBroken: count('tests that passed at the baseline and do not'),
+    testsSkipped: count('tests that ran at the baseline and are skipped'),
+    timedOut: count('commands that ran out of time'),
+    crashed: count('times the tools container was taken away'),
+    seconds: count('wall time of its checks'),
+    complexityDelta: real('cyclomatic complexity after minus before'),
+    lintDelta: real('lint findings after minus before'),
+  },
+  { additionalProperties: false },
+);
+export type Features = Static<typeof Features>;
