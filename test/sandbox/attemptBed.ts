@@ -2,9 +2,17 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Experts, type Report } from '@agentfleet/agent/attempt';
+import {
+  createAttemptEngine,
+  type AttemptContext,
+  type AttemptEngine,
+  type Experts,
+  type Mind,
+  type Report,
+} from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { ExpertsClient } from '@agentfleet/agent/experts';
+import { noMind } from '@agentfleet/agent/mind';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
@@ -31,6 +39,7 @@ export interface RunOptions {
   readonly epoch?: number;
   readonly status?: AgentTask['status'];
   readonly experts?: Experts;
+  readonly mind?: Mind;
   readonly onReport?: (report: Report) => void;
 }
 
@@ -68,17 +77,18 @@ export class AttemptBed implements AsyncDisposable {
   }
 
   /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
-  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, onReport }: RunOptions): Run {
+  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, onReport }: RunOptions): Run {
     const controller = new AbortController();
     const messages: string[] = [];
     const run = { reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
-    const pool = { maxBudget: {} } as PoolBrief;
+    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert] } as unknown as PoolBrief;
     const context: AttemptContext = {
       task: taskOf(sandbox, spec, status),
       assignment: { attempt, epoch } as AttemptContext['assignment'],
       pool,
       keeper: sandbox.clientWith({ epoch }),
       experts: experts ?? new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([this.#expert]),
+      mind: mind ?? noMind({ compute, experts: [this.#expert.name] }),
       store: this.store,
       clock: systemClock,
       log: { ...silentLog, info: logLine, warn: logLine, error: logLine },
@@ -106,6 +116,7 @@ export class AttemptBed implements AsyncDisposable {
   }
 }
 
+const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 
 function logLine(message: string, fields: object = {}): void {

@@ -4,6 +4,7 @@ import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
+import type { Mind } from './mind.ts';
 
 export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
@@ -25,6 +26,8 @@ export interface AttemptContext {
   readonly pool: PoolBrief;
   readonly keeper: KeeperClient;
   readonly experts: Experts;
+  /** Ranks, judges and says how much to compute. */
+  readonly mind: Mind;
   readonly store: ArtifactStore;
   readonly clock: Clock;
   readonly log: Log;

@@ -6,6 +6,7 @@ import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
+import { computeOf, noMind } from '../mind/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
 import type { ArtifactStore } from '../store/index.ts';
@@ -55,6 +56,7 @@ export class TenureFactory {
       engine,
       pool,
       experts: experts.of(pool.experts),
+      openMind: (of: AgentTask) => noMind({ compute: computeOf(pool, of.spec.profile), experts: pool.experts.map(({ name }) => name) }),
       store: this.#store(pool.storage),
       link: this.#link({ namespace, name: sandbox, epoch }, log),
       reporter: this.#reporter(task, attempt, epoch, log, onSpent),

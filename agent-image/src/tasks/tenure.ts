@@ -1,6 +1,7 @@
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { Mind } from '../attempt/mind.ts';
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report } from '../attempt/ports.ts';
 import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
@@ -14,6 +15,8 @@ export interface TenureOptions {
   /** The brief as of the assignment; later ones count for later attempts. */
   readonly pool: PoolBrief;
   readonly experts: Experts;
+  /** The learned parts for one run of the engine, until its signal. */
+  readonly openMind: (task: AgentTask, signal: AbortSignal) => Mind;
   readonly store: ArtifactStore;
   readonly link: SandboxLink;
   readonly reporter: Reporter;
@@ -193,16 +196,18 @@ export class Tenure {
   }
 
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
-    const { pool, experts, store, clock, log, readConfigMap, reporter } = this.#options;
+    const { pool, experts, openMind, store, clock, log, readConfigMap, reporter } = this.#options;
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error('a tenure needs a task with an assignment');
+    const { keeper } = sandbox;
+    const mind = openMind(task, signal);
     const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
       // How it ended and what a Rollback restored are said once, by this runtime: the operator acts on them.
       const { outcome: _, rollback: __, ...rest } = change;
       const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
       reporter.report({ ...rest, ...(usage === undefined ? {} : { usage }) }, options);
     };
-    return { task, assignment, pool, keeper: sandbox.keeper, experts, store, clock, log, used: this.#used, readConfigMap, signal, report };
+    return { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used, readConfigMap, signal, report };
   }
 
   #end(outcome: Outcome | undefined, began: number): void {

@@ -1,0 +1,42 @@
+import type { Mind } from '../attempt/mind.ts';
+
+export interface NoMindOptions {
+  readonly compute: Mind['compute'];
+  /** Names of the experts of the pool. */
+  readonly experts: readonly string[];
+}
+
+/** A mind without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses whatever is asked of it. */
+export function noMind({ compute, experts }: NoMindOptions): Mind {
+  return {
+    compute,
+    control: () => Promise.resolve(uniform(experts)),
+    rank: (candidates) =>
+      Promise.resolve({
+        ranked: candidates.map((candidate) => ({ candidate, energy: null, pSuccess: null, features: {} })),
+        margin: null,
+      }),
+    score: () => Promise.resolve(null),
+    secondOpinion: () =>
+      Promise.resolve({
+        allowed: false,
+        why: 'the pool has nobody for a second opinion; give it a Policy expert and an energyModelRef',
+        unsafe: null,
+        risk: null,
+        energy: null,
+        pSuccess: null,
+      }),
+    degraded: [],
+    participants: [],
+  };
+}
+
+/** What is taken for a control vector where none is to be had. */
+export function uniform(experts: readonly string[]): Awaited<ReturnType<Mind['control']>> {
+  return {
+    tools: { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 },
+    experts: Object.fromEntries(experts.map((name) => [name, 1 / experts.length])),
+    risk: null,
+    deliberate: false,
+  };
+}
