@@ -32,6 +32,7 @@ describe('readConfig', () => {
         sandbox: 'example.com/sandbox:1',
         tools: 'example.com/tools:1',
       },
+      egress: { registries: [], environment: {} },
       workerClusterRole: 'agentfleet-worker',
       logLevel: 'info',
       probesPort: 8081,

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { OperatorConfig } from './runtime/context.ts';
+import { parseEgress } from './egress.ts';
+import type { Images, OperatorConfig } from './runtime/context.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
 
 /** Everything that the process takes from its environment and command line. */
@@ -86,6 +87,17 @@ function parseKubeconfig(args: readonly string[], faults: string[]): string | un
   }
 }
 
+function readImages(read: Read): Images {
+  const inferenceLlama = read('AGENTFLEET_INFERENCE_LLAMA_IMAGE', parseImage, '');
+  return {
+    agent: read('AGENTFLEET_AGENT_IMAGE', parseImage),
+    inference: read('AGENTFLEET_INFERENCE_IMAGE', parseImage),
+    ...(inferenceLlama === '' ? {} : { inferenceLlama }),
+    sandbox: read('AGENTFLEET_SANDBOX_IMAGE', parseImage),
+    tools: read('AGENTFLEET_TOOLS_IMAGE', parseImage),
+  };
+}
+
 /** Reads environment and command line. @throws ConfigError that names every variable that is wrong, and its cure */
 export function readConfig(env: Env, args: readonly string[] = []): ProcessConfig {
   const faults: string[] = [];
@@ -94,12 +106,8 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     namespace: read('POD_NAMESPACE', parseName),
     podName: read('POD_NAME', parseName),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
-    images: {
-      agent: read('AGENTFLEET_AGENT_IMAGE', parseImage),
-      inference: read('AGENTFLEET_INFERENCE_IMAGE', parseImage),
-      sandbox: read('AGENTFLEET_SANDBOX_IMAGE', parseImage),
-      tools: read('AGENTFLEET_TOOLS_IMAGE', parseImage),
-    },
+    images: readImages(read),
+    egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     logLevel: read('AGENTFLEET_LOG_LEVEL', parseLevel, 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),

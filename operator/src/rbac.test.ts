@@ -33,6 +33,7 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   agentTasks: ['patch', 'delete', 'assign'],
   agentTaskOrders: ['patch'],
   expertPools: [],
+  energyModels: [],
   pods: written,
   namespaces: [],
   configMaps: written,
@@ -61,11 +62,11 @@ describe('the rules of the chart for the operator', () => {
     }
   });
 
-  it.each(['agenttasks', 'agenttaskorders', 'expertpools'])('allow to report the status of %s', (plural) => {
+  it.each(['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels'])('allow to report the status of %s', (plural) => {
     expect(may('agentfleet.dev', `${plural}/status`, 'patch')).toBe(true);
   });
 
-  it.each(['agenttasks', 'expertpools'])('allow to own by %s, which blocks their deletion', (plural) => {
+  it.each(['agenttasks', 'expertpools', 'energymodels'])('allow to own by %s, which blocks their deletion', (plural) => {
     expect(may('agentfleet.dev', `${plural}/finalizers`, 'update')).toBe(true);
   });
 

@@ -140,6 +140,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
       config: {
         namespace,
         images: { agent: 'none', inference: 'none', sandbox: 'none.invalid/keeper:1', tools: 'none.invalid/tools:1' },
+        egress: { registries: [], environment: {} },
         workerClusterRole: 'none',
       },
       registry: new Registry(),

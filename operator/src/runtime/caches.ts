@@ -54,6 +54,7 @@ export function createCaches(options: CacheOptions): Caches {
     }),
     orders: new Informer({ ...options, resource: resources.agentTaskOrders, transform: slimObject }),
     pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
+    energyModels: new Informer({ ...options, resource: resources.energyModels, transform: slimObject }),
     pods: new Informer({
       ...options,
       resource: resources.pods,

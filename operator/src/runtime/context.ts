@@ -1,14 +1,27 @@
 import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
 import type { ConfigMap, Deployment, Namespace, Pod } from './objects.ts';
+
+/** Images by part. */
+export interface Images {
+  readonly agent: string;
+  readonly inference: string;
+  /** For experts with the engine Llama; without it they do not run, and their pools say so. */
+  readonly inferenceLlama?: string;
+  readonly sandbox: string;
+  /** The user's container where neither task nor pool names one. */
+  readonly tools: string;
+}
 
 /** What the administrator sets, by environment (see config.ts). */
 export interface OperatorConfig {
   /** Namespace of the operator. */
   readonly namespace: string;
-  /** Images by part; `tools` is the user's container where neither task nor pool names one. */
-  readonly images: { readonly agent: string; readonly inference: string; readonly sandbox: string; readonly tools: string };
+  readonly images: Images;
+  /** What commands with `network: Registries` may reach, in all pools; no host stands in the project itself. */
+  readonly egress: EgressBrief;
   /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
   readonly workerClusterRole: string;
 }
@@ -19,6 +32,7 @@ export interface Caches {
   readonly tasks: Informer<AgentTask>;
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;
+  readonly energyModels: Informer<EnergyModel>;
   /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), index `pool` (`namespace/name`). */
   readonly pods: Informer<Pod>;
   /** Leases of workers (label `agentfleet.dev/component: worker`). */

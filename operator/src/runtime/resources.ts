@@ -1,6 +1,6 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
-import { agentTask, agentTaskOrder, expertPool, group, version } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, ExpertPool, Kind } from '@agentfleet/protocol/api';
+import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
 import type { ConfigMap, Deployment, Namespace, PersistentVolumeClaim, Pod } from './objects.ts';
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
@@ -16,6 +16,7 @@ export const resources = {
   agentTasks: ours<AgentTask>(agentTask),
   agentTaskOrders: ours<AgentTaskOrder>(agentTaskOrder),
   expertPools: ours<ExpertPool>(expertPool),
+  energyModels: ours<EnergyModel>(energyModel),
   pods: core<Pod>('Pod', 'pods'),
   namespaces: core<Namespace>('Namespace', 'namespaces', false),
   configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),

@@ -6,6 +6,7 @@ import { newPool, newTask } from './testing/objects.ts';
 const config = {
   namespace: 's',
   images: { agent: 'a:1', inference: 'i:1', sandbox: 'keeper:1', tools: 'tools:1' },
+  egress: { registries: [], environment: {} },
   workerClusterRole: 'w',
 };
 const podOf = (spec: object, pool: object = {}) => {

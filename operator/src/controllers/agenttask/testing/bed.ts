@@ -35,11 +35,13 @@ const kinds = [
   },
   { resource: resources.agentTaskOrders, statusSubresource: true, generation: true },
   { resource: resources.expertPools, statusSubresource: true, generation: true },
+  { resource: resources.energyModels, statusSubresource: true, generation: true },
 ];
 
 const config = {
   namespace: 'agentfleet-system',
   images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
+  egress: { registries: [], environment: {} },
   workerClusterRole: 'agentfleet-worker',
 };
 

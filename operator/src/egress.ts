@@ -1,0 +1,50 @@
+import type { EgressBrief } from '@agentfleet/protocol/pool';
+
+const hostPattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const variablePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('it is not JSON; write it like {"registries":[{"host":"packages.example.com","port":443}],"environment":{}}');
+  }
+}
+
+function parseRegistry(entry: unknown, at: number): EgressBrief['registries'][number] {
+  const { host, port, ...more } = isObject(entry) ? entry : {};
+  const name = `registries[${at}]`;
+  if (typeof host !== 'string' || !hostPattern.test(host)) throw new Error(`${name}.host is not the name of a host; use a-z, 0-9, - and .`);
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new Error(`${name}.port is not a port; write a number from 1 to 65535`);
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) throw new Error(`${name}.${unknown} is not known; there are host and port`);
+  return { host, port };
+}
+
+function parseVariable([name, value]: readonly [string, unknown]): readonly [string, string] {
+  if (!variablePattern.test(name)) throw new Error(`environment has "${name}", which is no name of a variable; use A-Z, a-z, 0-9 and _`);
+  if (typeof value !== 'string') throw new Error(`environment.${name} is not a text; put it in quotes`);
+  return [name, value];
+}
+
+/**
+ * Where `network: Registries` leads, as the chart writes it: JSON with `registries` and `environment`. Names are sorted, so
+ * that another order is no other content. @throws Error that names the member and its cure
+ */
+export function parseEgress(text: string): EgressBrief {
+  const value = parseJson(text);
+  if (!isObject(value)) throw new Error('it is not an object; it has the members registries and environment');
+  const { registries = [], environment = {}, ...more } = value;
+  if (!Array.isArray(registries)) throw new Error('registries is not a list');
+  if (!isObject(environment)) throw new Error('environment is not an object of texts');
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) throw new Error(`${unknown} is not known; there are registries and environment`);
+  const variables = Object.entries(environment).map(parseVariable);
+  variables.sort(([a], [b]) => (a < b ? -1 : 1));
+  return { registries: registries.map(parseRegistry), environment: Object.fromEntries(variables) };
+}
