@@ -12,7 +12,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{protocol,operator,agent-image,inference-image,sandbox-image,hack,test}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/**'],
+          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/*.test.ts'],
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },
           testTimeout: full ? 600_000 : 60_000,

@@ -1,0 +1,49 @@
+import { status } from '../../../hack/cluster/index.ts';
+import { processesOf, runningContainers } from '../../../hack/sandbox/index.ts';
+import type { Fleet } from '../fleet.ts';
+
+/** Something that dies without a word. */
+export interface Victim {
+  readonly name: string;
+  /** True: it is the task's own, so that others may run beside it. */
+  readonly own: boolean;
+  readonly kill: (fleet: Fleet, task: string) => Promise<void>;
+}
+
+async function killPods({ kubectl }: Fleet, namespace: string, selector: string): Promise<void> {
+  const how = ['--grace-period=0', '--force', '--wait=false'];
+  await kubectl.text(['-n', namespace, 'delete', 'pod', '-l', selector, ...how]);
+}
+
+/** Kills PID 1 of a container from outside, as the kernel does when memory is short. */
+async function killContainer(fleet: Fleet, task: string, container: string): Promise<void> {
+  const name = fleet.state(task)?.status?.assignment?.sandbox ?? '';
+  const id = (await runningContainers(fleet.kubectl, { namespace: fleet.namespace, name })).get(container);
+  const pids = await processesOf(id ?? '');
+  if (pids.length === 0) throw new Error(`container ${container} of pod ${name} has no process on this node`);
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+}
+
+async function killServer(): Promise<void> {
+  const { daemons } = await status();
+  const pid = daemons.find(({ name }) => name.includes('apiserver'))?.pid;
+  if (pid === undefined) throw new Error('the API server is no daemon of ours');
+  process.kill(pid, 'SIGKILL');
+}
+
+export const victims: readonly Victim[] = [
+  { name: 'operator', own: false, kill: (fleet) => killPods(fleet, fleet.system, 'app.kubernetes.io/name=agentfleet') },
+  { name: 'worker', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=worker') },
+  { name: 'keeper', own: true, kill: (fleet, task) => killContainer(fleet, task, 'keeper') },
+  { name: 'tools', own: true, kill: (fleet, task) => killContainer(fleet, task, 'tools') },
+  { name: 'sandbox', own: true, kill: (fleet, task) => killPods(fleet, fleet.namespace, `agentfleet.dev/task=${task}`) },
+  { name: 'expert', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=expert') },
+  { name: 'EBM', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=verifier') },
+  { name: 'API server', own: false, kill: killServer },
+];
+
+export function victimNamed(name: string): Victim {
+  const victim = victims.find((one) => one.name === name);
+  if (victim === undefined) throw new Error(`there is no victim ${name}; there are ${victims.map((one) => one.name).join(', ')}`);
+  return victim;
+}
