@@ -1,0 +1,131 @@
+import type { Features, ScoreItem } from '@agentfleet/protocol/inference';
+import { tokensOf } from './vocabulary.ts';
+
+/** Buckets of the hashed n-grams. */
+export const buckets = 1024;
+/** What is read of a text; the rest of a longer one says little more and costs time. */
+const maxChars = 4000;
+
+type FeatureName = keyof Features;
+
+const log = (value: number): number => Math.sign(value) * Math.log1p(Math.abs(value));
+const plain = (value: number): number => value;
+
+/** Features that are known before the act, each with the scale on which the model sees it. */
+export const before: readonly { readonly name: FeatureName; readonly scale: (value: number) => number }[] = [
+  { name: 'proposalShare', scale: (share) => Math.log(share + 1e-4) },
+  { name: 'rank', scale: log },
+  { name: 'edits', scale: plain },
+  { name: 'files', scale: plain },
+  { name: 'charsAdded', scale: log },
+  { name: 'charsRemoved', scale: log },
+  { name: 'suspicion', scale: plain },
+  { name: 'likelihoodGain', scale: log },
+  { name: 'specCosine', scale: plain },
+  { name: 'policyUnsafe', scale: plain },
+  { name: 'railRank', scale: plain },
+];
+
+/** One term of f(x): null when a feature that it needs was not measured. */
+export interface Term {
+  readonly name: string;
+  /** Sign that the weight may have, so that more harm never lowers the energy; 0: any. */
+  readonly sign: -1 | 0 | 1;
+  readonly of: (features: Features) => number | null;
+}
+
+const amount = (name: FeatureName, sign: Term['sign']): Term => ({
+  name,
+  sign,
+  of: (features) => scaled(features[name], log),
+});
+
+const present = (name: FeatureName, sign: Term['sign']): Term => ({
+  name: `${name}>0`,
+  sign,
+  of: (features) => scaled(features[name], (value) => (value > 0 ? 1 : 0)),
+});
+
+const shareOf = (name: FeatureName, sign: Term['sign']): Term => ({
+  name: `${name}/testsTotal`,
+  sign,
+  of: (features) => {
+    const [part, total] = [features[name], features.testsTotal];
+    return part === undefined || total === undefined || total === 0 ? null : Math.min(1, part / total);
+  },
+});
+
+function scaled(value: number | undefined, scale: (value: number) => number): number | null {
+  return value === undefined ? null : scale(value);
+}
+
+/** f(x): what was measured when the act ran. The terms of each feature grow with it; their weights keep their signs. */
+export const executed: readonly Term[] = [
+  amount('compileErrors', 1),
+  present('compileErrors', 1),
+  amount('testsFailed', 1),
+  present('testsFailed', 1),
+  shareOf('testsFailed', 1),
+  amount('testsFixed', -1),
+  present('testsFixed', -1),
+  shareOf('testsFixed', -1),
+  amount('testsBroken', 1),
+  present('testsBroken', 1),
+  shareOf('testsBroken', 1),
+  present('testsSkipped', 1),
+  present('timedOut', 1),
+  present('crashed', 1),
+  amount('complexityDelta', 0),
+  amount('lintDelta', 1),
+];
+
+const executedNames: readonly FeatureName[] = [
+  ...(['compileErrors', 'testsTotal', 'testsFailed', 'testsFixed', 'testsBroken', 'testsSkipped'] as const),
+  ...(['timedOut', 'crashed', 'complexityDelta', 'lintDelta'] as const),
+];
+
+/** Whether anything was measured by running the act. */
+export function ran(features: Features): boolean {
+  return executedNames.some((name) => features[name] !== undefined);
+}
+
+/** Buckets with their values; of length 1 together. */
+export interface Grams {
+  readonly at: Int32Array;
+  readonly value: Float32Array;
+}
+
+/**
+ * n-grams of a text: single tokens and pairs, apart for added (`+`), removed (`-`) and other lines, and the operator. The hash
+ * decides the bucket and the sign (feature hashing: K. Weinberger et al., ICML 2009).
+ */
+export function gramsOf({ text, operator }: Pick<ScoreItem, 'text' | 'operator'>): Grams {
+  const values = new Map<number, number>();
+  const add = (gram: string, weight: number): void => {
+    const hash = fnv(gram);
+    const at = hash % buckets;
+    values.set(at, (values.get(at) ?? 0) + ((hash >>> 16) & 1 ? weight : -weight));
+  };
+  for (const part of operator.split('+')) add(`operator:${part}`, 3);
+  for (const line of text.slice(0, maxChars).split('\n')) {
+    const mark = line.startsWith('+') ? '+' : line.startsWith('-') ? '-' : ' ';
+    const weight = mark === ' ' ? 0.25 : 1;
+    let last = '^';
+    for (const token of tokensOf(mark === ' ' ? line : line.slice(1))) {
+      add(`${mark}${token}`, weight);
+      add(`${mark}${last} ${token}`, weight);
+      last = token;
+    }
+  }
+  const kept = [...values].filter(([, value]) => value !== 0).sort(([a], [b]) => a - b);
+  const norm = Math.sqrt(kept.reduce((sum, [, value]) => sum + value * value, 0)) || 1;
+  return { at: Int32Array.from(kept, ([at]) => at), value: Float32Array.from(kept, ([, value]) => value / norm) };
+}
+
+/** FNV-1a with a last mix, so that low bits depend on all of the text. */
+function fnv(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}

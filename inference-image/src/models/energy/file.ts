@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { energyHeads, featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
+import { before, buckets, executed } from './encode.ts';
+
+/** Format of the weights. */
+export const energyFormat = 'agentfleet.dev/energy/v1';
+
+/** Knots of a non-decreasing step-free map from −energy to probability; between knots it is linear. */
+export interface Calibration {
+  /** Ascending. */
+  readonly energies: readonly number[];
+  /** Never ascending: P(success) at each of the energies. */
+  readonly probabilities: readonly number[];
+}
+
+/** E_model: one hidden layer over n-grams and what is known before the act. */
+export interface ContentModel {
+  readonly hidden: number;
+  /** By bucket, `hidden` numbers each. */
+  readonly grams: readonly number[];
+  readonly mean: readonly number[];
+  readonly deviation: readonly number[];
+  /** Two per feature of `before` (value, presence), `hidden` numbers each. */
+  readonly dense: readonly number[];
+  readonly bias: readonly number[];
+  readonly out: readonly number[];
+  readonly skip: readonly number[];
+  readonly offset: number;
+}
+
+export interface EnergyHeadFile {
+  /** Null: E_model is the prior of the other members. */
+  readonly content: ContentModel | null;
+  /** Prior weights of the features known before the act, by name; used where `content` is null. */
+  readonly prior: Readonly<Record<string, number>>;
+  /** Weight of each term of f(x), by name. */
+  readonly executed: Readonly<Record<string, number>>;
+  /** Added to w·f(x) of an act that ran. */
+  readonly ran: number;
+  /** Weights under which the energies of the calibration are meant. */
+  readonly lambdas: { readonly lambda: number; readonly head: number };
+  readonly calibration: { readonly before: Calibration | null; readonly after: Calibration | null };
+  readonly about: string;
+}
+
+export interface EnergyFile {
+  readonly format: typeof energyFormat;
+  readonly featureSet: typeof featureSet;
+  readonly about: Readonly<Record<string, string | number | boolean | null>>;
+  readonly heads: Readonly<Record<EnergyHead, EnergyHeadFile>>;
+}
+
+const cure = 'make it again with `node hack/bootstrap.mjs inference-image/train/main.ts`, or take the one of the release';
+
+/** @throws Error when the bytes are no weights for this code */
+export function readEnergyFile(bytes: Buffer): { readonly file: EnergyFile; readonly digest: string } {
+  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  let file: EnergyFile;
+  try {
+    file = JSON.parse(bytes.toString('utf8')) as EnergyFile;
+  } catch (error) {
+    throw new Error(`weights of the energy model: not JSON; ${cure}`, { cause: error });
+  }
+  const wrong = misfit(file);
+  if (wrong !== null) throw new Error(`weights of the energy model: ${wrong}; ${cure}`);
+  return { file, digest };
+}
+
+function misfit(file: EnergyFile): string | null {
+  const { format, featureSet: features }: { readonly format: unknown; readonly featureSet: unknown } = file;
+  if (format !== energyFormat) return `format is ${String(format)}, not ${energyFormat}`;
+  if (features !== featureSet) return `featureSet is ${String(features)}, not ${featureSet}`;
+  for (const name of energyHeads) {
+    const head = file.heads[name] as EnergyHeadFile | undefined;
+    if (head === undefined) return `head ${name} is missing`;
+    const wrong = misfitOfHead(head);
+    if (wrong !== null) return `head ${name}: ${wrong}`;
+  }
+  return null;
+}
+
+function misfitOfHead({ content, executed: weights, calibration }: EnergyHeadFile): string | null {
+  for (const { name, sign } of executed) {
+    const weight = weights[name] ?? 0;
+    if (!Number.isFinite(weight) || weight * sign < 0) return `the weight of ${name} has the wrong sign`;
+  }
+  for (const curve of [calibration.before, calibration.after])
+    if (curve !== null && !falls(curve)) return 'its calibration must fall with the energy';
+  if (content === null) return null;
+  const { hidden } = content;
+  const sizes: readonly (readonly [readonly number[], number])[] = [
+    [content.grams, buckets * hidden],
+    [content.dense, before.length * 2 * hidden],
+    [content.skip, before.length * 2],
+    [content.mean, before.length],
+    [content.deviation, before.length],
+    [content.bias, hidden],
+    [content.out, hidden],
+  ];
+  const fits = sizes.every(([values, size]) => values.length === size && values.every(Number.isFinite));
+  return fits && Number.isFinite(content.offset) ? null : 'its content model has other sizes or numbers that are not finite';
+}
+
+function falls({ energies, probabilities }: Calibration): boolean {
+  const rises = energies.every((energy, at) => at === 0 || energy > (energies[at - 1] ?? Infinity));
+  const drops = probabilities.every((p, at) => p >= 0 && p <= 1 && (at === 0 || p <= (probabilities[at - 1] ?? 0)));
+  return energies.length > 0 && energies.length === probabilities.length && rises && drops;
+}

@@ -1,0 +1,2 @@
+/** The energy model: how good an act is, by its text and what was measured. Weights are made by `train/energy`. */
+export { loadEnergyModel, type EnergyScorer, type EnergyWeights } from './scorer.ts';

@@ -1,0 +1,97 @@
+import type { EnergyHead, EnergyScore, Features, ScoreItem } from '@agentfleet/protocol/inference';
+import { before, executed, gramsOf, ran } from './encode.ts';
+import { readEnergyFile, type Calibration, type ContentModel, type EnergyHeadFile } from './file.ts';
+
+/** λ of the model and of each head's features: E(x) = lambda·E_model(x) + heads[head]·(w·f(x)). */
+export interface EnergyWeights {
+  readonly lambda: number;
+  readonly heads: Readonly<Record<EnergyHead, number>>;
+}
+
+export interface EnergyScorer {
+  /** `sha256:` of the file. */
+  readonly digest: string;
+  /** What the weights are and what they were measured to do, for people. */
+  readonly about: Readonly<Record<string, string | number | boolean | null>>;
+  /** Pure: depends on the item and the weights only. Lower energy is better. */
+  score(item: ScoreItem, weights: EnergyWeights): Omit<EnergyScore, 'id'>;
+}
+
+/**
+ * The energy model over text and features.
+ *
+ * @throws Error when the file does not fit this code
+ * @example
+ * loadEnergyModel(bytes).score(item, { lambda: 1, heads: { Code: 0.7, Shell: 1.2, Editor: 0.6 } }).energy
+ */
+export function loadEnergyModel(bytes: Buffer): EnergyScorer {
+  const { file, digest } = readEnergyFile(bytes);
+  return {
+    digest,
+    about: file.about,
+    score: (item, { lambda, heads }) => {
+      const head = file.heads[item.head];
+      const content = contentEnergy(head, item);
+      const measured = executedEnergy(head, item.features);
+      const model = lambda * content;
+      const features = heads[item.head] * measured;
+      // A probability is about the act, not about the weights that rank: it is read off the energy that was calibrated.
+      const calibrated = head.lambdas.lambda * content + head.lambdas.head * measured;
+      const curve = ran(item.features) ? head.calibration.after : head.calibration.before;
+      return { energy: model + features, model, features, pSuccess: curve === null ? null : probability(curve, calibrated) };
+    },
+  };
+}
+
+/** E_model(x). */
+export function contentEnergy(head: EnergyHeadFile, item: Pick<ScoreItem, 'text' | 'operator' | 'features'>): number {
+  if (head.content === null) return priorEnergy(head, item.features);
+  const { hidden, grams, dense, bias, out, skip, offset } = head.content;
+  const sums = Float64Array.from(bias);
+  const { at, value } = gramsOf(item);
+  for (let i = 0; i < at.length; i += 1) addRow(sums, grams, (at[i] as number) * hidden, value[i] as number);
+  const inputs = denseInputs(head.content, item.features);
+  let energy = offset;
+  for (const [row, input] of inputs.entries()) {
+    addRow(sums, dense, row * hidden, input);
+    energy += (skip[row] ?? 0) * input;
+  }
+  for (let i = 0; i < hidden; i += 1) energy += (out[i] ?? 0) * Math.tanh(sums[i] as number);
+  return energy;
+}
+
+function addRow(sums: Float64Array, matrix: readonly number[], from: number, factor: number): void {
+  for (let i = 0; i < sums.length; i += 1) sums[i] = (sums[i] as number) + factor * (matrix[from + i] as number);
+}
+
+/** Value and presence of each feature that is known before the act; a missing one stands at the mean. */
+export function denseInputs({ mean, deviation }: Pick<ContentModel, 'mean' | 'deviation'>, features: Features): number[] {
+  return before.flatMap(({ name, scale }, at) => {
+    const value = features[name];
+    if (value === undefined) return [0, 0];
+    const standard = (scale(value) - (mean[at] ?? 0)) / (deviation[at] ?? 1);
+    return [Math.max(-5, Math.min(5, standard)), 1];
+  });
+}
+
+function priorEnergy({ prior }: EnergyHeadFile, features: Features): number {
+  return before.reduce((sum, { name, scale }) => {
+    const value = features[name];
+    return value === undefined ? sum : sum + (prior[name] ?? 0) * scale(value);
+  }, prior['constant'] ?? 0);
+}
+
+/** w·f(x); 0 for an act that did not run. */
+export function executedEnergy(head: Pick<EnergyHeadFile, 'executed' | 'ran'>, features: Features): number {
+  if (!ran(features)) return 0;
+  return executed.reduce((sum, term) => sum + (head.executed[term.name] ?? 0) * (term.of(features) ?? 0), head.ran);
+}
+
+function probability({ energies, probabilities }: Calibration, energy: number): number {
+  const next = energies.findIndex((knot) => knot >= energy);
+  if (next === -1) return probabilities.at(-1) as number;
+  if (next === 0) return probabilities[0] as number;
+  const [e0, e1] = [energies[next - 1] as number, energies[next] as number];
+  const [p0, p1] = [probabilities[next - 1] as number, probabilities[next] as number];
+  return p0 + ((p1 - p0) * (energy - e0)) / (e1 - e0);
+}
