@@ -13,8 +13,8 @@ export type Report = Partial<Omit<Run, 'attempt' | 'epoch'>>;
 
 /** Proposals. Rejects with an ExpertFailure when no expert answers. */
 export interface Experts {
-  /** The expert for a domain (`python`, …): a Specialist of it, else the Generalist. */
-  choose(domain: string): ExpertEndpoint;
+  /** The expert for a domain (`python`, …): how well it fits, times the planner's weight by name; without weights the best fit. */
+  choose(domain: string, weights?: Readonly<Record<string, number>>): ExpertEndpoint;
   generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse>;
 }
 

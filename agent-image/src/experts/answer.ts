@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { Type } from 'typebox';
-import { Edit, generateBounds, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import { Edit, generateBounds, ShellAct, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
 
 const number = Type.Number();
 
@@ -9,7 +9,8 @@ const candidate = Type.Object({
   rank: Type.Integer({ minimum: 1 }),
   score: Type.Number({ minimum: 0, maximum: 1 }),
   energy: Type.Optional(number),
-  edits: Type.Array(Edit, { minItems: 1, maxItems: 64 }),
+  edits: Type.Array(Edit, { maxItems: 64 }),
+  acts: Type.Optional(Type.Array(ShellAct, { maxItems: 16 })),
   operator: Type.String({ maxLength: 256 }),
   rationale: Type.String({ maxLength: 4096 }),
   location: Type.Object({ path: Type.String({ maxLength: 1024 }), line: number, column: number }),

@@ -1,11 +1,13 @@
-import { request as send, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
-import { generateBounds, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import { generateBounds, routes, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { Experts } from '../attempt/ports.ts';
 import { answerReader } from './answer.ts';
 import { chooseExpert } from './choose.ts';
+import { PartsClient } from './parts.ts';
+import { post } from './post.ts';
 import { refusalOf } from './refusal.ts';
 
 export interface ExpertsOptions {
@@ -19,25 +21,26 @@ export interface ExpertsOptions {
 const patienceMs = 30_000;
 /** Time beside the search's own budget: the way there and back, and the queue. */
 const marginMs = 15_000;
-/** Largest answer, bytes. */
-const maxAnswerBytes = 16 * 1024 * 1024;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 
 /** One try: an answer, or why there is none and when to ask again (undefined: not). */
 type Try = { readonly answer: GenerateResponse } | { readonly failure: AttemptFailure; readonly retryMs: number | undefined };
 
-/** Asks the experts of a pool for proposals. One instance serves all tasks; `of` binds it to the experts of a brief. */
+/** Asks the experts of a pool. One instance serves all tasks; `of` binds it to the experts of a brief. */
 export class ExpertsClient {
+  /** Those that do not propose: planner, verifier, policy, embedder, draft. */
+  readonly parts: PartsClient;
   readonly #options: ExpertsOptions;
   readonly #read = answerReader();
 
   constructor(options: ExpertsOptions) {
     this.#options = options;
+    this.parts = new PartsClient(options);
   }
 
   of(experts: readonly ExpertEndpoint[]): Experts {
     return {
-      choose: (domain) => chooseExpert(experts, domain),
+      choose: (domain, weights) => chooseExpert(experts, domain, weights),
       generate: (expert, request, signal) => this.#generate(expert, request, signal),
     };
   }
@@ -75,21 +78,14 @@ export class ExpertsClient {
   }
 
   async #post(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
-    const { dispatcher } = this.#options;
-    const response = await send(new URL('/v1/generate', expert.url), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(request),
+    const { name, url } = expert;
+    const { status, text, retryAfterMs } = await post(
+      { name, url, route: routes.Generate, body: request, dispatcher: this.#options.dispatcher },
       signal,
-      headersTimeout: 0, // the deadline counts
-      bodyTimeout: 0,
-      ...(dispatcher === undefined ? {} : { dispatcher }),
-    });
-    const text = await readBounded(response, expert.name);
-    if (response.statusCode === 200) return { answer: this.#answer(expert, request, text) };
-    const { retry, failure } = refusalOf(expert.name, response.statusCode, text);
-    const seconds = Number(response.headers['retry-after'] ?? 0);
-    return { failure, retryMs: retry ? (Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0) : undefined };
+    );
+    if (status === 200) return { answer: this.#answer(expert, request, text) };
+    const { retry, failure } = refusalOf(name, status, text);
+    return { failure, retryMs: retry ? retryAfterMs : undefined };
   }
 
   #answer(expert: ExpertEndpoint, request: GenerateRequest, text: string): GenerateResponse {
@@ -100,19 +96,4 @@ export class ExpertsClient {
       throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message, { cause: error });
     }
   }
-}
-
-async function readBounded(response: Dispatcher.ResponseData, expert: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    const part = Buffer.from(chunk as Uint8Array);
-    bytes += part.length;
-    if (bytes > maxAnswerBytes) {
-      const message = `expert ${expert} answered more than ${maxAnswerBytes} bytes; ask for fewer candidates`;
-      throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message);
-    }
-    chunks.push(part);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,3 +1,4 @@
-/** The experts of a pool behind `/v1/generate`. Imports attempt's ports and protocol. */
+/** The experts of a pool behind `/v1/generate` and the routes of the learned parts. Imports attempt's ports and protocol. */
 export { chooseExpert } from './choose.ts';
 export { ExpertsClient, type ExpertsOptions } from './client.ts';
+export { PartsClient, type Answer, type Part } from './parts.ts';

@@ -1,0 +1,55 @@
+import { request as send, type Dispatcher } from 'undici';
+import { AttemptFailure } from '../attempt/failure.ts';
+
+/** Largest answer, bytes. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+
+/** One request to an inference server. */
+export interface Posting {
+  /** Name of the expert, for messages. */
+  readonly name: string;
+  /** Origin, without a path. */
+  readonly url: string;
+  readonly route: string;
+  readonly body: unknown;
+  readonly dispatcher?: Dispatcher | undefined;
+}
+
+/** Its answer, whatever the status is. */
+export interface Posted {
+  readonly status: number;
+  readonly text: string;
+  /** When the server wants to be asked again, ms; 0 when it does not say. */
+  readonly retryAfterMs: number;
+}
+
+/** Posts JSON and reads the answer. Rejects with what undici says, the signal's reason, or ExpertMalformed for an endless answer. */
+export async function post({ name, url, route, body, dispatcher }: Posting, signal: AbortSignal): Promise<Posted> {
+  const response = await send(new URL(route, url), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal,
+    headersTimeout: 0, // the caller's deadline counts
+    bodyTimeout: 0,
+    ...(dispatcher === undefined ? {} : { dispatcher }),
+  });
+  const text = await readBounded(response, name);
+  const seconds = Number(response.headers['retry-after'] ?? 0);
+  return { status: response.statusCode, text, retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0 };
+}
+
+async function readBounded(response: Dispatcher.ResponseData, expert: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body) {
+    const part = Buffer.from(chunk as Uint8Array);
+    bytes += part.length;
+    if (bytes > maxAnswerBytes) {
+      const message = `expert ${expert} answered more than ${maxAnswerBytes} bytes; ask for fewer candidates`;
+      throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message);
+    }
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
