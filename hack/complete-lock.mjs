@@ -3,8 +3,9 @@
 // npm leaves out of the lock those optional platform packages whose metadata the
 // configured mirror does not serve; `npm ci` then refuses the lock as out of sync.
 // An entry with version, os and cpu satisfies it: such a package is never fetched
-// on a platform it does not name. Run as: npm install && node hack/complete-lock.mjs
+// on a platform it does not name. Run as: npm install && node hack/complete-lock.mjs [folder]
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 const OS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32', 'netbsd', 'openbsd', 'sunos', 'aix'];
 const CPU = ['arm64', 'arm', 'x64', 'ia32', 'ppc64', 'riscv64', 's390x', 'loong64', 'mips64el', 'wasm32'];
@@ -20,7 +21,7 @@ function platformOf(name) {
   return { os: os ?? 'any', cpu: cpu ?? 'any', libc };
 }
 
-const path = new URL('../package-lock.json', import.meta.url);
+const path = process.argv[2] ? join(process.argv[2], 'package-lock.json') : new URL('../package-lock.json', import.meta.url);
 const lock = JSON.parse(readFileSync(path, 'utf8'));
 let added = 0;
 for (const entry of Object.values({ ...lock.packages })) {

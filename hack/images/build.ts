@@ -8,6 +8,7 @@ import { hostArch, repository } from './parts.ts';
 import { ensurePrerequisites, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import { rootfs, type HashedFile } from './rootfs.ts';
+import { PartUnavailable } from './unavailable.ts';
 
 /** A finished image. */
 export interface BuiltImage {
@@ -28,6 +29,8 @@ export interface BuiltImage {
 export interface BuildOptions {
   readonly signal?: AbortSignal;
   readonly parts?: Parts;
+  /** Told which images are left out, and why; a warning of the process otherwise. */
+  readonly warn?: (message: string) => void;
 }
 
 interface Tools {
@@ -58,7 +61,7 @@ export async function imageKey(inputs: ImageInputs): Promise<string> {
 /**
  * Builds the images of these names (default: all), each at most once per content.
  * Independent images are built at once. Throws one sentence per image that cannot be built,
- * after the others are finished.
+ * after the others are finished; an image that may be missing is left out with a warning.
  */
 export async function buildImages(names?: readonly string[], options: BuildOptions = {}): Promise<BuiltImage[]> {
   const images = selectImages(names);
@@ -71,9 +74,19 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
     return known;
   };
   const outcomes = await Promise.allSettled(images.map((image) => buildImage(image, base, tools)));
-  const failures = outcomes.flatMap((outcome, index) => (outcome.status === 'rejected' ? [describe(images[index], outcome.reason)] : []));
+  const failures = outcomes.flatMap((outcome, index) =>
+    outcome.status === 'rejected' ? failureOf(images[index], outcome.reason, options) : [],
+  );
   if (failures.length > 0) throw new Error(failures.join('\n'));
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+}
+
+/** The sentence of a failure; none for an image that the fleet runs without. */
+function failureOf(image: ImageDefinition | undefined, reason: unknown, { warn = console.warn }: BuildOptions): readonly string[] {
+  const told = describe(image, reason);
+  if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [told];
+  warn(`${told}\n  The image ${image.name} is left out: ${image.without}.`);
+  return [];
 }
 
 function describe(image: ImageDefinition | undefined, reason: unknown): string {

@@ -1,9 +1,11 @@
 import { basename, join } from 'node:path';
 import { bundle, hostArch, moduleFile, nodeLicence, repository, runnerBinary, storeContent, strippedNode, type Bundle } from './parts.ts';
+import { llamaModules, nodeModules, npmModules } from './nodeModules.ts';
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import type { HashedFile } from './rootfs.ts';
 import { s3Server, type S3Server } from './s3Server.ts';
+import { smollm2, weights, type Weights } from './weights.ts';
 
 /** One file of a build context: where the Dockerfile finds it, what it is, and its mode. */
 export interface ContextFile extends HashedFile {
@@ -22,6 +24,9 @@ export interface Parts {
   agent(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
   s3Server(): Promise<S3Server>;
+  npm(): Promise<HashedFile>;
+  llama(): Promise<HashedFile>;
+  weights(): Promise<Weights>;
 }
 
 /** An image: a Dockerfile on a root file system, and the files that it copies. */
@@ -29,6 +34,8 @@ export interface ImageDefinition {
   readonly name: string;
   readonly dockerfile: string;
   readonly rootfs: RecipeName;
+  /** Given where an image is left out when a part of it cannot be fetched: what is then missing, in words. */
+  readonly without?: string;
   context(parts: Parts): Promise<readonly ContextFile[]>;
 }
 
@@ -53,6 +60,9 @@ export function machineParts(options: PartsOptions = {}): Parts {
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
     s3Server: once(() => s3Server(signal)),
+    npm: once(() => nodeModules(npmModules, signal)),
+    llama: once(() => nodeModules(llamaModules, signal)),
+    weights: once(() => weights(smollm2, signal)),
   };
 }
 
@@ -105,6 +115,23 @@ const s3Context = async (parts: Parts): Promise<readonly ContextFile[]> => {
   ];
 };
 
+const toolsContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
+  ...(await nodeContext(parts)),
+  { ...(await parts.npm()), path: 'dist/npm.tar', mode: 0o644 },
+];
+
+/** The inference server, llama.cpp and a model; no grammars, which its engine does not use. */
+const llamaContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  // First what may be missing.
+  const [{ model, licence }, modules] = await Promise.all([parts.weights(), parts.llama()]);
+  return [
+    ...(await programContext(parts, 'inference')),
+    { ...modules, path: 'dist/llama.tar', mode: 0o644 },
+    { ...model, path: `dist/weights/${basename(model.file)}`, mode: 0o644 },
+    { ...licence, path: 'dist/weights/LICENSE', mode: 0o644 },
+  ];
+};
+
 /** All images, in the order in which they are listed. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
@@ -115,6 +142,13 @@ export const catalogue: readonly ImageDefinition[] = [
     rootfs: 'base',
     context: (parts) => programContext(parts, 'inference', grammarModules('python')),
   },
+  {
+    name: 'inference-llama',
+    dockerfile: 'inference-image/llama/Dockerfile',
+    rootfs: 'base',
+    without: 'experts with the engine Llama stay Unavailable, and their pools go on without them',
+    context: llamaContext,
+  },
   { name: 'operator', dockerfile: 'operator/Dockerfile', rootfs: 'base', context: (parts) => programContext(parts, 'operator') },
   {
     name: 'agent',
@@ -122,7 +156,7 @@ export const catalogue: readonly ImageDefinition[] = [
     rootfs: 'worker',
     context: (parts) => programContext(parts, 'agent', grammarModules('bash', 'javascript', 'python')),
   },
-  { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: nodeContext },
+  { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: toolsContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
   { name: 's3', dockerfile: 'hack/images/s3/Dockerfile', rootfs: 'base', context: s3Context },
 ];

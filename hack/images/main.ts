@@ -7,6 +7,7 @@ import { repository, runnerBinary } from './parts.ts';
 import { bytesOf } from './archive.ts';
 import { pruneImages } from './prune.ts';
 import { reproduce } from './reproduce.ts';
+import { PartUnavailable } from './unavailable.ts';
 
 const usage = `usage: main.ts build [--json] [name…]   build images into the cache
        main.ts list                     the cached images and their sizes
@@ -22,7 +23,7 @@ async function build(names: readonly string[], json: boolean, signal: AbortSigna
   if (json) console.log(JSON.stringify(images));
   else
     for (const { ref, digest, bytes, built } of images) console.log(`${ref} ${digest} ${mebibytes(bytes)} ${built ? 'built' : 'cached'}`);
-  return 0;
+  return images.length === 0 ? 1 : 0;
 }
 
 async function reproduceImages(names: readonly string[], signal: AbortSignal): Promise<number> {
@@ -33,13 +34,17 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
 }
 
 /** Images with programs of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
-const staged = ['sandbox', 'inference', 'operator', 'agent', 's3'];
+const staged = ['sandbox', 'tools', 'inference', 'inference-llama', 'operator', 'agent', 's3'];
 
 async function stage(signal: AbortSignal): Promise<number> {
   const parts = machineParts({ signal });
   for (const image of selectImages(staged)) {
     const folder = dirname(image.dockerfile);
-    const files = await image.context(parts);
+    const files = await image.context(parts).catch((error: unknown) => {
+      if (image.without === undefined || !(error instanceof PartUnavailable)) throw error;
+      console.warn(`${error.message}\n  ${folder} is left out: ${image.without}.`);
+      return [];
+    });
     await stageContext(files, join(repository, folder));
     for (const { path, sha256 } of files) console.log(`${folder}/${path} ${sha256}`);
   }

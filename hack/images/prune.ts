@@ -4,7 +4,17 @@ import { join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 
 /** The kinds of cache entries that this folder makes; `reproduce` holds what a killed comparison left. */
-export const imageCacheKinds = ['images', 'image-rootfs', 'image-node', 'image-runner', 'image-s3', 'image-content', 'reproduce'] as const;
+export const imageCacheKinds = [
+  'images',
+  'image-rootfs',
+  'image-node',
+  'image-runner',
+  'image-s3',
+  'image-content',
+  'image-modules',
+  'image-weights',
+  'reproduce',
+] as const;
 
 const day = 24 * 60 * 60 * 1000;
 
