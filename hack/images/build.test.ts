@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { imageKey, stageContext } from './build.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { failureOf, imageKey, stageContext } from './build.ts';
+import { selectImages } from './catalogue.ts';
+import { PartUnavailable } from './unavailable.ts';
 
 const inputs = {
   name: 'sandbox',
@@ -45,4 +47,24 @@ test('staged files have their mode, not that of their source', async () => {
   await stageContext([{ path: 'dist/amd64/node', file: join(folder, 'source'), sha256: '', mode: 0o755 }], folder);
   expect(await readFile(join(folder, 'dist/amd64/node'), 'utf8')).toBe('x');
   expect((await stat(join(folder, 'dist/amd64/node'))).mode & 0o7777).toBe(0o755);
+});
+
+describe('what cannot be fetched', () => {
+  const reason = new PartUnavailable('pip cannot download it', new Error('no index'));
+  const [sandbox, llama] = selectImages(['sandbox', 'inference-llama']);
+
+  test('leaves out an image that the fleet runs without, and says so', () => {
+    const warn = vi.fn<(message: string) => void>();
+    expect(failureOf(llama, reason, { warn })).toEqual([]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/inference-llama: pip cannot download it\n {2}no index\n.*left out: experts/s)],
+    ]);
+  });
+
+  test('is a failure of any other image, and so is what is wrong with one that may be missing', () => {
+    const warn = vi.fn<(message: string) => void>();
+    expect(failureOf(sandbox, reason, { warn })).toEqual(['image sandbox: pip cannot download it\n  no index']);
+    expect(failureOf(llama, new Error('its sha256 is another'), { warn })).toEqual(['image inference-llama: its sha256 is another']);
+    expect(warn).not.toHaveBeenCalled();
+  });
 });

@@ -82,7 +82,7 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
 }
 
 /** The sentence of a failure; none for an image that the fleet runs without. */
-function failureOf(image: ImageDefinition | undefined, reason: unknown, { warn = console.warn }: BuildOptions): readonly string[] {
+export function failureOf(image: ImageDefinition | undefined, reason: unknown, { warn = console.warn }: BuildOptions): readonly string[] {
   const told = describe(image, reason);
   if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [told];
   warn(`${told}\n  The image ${image.name} is left out: ${image.without}.`);

