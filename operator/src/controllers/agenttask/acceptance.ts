@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Snapshot } from './snapshot.ts';
 
@@ -34,7 +34,8 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     return { reason, message, stalled: reason === 'AmbiguousDefaultPool' };
   }
   const { pool } = resolution;
-  return overBudget(snapshot, pool) ?? belowFloor(snapshot, pool) ?? (mustWait ? queueFull(snapshot, pool) : undefined);
+  const lasting = overBudget(snapshot, pool) ?? belowFloor(snapshot, pool) ?? unknownNeed(snapshot, pool);
+  return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
 
 function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
@@ -54,6 +55,45 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
   if (isolationFloor(snapshot, pool) !== 'RuntimeClass' || runtimeClass !== undefined) return undefined;
   const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; set spec.sandbox.runtimeClassName, or that of the template of ExpertPool ${nameOf(pool)}`;
   return { reason: 'IsolationBelowFloor', message, stalled: true };
+}
+
+const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });
+
+/** What the task names and neither pool nor platform has. */
+function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const { profile, setup = [] } = task.spec;
+  const profiles = ['default', ...(pool.spec.profiles ?? []).map(({ name }) => name)];
+  if (!profiles.includes(profile)) {
+    const known = [...new Set(profiles)].sort().join(', ');
+    const message = `spec.profile is ${profile}, and ExpertPool ${nameOf(pool)} has these: ${known}; create the task again with one of them, or add it to spec.profiles of the pool`;
+    return refused('ProfileNotFound', message);
+  }
+  const step = setup.find(({ network }) => network === 'Registries');
+  if (step !== undefined && !registriesListed) {
+    const message = `spec.setup[] ${step.name} has network Registries, and the platform lists none; set the chart value egress.registries, or create the task again with another spec.setup[].network`;
+    return refused('RegistriesNotConfigured', message);
+  }
+  return unusableCredential(task, pool);
+}
+
+/** A credential is only ever sent to the hosts that its pool binds it to, and only over https. */
+function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool): Refusal | undefined {
+  if (workspace.type !== 'Git' || workspace.git.credential === undefined) return undefined;
+  const { credential: name, url } = workspace.git;
+  const of = `spec.workspace.git.credential is ${name}`;
+  const credential = pool.spec.credentials?.find((one) => one.name === name);
+  if (credential === undefined) {
+    const message = `${of}, and ExpertPool ${nameOf(pool)} has no credential of that name; add it to spec.credentials of the pool, or create the task again with another one`;
+    return refused('CredentialNotFound', message);
+  }
+  const { protocol, hostname } = new URL(url);
+  const { hosts } = credential;
+  if (protocol === 'https:' && hosts.includes(hostname)) return undefined;
+  const message =
+    protocol === 'https:'
+      ? `${of}, which ExpertPool ${nameOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`
+      : `${of}, and credentials are sent over https only; create the task again with an https address in spec.workspace.git.url`;
+  return refused('CredentialNotForHost', message);
 }
 
 /** What was accepted stays accepted, although the bound may have been lowered since. */

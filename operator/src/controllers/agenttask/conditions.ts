@@ -1,6 +1,7 @@
 import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/kube';
 import type { AgentTaskStatus, Condition, Phase } from '@agentfleet/protocol/api';
 import { nameOf } from './acceptance.ts';
+import { howToAnswer } from './approvals.ts';
 import type { Course, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
 import type { Verdict } from './verdict.ts';
@@ -45,6 +46,8 @@ export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatu
       return tell('Queued', course.reason, course.message);
     case 'Suspend':
       return tell('Suspended', 'Suspended', 'spec.suspend is true: nothing is done and no clock runs; set it to false to go on');
+    case 'Await':
+      return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, course.pending));
     case 'Stop':
       return tell('Running', 'Stopping', 'spec.cancel is Stop: the worker ends its current step');
     case 'Rollback':
@@ -105,6 +108,7 @@ export function conditionsOf(facts: Facts, course: Course, story: Story, assignm
       course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
     RolledBack: course.kind === 'End' ? course.undone : undefined,
     Suspended: facts.spec.suspend && course.kind !== 'End' ? word('True', 'Suspended', 'spec.suspend is true') : undefined,
+    AwaitingApproval: course.kind === 'Await' ? word('True', 'AwaitingApproval', story.message) : undefined,
     Reconciling: !story.stalled && course.kind !== 'End' ? word('True', story.reason, story.message) : undefined,
     Stalled: story.stalled ? word('True', story.reason, story.message) : undefined,
   };

@@ -94,7 +94,8 @@ class Reconciler {
     // What is in the cache already is told before there is anything to wake.
     let wakes: Wakes | undefined;
     const leases = new WorkerLeases({ leases: caches.leases, clock, onFresh: (key) => wakes?.workerIsFresh(key) });
-    this.#observer = new Observer({ caches, clock, ledger: this.#ledger, leases });
+    const registriesListed = context.config.egress.registries.length > 0;
+    this.#observer = new Observer({ caches, clock, registriesListed, ledger: this.#ledger, leases });
     this.#executor = new Executor({ context, consistency, newLinkKey });
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;

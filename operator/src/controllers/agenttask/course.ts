@@ -1,7 +1,10 @@
-import type { AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, Run } from '@agentfleet/protocol/api';
 import type { Refusal } from './acceptance.ts';
 import type { WorkerView } from './snapshot.ts';
 import type { Verdict } from './verdict.ts';
+
+/** An act that the worker holds back. */
+export type PendingApproval = NonNullable<Run['pendingApproval']>;
 
 /** Where a decision takes the task. */
 export type Course =
@@ -12,6 +15,8 @@ export type Course =
   | { readonly kind: 'Wait'; readonly reason: string; readonly message: string; readonly untilMs?: number; readonly position?: number }
   | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: string; readonly create: boolean }
   | { readonly kind: 'Run' }
+  /** The worker holds an act back until a person, or the time, has decided. */
+  | { readonly kind: 'Await'; readonly pending: PendingApproval }
   | { readonly kind: 'Suspend' }
   | { readonly kind: 'Stop' }
   /** `worker`: it is given to another one. */

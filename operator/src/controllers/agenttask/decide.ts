@@ -1,5 +1,6 @@
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
-import type { AgentTaskStatus, Assignment } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, Approval, Assignment } from '@agentfleet/protocol/api';
+import { approvalsOf } from './approvals.ts';
 import { closeAttempt, type Books, type Ending } from './attempts.ts';
 import { courseOf } from './choose.ts';
 import { conditionsOf, storyOf } from './conditions.ts';
@@ -26,8 +27,9 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const ending = finished ? undefined : endingOf(facts);
   const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
   const books = ending === undefined ? before : closeAttempt(facts.status, facts.spec, ending, now);
-  const course = courseOf(facts, books, ending, finished ? undefined : verdictOf(facts, books, ending));
-  const status = coarse(facts, statusOf(facts, books, course, ending));
+  const approvals = approvalsOf(facts);
+  const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
+  const status = coarse(facts, { ...statusOf(facts, books, course, ending), ...listed(approvals) });
   return {
     actions: actionsOf(facts, course, status),
     status,
@@ -36,6 +38,11 @@ export function decide(snapshot: Snapshot, now: number): Decision {
     requeueAfterMs: timers(facts, course, status),
     takes: course.kind === 'Bind' ? { worker: course.worker.name, workerNamespace: course.worker.namespace } : undefined,
   };
+}
+
+/** A list that holds nothing is left out. */
+function listed(approvals: readonly Approval[]): Pick<DesiredStatus, 'approvals'> {
+  return approvals.length === 0 ? {} : { approvals: [...approvals] };
 }
 
 function statusOf(facts: Facts, { attempts, totals }: Books, course: Course, ending: Ending | undefined): DesiredStatus {
@@ -63,7 +70,7 @@ function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined):
   const { assignment, now } = facts;
   if (course.kind === 'Bind') return bound(facts, course, ending);
   if (assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return assignment;
-  if (course.kind === 'Run') return { ...assignment, directive: 'Run' };
+  if (course.kind === 'Run' || course.kind === 'Await') return { ...assignment, directive: 'Run' };
   if (course.kind === 'Stop') return { ...assignment, directive: 'Stop' };
   if (course.kind !== 'Rollback') return { ...assignment, directive: 'Quiesce' };
   const { worker } = course;
@@ -89,12 +96,12 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
   };
 }
 
-/** The clock starts with the first assignment and stands still while the task is suspended. */
+/** The clock starts with the first assignment and stands still while the task is suspended or an act waits for a person. */
 function clockOf({ status, now }: Facts, course: Course): AgentTaskStatus['clock'] {
   const { clock } = status;
   if (course.kind === 'Ended') return clock;
   if (clock === undefined) return course.kind === 'Bind' ? { startedAt: timestamp(now), pausedSeconds: 0 } : undefined;
-  if (course.kind === 'Suspend') return { ...clock, pausedAt: clock.pausedAt ?? timestamp(now) };
+  if (course.kind === 'Suspend' || course.kind === 'Await') return { ...clock, pausedAt: clock.pausedAt ?? timestamp(now) };
   if (clock.pausedAt === undefined) return clock;
   const paused = Math.max(0, Math.round((now - Date.parse(clock.pausedAt)) / 1000));
   return { startedAt: clock.startedAt, pausedSeconds: clock.pausedSeconds + paused };

@@ -1,4 +1,5 @@
 import { findCondition, type NewEvent } from '@agentfleet/kube';
+import { decisionNote, howToAnswer } from './approvals.ts';
 import type { Ending } from './attempts.ts';
 import type { Course } from './course.ts';
 import type { Facts } from './facts.ts';
@@ -17,6 +18,7 @@ export function milestones(facts: Facts, course: Course, ending: Ending | undefi
       warning('AttemptFailed', 'Run', `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`),
     );
   }
+  events.push(...decided(facts, next));
   const phase = status.phase;
   switch (course.kind) {
     case 'Bind':
@@ -31,6 +33,9 @@ export function milestones(facts: Facts, course: Course, ending: Ending | undefi
     case 'Suspend':
       if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
       break;
+    case 'Await':
+      if (phase !== 'AwaitingApproval') events.push(warning('AwaitingApproval', 'Approve', howToAnswer(facts.task, course.pending)));
+      break;
     case 'Rollback':
       if (phase !== 'RollingBack') events.push(normal('RollingBack', 'Rollback', course.verdict.message));
       break;
@@ -42,6 +47,14 @@ export function milestones(facts: Facts, course: Course, ending: Ending | undefi
     case 'Ended':
   }
   return events;
+}
+
+/** Decisions that this status is the first to show. */
+function decided({ status }: Facts, { approvals = [] }: DesiredStatus): readonly NewEvent[] {
+  const known = new Set(status.approvals?.map(({ action }) => action));
+  return approvals
+    .filter(({ action }) => !known.has(action))
+    .map((approval) => normal(approval.decision, 'Approve', decisionNote(approval)));
 }
 
 function acceptedReason(status: DesiredStatus): string | undefined {

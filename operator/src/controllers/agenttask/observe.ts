@@ -16,6 +16,8 @@ import type { WorkerLeases } from './workerLeases.ts';
 export interface ObserverOptions {
   readonly caches: Caches;
   readonly clock: Clock;
+  /** Whether the platform lists hosts for set-up steps with network Registries. */
+  readonly registriesListed: boolean;
   readonly ledger: Ledger;
   readonly leases: Pick<WorkerLeases, 'freshMs'>;
 }
@@ -33,6 +35,7 @@ export class Observer {
   snapshot(task: AgentTask, sinceWriteMs: number, refusal?: string): Snapshot {
     const { caches } = this.#options;
     const resolution = this.resolve(task);
+    const orders = this.#orders(task);
     const { pool } = resolution;
     const tasks = pool === undefined ? [] : this.tasksOf(pool);
     const blocked = (namespace: string): boolean => pool === undefined || !this.#prepared(pool, namespace);
@@ -40,12 +43,14 @@ export class Observer {
     return {
       task,
       resolution,
+      registriesListed: this.#options.registriesListed,
       prepared: !blocked(task.metadata.namespace ?? ''),
       pods: caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox),
       workers: pool === undefined ? [] : this.#workers(pool, tasks, task),
       assigned: this.#assigned(task),
       queue: queueView(task, tasks, { maxRunning, perNamespace }, (other) => this.#options.ledger.standing(other), blocked),
-      cancelOrder: this.#cancelOrder(task),
+      cancelOrder: orders.find(({ spec }) => spec.type === 'Cancel')?.metadata.name,
+      answers: orders.filter(({ spec }) => spec.type !== 'Cancel'),
       refusal,
       sinceWriteMs,
     };
@@ -122,18 +127,23 @@ export class Observer {
     return { name, namespace, lost, freshMs, load, ready: lost === undefined && isReady(pod) };
   }
 
-  /** An order for an earlier task of this name is none for this one. */
-  #cancelOrder(task: AgentTask): string | undefined {
+  /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
+  #orders(task: AgentTask): readonly AgentTaskOrder[] {
     const { namespace = '', name, creationTimestamp = '' } = task.metadata;
-    const cancels = ({ spec, status, metadata }: AgentTaskOrder): boolean =>
-      spec.type === 'Cancel' &&
+    const stands = ({ spec, status, metadata }: AgentTaskOrder): boolean =>
       spec.taskRef.name === name &&
       status?.state !== 'Refused' &&
+      (spec.type === 'Cancel' || status?.state !== 'Done') &&
       (metadata.creationTimestamp ?? '') >= creationTimestamp &&
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
-    const found = this.#options.caches.orders.lister.list({ namespace }).filter(cancels);
-    return found.map(({ metadata }) => metadata.name).sort()[0];
+    return this.#options.caches.orders.lister.list({ namespace }).filter(stands).sort(byAge);
   }
+}
+
+function byAge({ metadata: a }: AgentTaskOrder, { metadata: b }: AgentTaskOrder): number {
+  const [ageA, ageB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
+  if (ageA !== ageB) return ageA < ageB ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
 }
 
 function isSandbox(pod: Pod): boolean {

@@ -107,6 +107,20 @@ describe('many tasks of a pool', () => {
     expect([...positions].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
   });
 
+  test('everybody is told how many come before, by priority and then by age, and again when one has gone', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 1 } }));
+    await bed.create(newTask('first'));
+    await bed.until('it runs', settled(bed, 1));
+    const priorities = { low: -5, early: 0, later: 0, high: 5 };
+    for (const [name, priority] of Object.entries(priorities)) await bed.create(newTask(name, { priority }));
+    const positions = (): (number | undefined)[] => ['high', 'early', 'later', 'low'].map((name) => bed.task(name).status?.queue?.position);
+    await bed.until('all have their place', () => positions().join() === '0,1,2,3', 400);
+    expect(bed.task('low').status?.phase).toBe('Queued');
+    expect(bed.task('first').status?.queue).toBeUndefined();
+    await bed.patch('first', { cancel: 'Terminate' });
+    await bed.until('all have moved up', () => positions().join() === ',0,1,2', 400);
+  });
+
   test('a task without a pool of its own goes to the default one', async () => {
     await using bed = await Bed.start(newPool({ default: true }));
     playWorkers(bed, obedient(succeeds));

@@ -1,5 +1,5 @@
 import type { NewEvent } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/protocol/api';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/objects.ts';
 
@@ -34,6 +34,8 @@ export interface QueueView {
 export interface Snapshot {
   readonly task: AgentTask;
   readonly resolution: Resolution;
+  /** Whether the platform lists hosts for set-up steps with network Registries. */
+  readonly registriesListed: boolean;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */
@@ -45,6 +47,8 @@ export interface Snapshot {
   readonly queue: QueueView;
   /** A standing order to cancel this task. */
   readonly cancelOrder: string | undefined;
+  /** Standing orders to approve or reject an act of this task, in the order in which they were given. */
+  readonly answers: readonly AgentTaskOrder[];
   /** Why the API server refused the sandbox a moment ago. */
   readonly refusal: string | undefined;
   /** Ms since this process last wrote the status; Infinity when it has not. */

@@ -31,6 +31,8 @@ function courseMoments({ now, remainingMs, snapshot, spec }: Facts, course: Cour
       return [];
     case 'Suspend':
       return [lease];
+    case 'Await':
+      return [lease, Date.parse(course.pending.expires)];
     case 'Refuse':
       return [now + waitMs.longest];
     case 'Wait':

@@ -33,7 +33,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
       watches(caches.orders),
       watches(caches.tasks, {
         map: (task) => ordersOf(context, task),
-        // What an order waits for: the end of its task, or of the act.
+        // What an order waits for: the end of its task, an act, or the decision about it.
         predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
       }),
     ],
@@ -58,7 +58,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
 }
 
 function answerOf({ status }: AgentTask): string {
-  return `${status?.finished ?? ''} ${status?.run?.pendingApproval?.action ?? ''}`;
+  return `${status?.finished ?? ''} ${status?.run?.pendingApproval?.action ?? ''} ${status?.approvals?.at(-1)?.at ?? ''} ${status?.approvals?.length ?? 0}`;
 }
 
 function ordersOf({ caches }: OperatorContext, { metadata: { namespace = '', name } }: AgentTask): readonly string[] {

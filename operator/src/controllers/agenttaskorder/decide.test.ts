@@ -28,6 +28,11 @@ const asking = task({
   finished: 'false',
   run: { attempt: 1, epoch: 1, pendingApproval: { action: digest, summary: 'push', expires: at(60) } },
 });
+const decided = (change: object = {}): AgentTask =>
+  task({
+    finished: 'false',
+    approvals: [{ action: digest, decision: 'Approved', requester: 'ann', orderRef: { name: 'halt' }, at: at(-30), ...change }],
+  });
 const cancelled = task({ finished: 'true', phase: 'Cancelled' });
 
 describe('an order', () => {
@@ -53,12 +58,41 @@ describe('an order', () => {
       'Refused',
       /the act that waits is sha256:abab/,
     ],
+    ['that decided is done', order({ type: 'Approve', action: digest }, { state: 'Accepted' }), decided(), 'Done', /is approved/],
     [
-      'that was approved is done when the act does not wait any more',
+      'that decided is done also when we refused it because we did not see the act',
+      order({ type: 'Approve', action: digest }, { state: 'Refused', message: 'no act waits' }),
+      decided(),
+      'Done',
+      /is approved/,
+    ],
+    [
+      'of the same name as the one that decided is another one',
+      order({ type: 'Approve', action: digest, requester: 'bob' }, { state: 'Accepted' }),
+      decided(),
+      'Refused',
+      /ann approved the act before, by AgentTaskOrder halt at/,
+    ],
+    [
+      'is refused when somebody else decided',
+      order({ type: 'Reject', action: digest }),
+      decided({ requester: 'bob', orderRef: { name: 'other' } }),
+      'Refused',
+      /bob approved the act before, by AgentTaskOrder other/,
+    ],
+    [
+      'is refused when the time decided',
+      order({ type: 'Approve', action: digest }, { state: 'Accepted' }),
+      decided({ decision: 'Rejected', requester: undefined, orderRef: undefined }),
+      'Refused',
+      /the time to decide was over/,
+    ],
+    [
+      'about an act that stopped waiting undecided is refused',
       order({ type: 'Approve', action: digest }, { state: 'Accepted' }),
       running,
-      'Done',
-      /does not wait/,
+      'Refused',
+      /stopped waiting before anything was decided/,
     ],
     ['that was refused stays so', order({}, { state: 'Refused', message: 'once' }), running, 'Refused', /^once$/],
   ] as const)('%s', (_, given, about, state, message) => {
@@ -74,5 +108,14 @@ describe('an order', () => {
     const young = order({}, undefined, at(-4));
     expect(decideOrder(young, undefined, now)).toEqual({ status: undefined, owner: undefined, requeueAfterMs: 6000 });
     expect(decideOrder(young, undefined, now + 6000).status?.state).toBe('Refused');
+  });
+
+  test('about an act that our cache may not show yet waits for it', () => {
+    const young = order({ type: 'Approve', action: digest }, undefined, at(-1));
+    const early = decideOrder(young, running, now);
+    expect([early.status, early.owner?.uid, early.requeueAfterMs]).toEqual([undefined, 'u-1', 2000]);
+    expect(decideOrder(young, asking, now).status?.state).toBe('Accepted');
+    expect(decideOrder(young, running, now + 2000).status?.state).toBe('Refused');
+    expect(decideOrder(young, cancelled, now).status?.state).toBe('Refused');
   });
 });

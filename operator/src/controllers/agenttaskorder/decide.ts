@@ -1,8 +1,12 @@
 import { mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Condition, OwnerReference } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Approval, Condition, OwnerReference } from '@agentfleet/protocol/api';
+import { decisionAbout } from '../agenttask/approvals.ts';
 
 /** Ms in which a task may be missing, because caches of two kinds are not of one moment. */
 export const missingMs = 10_000;
+
+/** Ms in which an act may be unknown for the same reason. */
+export const unknownActMs = 3_000;
 
 /** What becomes of an order. */
 export interface OrderDecision {
@@ -22,11 +26,21 @@ export function decideOrder(order: AgentTaskOrder, task: AgentTask | undefined, 
   if (own === undefined && order.status?.state === undefined && age < missingMs) {
     return { status: undefined, owner: undefined, requeueAfterMs: Math.max(1, missingMs - age) };
   }
+  if (own !== undefined && age < unknownActMs && isUnknown(order, own)) {
+    return { status: undefined, owner: ownerOf(own), requeueAfterMs: Math.max(1, unknownActMs - age) };
+  }
   return {
     status: statusOf(order, verdictOf(order, own), now),
     owner: own === undefined ? undefined : ownerOf(own),
     requeueAfterMs: undefined,
   };
+}
+
+/** Whoever gave the order may have seen a newer report than our cache shows. */
+function isUnknown({ spec, status }: AgentTaskOrder, task: AgentTask): boolean {
+  if (spec.type === 'Cancel' || status?.state !== undefined || task.status?.finished === 'true') return false;
+  const decided = task.status?.approvals?.some(({ action }) => action === spec.action) === true;
+  return !decided && pendingAction(task.status) !== spec.action;
 }
 
 /** An order is about the task that was there when it was given, not about a later one of the same name. */
@@ -42,6 +56,8 @@ function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: AgentTask):
 
 function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict {
   const { state, message = '' } = order.status ?? {};
+  // The word of the task stands above ours, which may have been given before we saw the act.
+  if (task !== undefined && decidedBy(order, task)) return { state: 'Done', message: `the act is ${decisions[order.spec.type]}` };
   if (state === 'Done' || state === 'Refused') return { state, message };
   if (task === undefined) {
     return {
@@ -50,6 +66,19 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
     };
   }
   return order.spec.type === 'Cancel' ? cancel(state, task) : answer(order, state, task);
+}
+
+const decisions = { Approve: 'approved', Reject: 'rejected', Cancel: 'cancelled' } as const;
+
+/** Whether the task says that this very order decided; an order of the same name may have been there before. */
+function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
+  const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
+  return (
+    decision?.orderRef?.name === metadata.name &&
+    decision.requester === spec.requester &&
+    (metadata.creationTimestamp ?? '') <= decision.at &&
+    decisions[spec.type] === decision.decision.toLowerCase()
+  );
 }
 
 function cancel(state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
@@ -62,11 +91,22 @@ function cancel(state: AgentTaskOrderStatus['state'], { status }: AgentTask): Ve
 
 /** Approve and Reject name the act, so that nobody decides about another one than the one they saw. */
 function answer({ spec }: AgentTaskOrder, state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
-  const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval?.action;
+  const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
+  if (decision !== undefined) return { state: 'Refused', message: `${whoDecided(decision)}; a decision stands` };
+  const pending = pendingAction(status);
   if (pending === spec.action) return { state: 'Accepted', message: `${spec.type} goes to the worker` };
-  if (state === 'Accepted') return { state: 'Done', message: 'the act does not wait any more' };
+  if (state === 'Accepted') return { state: 'Refused', message: 'the act stopped waiting before anything was decided about it' };
   const waits = pending === undefined ? 'no act waits for a decision' : `the act that waits is ${pending}`;
   return { state: 'Refused', message: `${waits}; spec.action must be status.run.pendingApproval.action of the task` };
+}
+
+function whoDecided({ orderRef, requester, decision, at }: Approval): string {
+  if (orderRef === undefined) return `the act was rejected at ${at}, because the time to decide was over`;
+  return `${requester ?? 'somebody'} ${decision.toLowerCase()} the act before, by AgentTaskOrder ${orderRef.name} at ${at}`;
+}
+
+function pendingAction(status: AgentTask['status']): string | undefined {
+  return status?.finished === 'true' ? undefined : status?.run?.pendingApproval?.action;
 }
 
 function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {

@@ -1,14 +1,15 @@
-import { conditionFaults, isControlledBy, keyOf, type Informer } from '@agentfleet/kube';
+import { conditionFaults, findCondition, isControlledBy, keyOf, type Informer } from '@agentfleet/kube';
 import type { AgentTask, Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../../../runtime/objects.ts';
+import { decisionAbout } from '../approvals.ts';
 import { addUsage } from '../attempts.ts';
 import { schemaFaults } from './objects.ts';
 
 /**
  * Watches every version of tasks and pods, and collects what breaks a promise: the epoch only grows, and with every new
  * worker, sandbox or attempt; there is at most one sandbox; what is finished stays so; the totals are the sum of the
- * attempts; attempts are closed once; conditions and status are as the API says.
+ * attempts; attempts are closed once; what was decided about an act stays; the clock stands while one waits; conditions and status are as the API says.
  */
 export class Invariants {
   readonly faults: string[] = [];
@@ -41,6 +42,7 @@ export class Invariants {
     const schema = schemaFaults(structuredClone(task));
     if (schema !== '') fault(schema);
     this.#books(task, fault);
+    approvalFaults(task, fault);
     if (old !== undefined) this.#step(old, task, fault);
   }
 
@@ -55,6 +57,10 @@ export class Invariants {
 
   #step(old: AgentTask, task: AgentTask, fault: (text: string) => void): void {
     if (old.status?.finished === 'true' && task.status?.finished !== 'true') fault('a finished task goes on');
+    for (const decision of old.status?.approvals ?? []) {
+      const now = decisionAbout(task.status?.approvals ?? [], decision.action);
+      if (JSON.stringify(now) !== JSON.stringify(decision)) fault(`a decision about ${decision.action} was changed`);
+    }
     if (old.status?.finished === 'true' && old.status.phase !== task.status?.phase) fault('a finished task has another phase');
     const [before, after] = [old.status?.assignment, task.status?.assignment];
     if (before === undefined) return;
@@ -67,6 +73,14 @@ export class Invariants {
     if (moved && after.epoch === before.epoch) fault(`another assignment under epoch ${after.epoch}`);
     if (after.attempt < before.attempt) fault(`attempt ${before.attempt} → ${after.attempt}`);
   }
+}
+
+function approvalFaults({ status }: AgentTask, fault: (text: string) => void): void {
+  const actions = (status?.approvals ?? []).map(({ action }) => action);
+  if (new Set(actions).size !== actions.length) fault(`an act is decided twice: ${actions.join(', ')}`);
+  const waits = findCondition(status?.conditions, 'AwaitingApproval')?.status === 'True';
+  if (waits !== (status?.phase === 'AwaitingApproval')) fault('condition AwaitingApproval and phase differ');
+  if (waits && status?.clock?.pausedAt === undefined) fault('an act waits, and the clock runs');
 }
 
 /** Whether the pod is a sandbox of this task. */

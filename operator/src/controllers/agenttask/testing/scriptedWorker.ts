@@ -31,7 +31,7 @@ export function obedient(script: Script): Script {
   };
 }
 
-/** Adds workers that follow one script; each reports once for an epoch and directive, when its sandbox is ready. */
+/** Adds workers that follow one script; each reports once for an epoch, directive and decision, when its sandbox is ready. */
 export function playWorkers(bed: Bed, script: Script): void {
   const said = new Set<string>();
   bed.actors.push(async () => {
@@ -39,7 +39,7 @@ export function playWorkers(bed: Bed, script: Script): void {
       const { assignment, finished, conditions } = task.status ?? {};
       if (assignment === undefined || finished === 'true' || !bed.beating.has(assignment.worker)) continue;
       const ready = conditions?.some(({ type, status }) => type === 'SandboxReady' && status === 'True') === true;
-      const key = `${task.metadata.uid ?? ''} ${assignment.epoch} ${assignment.directive}`;
+      const key = `${task.metadata.uid ?? ''} ${assignment.epoch} ${assignment.directive} ${task.status?.approvals?.length ?? 0}`;
       if (!ready || said.has(key)) continue;
       const report = script(assignment, task);
       if (report === undefined) continue;
