@@ -1,10 +1,12 @@
-// The examples are what they say they are: the one is a single token away from right, the other cannot be made right.
+// The examples are what they say they are: how far each is from right.
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { execa } from 'execa';
-import { load } from 'js-yaml';
+import { load, loadAll } from 'js-yaml';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { example } from './fleet/stage.ts';
 
@@ -48,6 +50,45 @@ test('cannot-be-met: it can be brought forward, and of two of its tests only one
   expect(failedTests(await check())).toEqual(['test_odd_is_rounded_up']);
   await replace('rounding.py', 'number // 2', '(number + 1) // 2');
   expect(failedTests(await check())).toEqual(['test_odd_is_rounded_down']);
+});
+
+test('two-bugs: no single edit makes all tests pass, two do', async () => {
+  const check = await layOut('two-bugs');
+  expect(await check()).toMatch(/FAILED \(failures=4\)/);
+  await replace('library/loans.py', 'max(HIGHEST', 'min(HIGHEST');
+  expect(failedTests(await check())).toEqual(['test_rows_are_full_but_the_last']);
+  await replace('library/shelves.py', 'len(ordered) - 1', 'len(ordered)');
+  expect(await check()).toMatch(/^OK$/m);
+});
+
+test('bad-agent: the last recorded repair is right, and only that', async () => {
+  const check = await layOut('bad-agent');
+  expect(failedTests(await check())).toHaveLength(2);
+  await replace('slugs.py', '    number = 1\n', '    number = 2\n');
+  expect(await check()).toMatch(/^OK$/m);
+});
+
+test('needs-approval: the test wants the folder gone', async () => {
+  const check = await layOut('needs-approval');
+  expect(failedTests(await check())).toEqual(['test_what_is_retired_is_gone']);
+  await rm(join(folder, 'legacy'), { recursive: true });
+  expect(await check()).toMatch(/^OK$/m);
+});
+
+test('recorded: each proposal fits the workspace of its task', async () => {
+  const [map] = loadAll(await readFile(example('recorded.yaml'), 'utf8')) as readonly { data: Readonly<Record<string, string>> }[];
+  const { records } = JSON.parse(map?.data['proposals.json'] ?? '') as ReplayFile;
+  for (const name of ['bad-agent', 'needs-approval']) {
+    const { spec } = load(await readFile(example(`${name}.yaml`), 'utf8')) as AgentTask;
+    const record = records.find(({ goal }) => goal === spec.goal);
+    expect(record?.steps.length).toBeGreaterThan(0);
+    const files = spec.workspace.type === 'Inline' ? spec.workspace.inline.files : [];
+    for (const { path, before, expectedSha256 } of record?.steps.flat().flatMap(({ edits }) => edits) ?? []) {
+      const content = files.find((file) => file.path === path)?.content ?? '';
+      expect(content.split(before)).toHaveLength(2);
+      if (expectedSha256 !== undefined) expect(createHash('sha256').update(content).digest('hex')).toBe(expectedSha256);
+    }
+  }
 });
 
 function failedTests(output: string): readonly string[] {

@@ -1,36 +1,46 @@
-import { readFile } from 'node:fs/promises';
-import type { ExpertPool } from '@agentfleet/protocol/api';
-import { load } from 'js-yaml';
 import type { Ground } from '../../ground/index.ts';
 import { installFleet } from '../../install/index.ts';
-import { deleteNamespace, Kubectl } from '../../sandbox/index.ts';
-import { installStorage, type StorageAccess } from '../../storage/index.ts';
+import { Kubectl } from '../../sandbox/index.ts';
+import { installStorage } from '../../storage/index.ts';
 import { Proofs } from '../proofs.ts';
+import { Approver } from './approve.ts';
 import { openArtifacts } from './artifacts.ts';
+import { machineEgress } from './egress.ts';
 import { figures } from './figures.ts';
-import { repair } from './repair.ts';
-import { example, namespaces, type Stage } from './stage.ts';
-import { undo } from './undo.ts';
+import { follow, type Course } from './follow.ts';
+import { openPools, showParts } from './pools.ts';
+import { example, namespaces, type Stage, type Told } from './stage.ts';
+import { stories } from './stories/index.ts';
 
-/** The whole fleet: installs it and lets it do one task that can be done and one that cannot. True when all proofs hold. */
+const seconds = 600;
+
+/** The whole fleet: installs it, lets it do six tasks at once, and proves what became of each. True when all proofs hold. */
 export async function fleetDemo(ground: Ground): Promise<boolean> {
   const proofs = new Proofs();
   const kubectl = new Kubectl(ground.cluster);
-  proofs.chapter('1  The fleet: storage, operator, a pool');
+  proofs.chapter('1  The fleet: storage, operator, a pool of all roles, its verifier, and a pool that plays recordings');
   const storage = await installStorage(ground);
-  await installFleet(ground, { namespace: namespaces.system });
+  const egress = await machineEgress();
+  await installFleet(ground, { namespace: namespaces.system, values: { egress } });
   proofs.fact(`helm upgrade --install agentfleet charts/agentfleet --namespace ${namespaces.system}`);
-  await openPool(kubectl, storage);
-  const { status } = await kubectl.json<ExpertPool>(['-n', namespaces.pools, 'get', 'expertpool', 'coding']);
-  const [ready, experts] = [status?.workers?.ready ?? 0, status?.experts ?? []];
-  const answering = experts.length > 0 && experts.every((expert) => expert.ready === expert.replicas && expert.ready > 0);
-  proofs.prove('a worker and every expert of the pool are ready', ready > 0 && answering, `${ready} workers, ${experts.length} experts`);
+  proofs.fact(`set-up may reach ${egress.registries.length} hosts, taken from this machine's own npm settings`);
+  await openPools(kubectl, storage);
+  await showParts(kubectl, proofs);
   const artifacts = await openArtifacts(kubectl, storage);
   try {
     const stage: Stage = { ground, kubectl, proofs, artifacts };
-    const repaired = await repair(stage);
-    const undone = await undo(stage);
-    await figures(stage, repaired, undone);
+    proofs.chapter('2  Six tasks at once');
+    const courses = await playAll(stage);
+    console.log(`\n${await kubectl.text(['get', 'pods', '-A'])}`);
+    const told: Told[] = [];
+    for (const [at, { name, title, tell }] of stories.entries()) {
+      const course = courses.get(name);
+      if (course === undefined) throw new Error(`${name} was never seen; see: kubectl -n ${namespaces.tasks} get agenttasks`);
+      proofs.chapter(`${at + 3}  ${title}: ${name}`);
+      told.push(await tell(stage, course));
+    }
+    proofs.chapter(`${stories.length + 3}  Figures of this run`);
+    await figures(stage, told);
   } finally {
     await artifacts.close();
   }
@@ -39,26 +49,23 @@ export async function fleetDemo(ground: Ground): Promise<boolean> {
   return holds;
 }
 
-/** Applies `examples/pool.yaml`, with the storage of this cluster, into fresh namespaces and waits until the pool is ready. */
-async function openPool(kubectl: Kubectl, storage: StorageAccess): Promise<void> {
-  // Tasks go first: their sandboxes want an operator to let them go, and their pool.
-  for (const namespace of [namespaces.tasks, namespaces.pools]) await deleteNamespace(kubectl, namespace);
-  await kubectl.text(['apply', '-f', example('namespaces.yaml')]);
-  const manifest = load(await readFile(example('pool.yaml'), 'utf8')) as ExpertPool;
-  const secret = { name: 'artifacts', key: 'key' };
-  await kubectl.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: secret.name, namespace: namespaces.pools },
-    stringData: { [secret.key]: `${storage.accessKey}:${storage.secretKey}` },
-  });
-  await kubectl.apply({
-    ...manifest,
-    spec: {
-      ...manifest.spec,
-      storage: { uri: storage.uri, endpoint: storage.endpoint, forcePathStyle: true, credential: 'artifacts' },
-      credentials: [{ name: 'artifacts', secretRef: secret, hosts: [new URL(storage.endpoint).hostname] }],
+/** Applies all tasks as a user would and follows them to their ends. */
+async function playAll(stage: Stage): Promise<ReadonlyMap<string, Course>> {
+  const { ground, kubectl } = stage;
+  const names = stories.map(({ name }) => name);
+  const files = names.flatMap((name) => ['-f', example(`${name}.yaml`)]);
+  console.log(`     kubectl apply ${names.map((name) => `-f examples/${name}.yaml`).join(' ')}`);
+  const approver = await Approver.open(stage);
+  const courses = await follow({
+    cluster: ground.cluster,
+    namespace: namespaces.tasks,
+    names,
+    apply: async () => {
+      await kubectl.text(['apply', '--validate=strict', ...files]);
     },
+    onState: (task) => approver.see(task),
+    signal: AbortSignal.timeout(seconds * 1000),
   });
-  await kubectl.text(['-n', namespaces.pools, 'wait', '--for=condition=Ready', `expertpool/${manifest.metadata.name}`, '--timeout=120s']);
+  await approver.settled();
+  return courses;
 }

@@ -1,26 +1,30 @@
 import { readAuditLog, writes } from './audit.ts';
-import type { Told } from './repair.ts';
 import type { Course } from './follow.ts';
-import { conditionOf, namespaces, type Stage } from './stage.ts';
+import { conditionOf, namespaces, type Stage, type Told } from './stage.ts';
 
 /** Writes of the operator for one task until its sandbox is ready, Events apart. */
 const writeBudget = 3;
 
-/** Chapter 4: what it took. */
-export async function figures(stage: Stage, repaired: Told, undone: Told): Promise<void> {
+/** What it took. */
+export async function figures(stage: Stage, told: readonly Told[]): Promise<void> {
   const { proofs } = stage;
-  proofs.chapter('4  Figures of this run');
-  for (const { course, trace } of [repaired, undone]) {
+  const ends = told.map(({ course }) => course.states.at(-1)?.at ?? course.appliedAt);
+  const first = told[0]?.course.appliedAt ?? 0;
+  proofs.fact(`all ${told.length} tasks: ${((Math.max(...ends) - first) / 1000).toFixed(1)} s from kubectl apply to the last end`);
+  for (const { course, trace } of told) {
     const { name } = course.end.metadata;
     const { usage } = course.end.status?.totals ?? {};
     proofs.fact(`${name}: apply → ${course.end.status?.phase ?? 'end'} ${spent(course, course.states.at(-1)?.at)}`);
     proofs.fact(
       `${name}: apply → sandbox ready ${spent(course, readyAt(course))}, apply → first command ${spent(course, trace.firstExec)}`,
     );
-    proofs.fact(`${name}: ${trace.tried} candidates tried, ${trace.execs} commands, ${usage?.toolCalls ?? '–'} tool calls charged`);
+    const compared = [...new Set(trace.candidates.map(({ k }) => k).filter((k) => k !== undefined))].sort((a, b) => a - b);
+    const k = compared.length === 0 ? '' : `, K ${compared.join(' ')}`;
+    proofs.fact(
+      `${name}: ${trace.candidates.length} candidates tried${k}, ${trace.execs} commands, ${usage?.toolCalls ?? '–'} tool calls charged`,
+    );
   }
-  await countWrites(stage, repaired.course, 'in a new namespace');
-  await countWrites(stage, undone.course, writeBudget);
+  for (const { course } of told) await countWrites(stage, course);
   await memory(stage);
 }
 
@@ -32,11 +36,8 @@ function readyAt({ states }: Course): number | undefined {
   return states.find(({ task }) => conditionOf(task, 'SandboxReady')?.status === 'True')?.at;
 }
 
-/**
- * Counts in the audit log of the API server, which the operator cannot influence. The first task of a namespace waits until
- * the namespace is prepared, which takes a write more: it is told and not proved.
- */
-async function countWrites({ ground, proofs }: Stage, course: Course, budget: number | string): Promise<void> {
+/** Counts in the audit log of the API server, which the operator cannot influence. */
+async function countWrites({ ground, proofs }: Stage, course: Course): Promise<void> {
   const { name } = course.end.metadata;
   const entries = await readAuditLog(ground.cluster, namespaces.tasks);
   const until = readyAt(course);
@@ -54,12 +55,8 @@ async function countWrites({ ground, proofs }: Stage, course: Course, budget: nu
     until,
   });
   const list = seen.join(', ') || 'none in the audit log';
-  if (typeof budget === 'string') {
-    proofs.fact(`${name}: ${seen.length} writes of the operator until the sandbox was ready, ${budget}: ${list}`);
-    return;
-  }
-  const holds = seen.some((write) => write.startsWith('create pods')) && seen.length <= budget;
-  proofs.prove(`${name}: at most ${budget} writes of the operator until the sandbox was ready`, holds, list);
+  const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;
+  proofs.prove(claim, seen.length > 0 && seen.length <= writeBudget, list);
 }
 
 interface Pods {
@@ -71,6 +68,8 @@ async function memory({ kubectl, proofs }: Stage): Promise<void> {
   const wanted = [
     ['operator', namespaces.system, 'app.kubernetes.io/name=agentfleet'],
     ['worker', namespaces.pools, 'agentfleet.dev/component=worker'],
+    ['expert', namespaces.pools, 'agentfleet.dev/component=expert'],
+    ['verifier', namespaces.pools, 'agentfleet.dev/component=verifier'],
   ] as const;
   for (const [part, namespace, selector] of wanted) {
     const { items } = await kubectl.json<Pods>(['-n', namespace, 'get', 'pods', '-l', selector]);

@@ -20,14 +20,20 @@ export interface Course {
 export interface FollowOptions {
   readonly cluster: ClusterAccess;
   readonly namespace: string;
-  readonly name: string;
-  /** Applies the task; called once the watch is open, so that no state is missed. */
+  readonly names: readonly string[];
+  /** Applies the tasks; called once the watch is open, so that no state is missed. */
   readonly apply: () => Promise<void>;
+  /** Called with each state, to act upon it. */
+  readonly onState?: (task: AgentTask) => void;
   readonly signal: AbortSignal;
 }
 
-/** Applies a task and prints what becomes of it, with the seconds since then, until it is finished. Rejects on abort. */
-export async function follow({ cluster, namespace, name, apply, signal }: FollowOptions): Promise<Course> {
+/**
+ * Applies tasks and prints what becomes of them, with the seconds since then, until all are finished. Rejects on abort,
+ * naming those that are not.
+ */
+export async function follow(options: FollowOptions): Promise<ReadonlyMap<string, Course>> {
+  const { cluster, namespace, signal } = options;
   const stop = new AbortController();
   const transport = createTransport(await kubeconfigConfig({ file: cluster.kubeconfig, context: cluster.context }), {
     userAgent: 'agentfleet-demo',
@@ -43,7 +49,7 @@ export async function follow({ cluster, namespace, name, apply, signal }: Follow
   const running = informer.run(stop.signal);
   try {
     await informer.waitForSync(30_000, signal);
-    return await collect(informer, name, apply, signal);
+    return await collect(informer, options);
   } finally {
     stop.abort();
     await running;
@@ -51,24 +57,62 @@ export async function follow({ cluster, namespace, name, apply, signal }: Follow
   }
 }
 
-async function collect(informer: Informer<AgentTask>, name: string, apply: () => Promise<void>, signal: AbortSignal): Promise<Course> {
-  const appliedAt = Date.now();
-  const states: Seen[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<AgentTask>();
-  const onAbort = (): void => reject(new Error(`${name} did not finish in time; see: kubectl describe agenttask ${name}`));
+/** What was seen of each task so far. */
+class Record {
+  readonly appliedAt = Date.now();
+  readonly states = new Map<string, Seen[]>();
+  readonly #width: number;
+
+  constructor(names: readonly string[]) {
+    for (const name of names) this.states.set(name, []);
+    this.#width = Math.max(...names.map((name) => name.length));
+  }
+
+  /** Prints what is new in a state and keeps it; false for a task of somebody else. */
+  add(task: AgentTask): boolean {
+    const { name = '' } = task.metadata;
+    const states = this.states.get(name);
+    if (states === undefined) return false;
+    const at = Date.now();
+    const seconds = ((at - this.appliedAt) / 1000).toFixed(1).padStart(6);
+    for (const line of news(states.at(-1)?.task, task)) console.log(`  ${seconds} s  ${name.padEnd(this.#width)}  ${line}`);
+    states.push({ task, at });
+    return true;
+  }
+
+  unfinished(): readonly string[] {
+    return [...this.states].filter(([, states]) => states.at(-1)?.task.status?.finished !== 'true').map(([name]) => name);
+  }
+
+  courses(): ReadonlyMap<string, Course> {
+    const courses = new Map<string, Course>();
+    for (const [name, states] of this.states) {
+      const end = states.at(-1)?.task;
+      if (end !== undefined) courses.set(name, { appliedAt: this.appliedAt, states, end });
+    }
+    return courses;
+  }
+}
+
+async function collect(
+  informer: Informer<AgentTask>,
+  { names, apply, onState, signal }: FollowOptions,
+): Promise<ReadonlyMap<string, Course>> {
+  const record = new Record(names);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const onAbort = (): void =>
+    reject(new Error(`not finished in time: ${record.unfinished().join(', ')}; see: kubectl describe agenttasks`));
   signal.addEventListener('abort', onAbort, { once: true });
   const see = (task: AgentTask): void => {
-    if (task.metadata.name !== name) return;
-    const at = Date.now();
-    for (const line of news(states.at(-1)?.task, task)) console.log(`  ${((at - appliedAt) / 1000).toFixed(1).padStart(6)} s  ${line}`);
-    states.push({ task, at });
-    if (task.status?.finished === 'true') resolve(task);
+    if (!record.add(task)) return;
+    onState?.(task);
+    if (record.unfinished().length === 0) resolve();
   };
   const remove = informer.addHandler({ onAdd: see, onUpdate: (_, task) => see(task) });
   try {
     await apply();
-    const end = await promise;
-    return { appliedAt, states, end };
+    await promise;
+    return record.courses();
   } finally {
     remove();
     signal.removeEventListener('abort', onAbort);

@@ -4,9 +4,10 @@ import type { Ground } from '../../ground/index.ts';
 import type { Kubectl } from '../../sandbox/index.ts';
 import type { Proofs } from '../proofs.ts';
 import type { Artifacts } from './artifacts.ts';
-import { follow, type Course } from './follow.ts';
+import type { Course } from './follow.ts';
+import type { TraceFacts } from './trace.ts';
 
-/** Namespaces of the demo; those of pool and tasks are the ones of `examples/`. */
+/** Namespaces of the demo; those of pools and tasks are the ones of `examples/`. */
 export const namespaces = { system: 'agentfleet-system', pools: 'agentfleet-pools', tasks: 'demo' } as const;
 
 /** What the chapters of the demo share. */
@@ -17,23 +18,15 @@ export interface Stage {
   readonly artifacts: Artifacts;
 }
 
+/** A task that ended, and what its event log says. */
+export interface Told {
+  readonly course: Course;
+  readonly trace: TraceFacts;
+}
+
 /** Path of a manifest in `examples/`. */
 export function example(name: string): string {
   return fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url));
-}
-
-/** Applies `examples/<name>.yaml` as a user would and follows the task of that name to its end. */
-export function play({ ground, kubectl }: Stage, name: string, seconds: number): Promise<Course> {
-  console.log(`     kubectl apply -f examples/${name}.yaml`);
-  return follow({
-    cluster: ground.cluster,
-    namespace: namespaces.tasks,
-    name,
-    apply: async () => {
-      await kubectl.text(['apply', '--validate=strict', '-f', example(`${name}.yaml`)]);
-    },
-    signal: AbortSignal.timeout(seconds * 1000),
-  });
 }
 
 export function conditionOf({ status }: AgentTask, type: string): Condition | undefined {

@@ -26,7 +26,8 @@ test('reads snapshot 0, the restore and what came after it', () => {
       ['SnapshotTaken', { label: 'initial', manifestDigest: 'sha256:0' }],
       ['ExecRequested', {}],
       ['SnapshotRestored', { phase: 'Done', manifestDigest: 'sha256:1', verified: true }],
-      ['Noted', { kind: 'Tried', data: {} }],
+      ['Noted', { kind: 'Tried', data: { result: 'Denied', decision: 'Deny', why: 'escape: no', k: 4 } }],
+      ['Noted', { kind: 'Egress', data: { host: 'packages.test', decision: 'Allowed' } }],
       ['FileWritten', {}],
       ['ExecRequested', {}],
       ['SnapshotTaken', { label: 'before', manifestDigest: 'sha256:2' }],
@@ -37,12 +38,13 @@ test('reads snapshot 0, the restore and what came after it', () => {
   );
   expect(facts).toEqual({
     initial: 'sha256:0',
-    restored: { digest: 'sha256:0', verified: true, seq: 10 },
+    restored: { digest: 'sha256:0', verified: true, seq: 11 },
     undone: 'sha256:2',
     firstExec: Date.UTC(2026, 0, 1, 0, 0, 2),
     execs: 2,
-    tried: 1,
-    lastChange: 7,
+    candidates: [{ result: 'Denied', decision: 'Deny', why: 'escape: no', k: 4 }],
+    egress: [{ host: 'packages.test', decision: 'Allowed' }],
+    lastChange: 8,
   });
 });
 

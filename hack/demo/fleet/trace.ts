@@ -1,5 +1,20 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 
+/** What became of one candidate. */
+export interface TriedCandidate {
+  readonly result: string;
+  readonly decision: string;
+  readonly why: string;
+  /** Candidates that were compared in its round. */
+  readonly k: number | undefined;
+}
+
+/** One request to the egress proxy, or several of the same kind. */
+export interface EgressRequest {
+  readonly host: string;
+  readonly decision: string;
+}
+
 /** What the event log of a sandbox says, read from its records alone. */
 export interface TraceFacts {
   /** Manifest digest of the newest snapshot with the label `initial`. */
@@ -11,8 +26,9 @@ export interface TraceFacts {
   /** When the first command was asked for, in milliseconds since the epoch. */
   readonly firstExec: number | undefined;
   readonly execs: number;
-  /** Candidates that were tried. */
-  readonly tried: number;
+  /** Candidates that were judged, in order. */
+  readonly candidates: readonly TriedCandidate[];
+  readonly egress: readonly EgressRequest[];
   /** The last record after which the tree may have changed. */
   readonly lastChange: number;
 }
@@ -35,9 +51,27 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
     undone: digestOf(undone),
     firstExec: first === undefined ? undefined : Date.parse(first.at),
     execs: execs.length,
-    tried: records.filter(({ type, body }) => type === 'Noted' && body['kind'] === 'Tried').length,
+    candidates: notes(records, 'Tried').map(({ result, decision, why, k }) => ({
+      result: text(result),
+      decision: text(decision),
+      why: text(why),
+      k: typeof k === 'number' ? k : undefined,
+    })),
+    egress: notes(records, 'Egress').map(({ host, decision }) => ({ host: text(host), decision: text(decision) })),
     lastChange: records.findLast(({ type }) => changing.has(type))?.seq ?? 0,
   };
+}
+
+/** Data of the notes of one kind. */
+function notes(records: readonly AuditRecord[], kind: string): readonly Readonly<Record<string, unknown>>[] {
+  return records.flatMap(({ type, body }) => {
+    const { data } = body;
+    return type === 'Noted' && body['kind'] === kind && typeof data === 'object' && data !== null ? [{ ...data }] : [];
+  });
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function digestOf(record: AuditRecord | undefined): string | undefined {

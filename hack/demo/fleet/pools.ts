@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { loadAll } from 'js-yaml';
+import { deleteNamespace, type Kubectl } from '../../sandbox/index.ts';
+import type { StorageAccess } from '../../storage/index.ts';
+import type { Proofs } from '../proofs.ts';
+import { example, namespaces } from './stage.ts';
+
+const secret = { name: 'artifacts', key: 'key' };
+const readySeconds = 180;
+
+/** Applies the pools of `examples/`, with the storage of this cluster, into fresh namespaces and waits until they are ready. */
+export async function openPools(kubectl: Kubectl, storage: StorageAccess): Promise<void> {
+  // Tasks go first: their sandboxes want an operator to let them go, and their pool.
+  for (const namespace of [namespaces.tasks, namespaces.pools]) await deleteNamespace(kubectl, namespace);
+  await kubectl.text(['apply', '-f', example('namespaces.yaml')]);
+  await kubectl.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: secret.name, namespace: namespaces.pools },
+    stringData: { [secret.key]: `${storage.accessKey}:${storage.secretKey}` },
+  });
+  for (const file of ['fleet.yaml', 'recorded.yaml']) {
+    const manifests = loadAll(await readFile(example(file), 'utf8')) as readonly { readonly kind: string }[];
+    for (const manifest of manifests)
+      await kubectl.apply(manifest.kind === 'ExpertPool' ? withStorage(manifest as ExpertPool, storage) : manifest);
+  }
+  await kubectl.text([
+    '-n',
+    namespaces.pools,
+    'wait',
+    '--for=condition=Ready',
+    'expertpools,energymodels',
+    '--all',
+    `--timeout=${readySeconds}s`,
+  ]);
+}
+
+function withStorage(pool: ExpertPool, { uri, endpoint }: StorageAccess): object {
+  const storage = { uri, endpoint, forcePathStyle: true, credential: secret.name };
+  const credentials = [{ name: secret.name, secretRef: secret, hosts: [new URL(endpoint).hostname] }];
+  return { ...pool, spec: { ...pool.spec, storage, credentials } };
+}
+
+interface List<T> {
+  readonly items: readonly T[];
+}
+
+/** Shows who is there, and proves that every part answers with code and weights that it names. */
+export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void> {
+  const inPools = ['-n', namespaces.pools, 'get'];
+  const pools = await kubectl.json<List<ExpertPool>>([...inPools, 'expertpools']);
+  for (const { metadata, status } of pools.items) {
+    for (const { name, role, phase, digest = 'none', message = '' } of status?.experts ?? []) {
+      proofs.fact(`${metadata.name}/${name}  ${role.padEnd(10)}  ${phase}  ${digest.slice(0, 19)}  ${message}`);
+    }
+    const experts = status?.experts ?? [];
+    const answering = experts.length > 0 && experts.every(({ phase, digest }) => phase === 'Ready' && digest !== undefined);
+    const ready = status?.workers?.ready ?? 0;
+    proofs.prove(
+      `pool ${metadata.name}: a worker and every expert are ready`,
+      answering && ready > 0,
+      `${ready} workers, ${experts.length} experts`,
+    );
+  }
+  const models = await kubectl.json<List<EnergyModel>>([...inPools, 'energymodels']);
+  for (const { metadata, status } of models.items) {
+    const { phase, digest, endpoint } = status ?? {};
+    proofs.prove(
+      `EnergyModel ${metadata.name} scores`,
+      phase === 'Ready' && digest !== undefined,
+      `${digest ?? 'no digest'} at ${endpoint ?? 'nowhere'}`,
+    );
+  }
+}
