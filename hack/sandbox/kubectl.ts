@@ -9,17 +9,17 @@ export interface ClusterAccess {
 
 /** kubectl against one cluster, with JSON in and out. Rejects with kubectl's own words. */
 export class Kubectl {
-  readonly #access: ClusterAccess;
+  readonly access: ClusterAccess;
 
   constructor(access: ClusterAccess) {
-    this.#access = access;
+    this.access = access;
   }
 
   /** Starts kubectl and returns the running process. */
   spawn(args: readonly string[], input?: string): ResultPromise {
-    const { kubeconfig, context } = this.#access;
+    const { kubeconfig, context } = this.access;
     const base = [`--kubeconfig=${kubeconfig}`, `--context=${context}`];
-    return execa(this.#access.bin('kubectl'), [...base, ...args], input === undefined ? { stdin: 'ignore' } : { input });
+    return execa(this.access.bin('kubectl'), [...base, ...args], input === undefined ? { stdin: 'ignore' } : { input });
   }
 
   async text(args: readonly string[], input?: string): Promise<string> {

@@ -117,6 +117,38 @@ export const noBug: Repository = {
   ],
 };
 
+/** Two modules, a bug in each: no single edit makes all tests pass. */
+export const twoBugs: Repository = {
+  files: [
+    { path: 'intervals.py', content: intervals('start < merged[-1][1]') },
+    {
+      path: 'ranks.py',
+      content:
+        'def rank(score, scores):\n    """Place of a score, the best is 1."""\n    return sum(1 for other in scores if other < score) + 1\n',
+    },
+    { path: 'tests/__init__.py', content: '' },
+    { path: 'tests/test_intervals.py', content: intervalTests },
+    {
+      path: 'tests/test_ranks.py',
+      content: `import unittest
+
+from ranks import rank
+
+
+class Rank(unittest.TestCase):
+    def test_best(self):
+        self.assertEqual(rank(9, [3, 9, 5]), 1)
+
+    def test_last(self):
+        self.assertEqual(rank(3, [3, 9, 5]), 3)
+
+    def test_equal(self):
+        self.assertEqual(rank(5, [5, 5]), 1)
+`,
+    },
+  ],
+};
+
 export const unittest = ['python3', '-m', 'unittest', '-v'] as const;
 
 /** The same tests, slow enough that something can be killed meanwhile. */
