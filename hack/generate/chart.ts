@@ -2,6 +2,7 @@ import {
   agentTask,
   agentTaskOrder,
   customResourceDefinition,
+  energyModel,
   expertPool,
   group,
   policies,
@@ -12,7 +13,7 @@ import { banner, yaml } from './yaml.ts';
 const folder = 'charts/agentfleet/files';
 
 /** The kinds that a controller obeys; a definition without one would take objects that nobody looks at. */
-const installed = [agentTask, agentTaskOrder, expertPool];
+const installed = [agentTask, agentTaskOrder, expertPool, energyModel];
 
 /** What the chart installs as it is: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {

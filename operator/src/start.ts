@@ -17,6 +17,7 @@ import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
 import { createAgentTaskController } from './controllers/agenttask/controller.ts';
 import { createAgentTaskOrderController } from './controllers/agenttaskorder/controller.ts';
+import { createEnergyModelController } from './controllers/energymodel/index.ts';
 import {
   childKinds,
   ChildWriter,
@@ -30,6 +31,7 @@ import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
 import { ClusterTokens } from './runtime/tokens.ts';
+import { askByHttp, InfoReader, type AskInfo } from './serving/index.ts';
 
 /** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
 export const leaseName = 'agentfleet-operator';
@@ -46,6 +48,8 @@ export interface StartOptions {
   readonly registry: Registry;
   /** Where probes and metrics listen; default every address. */
   readonly host?: string;
+  /** How experts and verifiers are asked what they are; default by HTTP. */
+  readonly ask?: AskInfo;
 }
 
 /** The operator, put together and not started. */
@@ -76,18 +80,22 @@ function recorderOf({ config, transport, clock, random, log }: StartOptions): Ev
   });
 }
 
-function controllersOf(
-  context: OperatorContext,
-  children: ChildCaches,
-  heartbeats: Heartbeats,
-  tokens: ClusterTokens,
-): readonly Controller[] {
+interface Shared {
+  readonly children: ChildCaches;
+  readonly heartbeats: Heartbeats;
+  readonly tokens: ClusterTokens;
+  readonly ask: AskInfo;
+}
+
+function controllersOf(context: OperatorContext, { children, heartbeats, tokens, ask }: Shared): readonly Controller[] {
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
+  const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
-    createExpertPoolController(context, { children, writer, heartbeats }),
+    createExpertPoolController(context, { children, writer, heartbeats, infos }),
+    createEnergyModelController(context, { children, writer, infos }),
   ];
 }
 
@@ -100,7 +108,7 @@ function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache
 
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
-  const { config, transport, clock, random, log, registry, host } = options;
+  const { config, transport, clock, random, log, registry, host, ask = askByHttp } = options;
   const elector = electorOf(options);
   const recorder = recorderOf(options);
   const tokens = new ClusterTokens({ transport, clock, log });
@@ -124,7 +132,7 @@ export function createOperator(options: StartOptions): Operator {
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   for (const cache of allCaches(caches, children)) manager.addCache(cache);
   manager.add(recorder).add(tokens);
-  for (const controller of controllersOf(context, children, heartbeats, tokens)) manager.addController(controller);
+  for (const controller of controllersOf(context, { children, heartbeats, tokens, ask })) manager.addController(controller);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.
     await tokens.refresh(signal);

@@ -1,14 +1,15 @@
+import { keyOf } from '@agentfleet/kube';
 import { Gauge, type Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
-import { isReady } from '../controllers/expertpool/podTrouble.ts';
+import { isReady } from '../serving/index.ts';
 
 /** What the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
   readonly registry: Registry;
-  readonly caches: Pick<Caches, 'tasks' | 'pools' | 'pods' | 'namespaces'>;
+  readonly caches: Pick<Caches, 'tasks' | 'pools' | 'pods' | 'namespaces' | 'energyModels'>;
   readonly heartbeats: Heartbeats;
 }
 
@@ -29,8 +30,54 @@ export function tasksByPhase(
   return [...counts.values()];
 }
 
+interface ServersReady {
+  readonly pool: string;
+  readonly expert: string;
+  readonly role: string;
+  readonly ready: number;
+}
+
+/** Pods of each expert that answer; none is told too. */
+export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
+  return [...pools.lister.values()].flatMap((pool) => {
+    const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);
+    return pool.spec.experts.map(({ name, role }) => ({
+      pool: poolKey(pool),
+      expert: name,
+      role,
+      ready: own.filter(({ metadata }) => metadata.labels?.[labels.expert] === name).length,
+    }));
+  });
+}
+
+function registerServers({ registry, caches }: FleetMetricsOptions): void {
+  const experts: Gauge = new Gauge({
+    name: 'agentfleet_expert_ready',
+    help: 'Number of pods that answer, partitioned by pool, expert and role.',
+    labelNames: ['pool', 'expert', 'role'],
+    registers: [registry],
+    collect: () => {
+      experts.reset();
+      for (const { ready, ...of } of expertsReady(caches)) experts.set(of, ready);
+    },
+  });
+  const models: Gauge = new Gauge({
+    name: 'agentfleet_energymodel_ready',
+    help: 'Number of pods that score, partitioned by EnergyModel.',
+    labelNames: ['model'],
+    registers: [registry],
+    collect: () => {
+      models.reset();
+      for (const model of caches.energyModels.lister.values())
+        models.set({ model: keyOf(model) }, caches.pods.lister.byIndex('model', keyOf(model)).filter(isReady).length);
+    },
+  });
+}
+
 /** Registers the gauges of the fleet; they are computed from the caches when somebody asks. */
-export function registerFleetMetrics({ registry, caches, heartbeats }: FleetMetricsOptions): void {
+export function registerFleetMetrics(options: FleetMetricsOptions): void {
+  const { registry, caches, heartbeats } = options;
+  registerServers(options);
   const tasks: Gauge = new Gauge({
     name: 'agentfleet_tasks',
     help: 'Number of AgentTasks, partitioned by the pool that takes them and by phase.',

@@ -28,6 +28,9 @@ export const workerServiceAccount = (pool: string): string => childName(pool, 'w
 /** Deployment and Service of one expert. */
 export const expertName = (pool: string, expert: string): string => childName(pool, 'expert', expert);
 
+/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel. */
+export const verifierName = (model: string): string => childName(model, 'verifier');
+
 /** PersistentVolumeClaim of a pool without object storage. */
 export const artifactsClaim = (pool: string): string => childName(pool, 'artifacts');
 

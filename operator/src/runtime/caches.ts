@@ -59,7 +59,7 @@ export function createCaches(options: CacheOptions): Caches {
       ...options,
       resource: resources.pods,
       labelSelector: labels.component,
-      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod },
+      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod, model: (pod) => label(pod, labels.model) },
       transform: slimPod,
     }),
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),

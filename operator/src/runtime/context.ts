@@ -33,7 +33,7 @@ export interface Caches {
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;
   readonly energyModels: Informer<EnergyModel>;
-  /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), index `pool` (`namespace/name`). */
+  /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), indexes `pool` and `model` (`namespace/name`). */
   readonly pods: Informer<Pod>;
   /** Leases of workers (label `agentfleet.dev/component: worker`). */
   readonly leases: Informer<Lease>;

@@ -25,6 +25,13 @@ export interface PodCondition {
   readonly message?: string;
 }
 
+/** How a container ended. */
+export interface Terminated {
+  readonly exitCode?: number;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 export interface ContainerStatus {
   readonly name: string;
   readonly ready: boolean;
@@ -32,8 +39,10 @@ export interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     readonly running?: { readonly startedAt?: string };
-    readonly terminated?: { readonly exitCode?: number; readonly reason?: string; readonly message?: string };
+    readonly terminated?: Terminated;
   };
+  /** How it ended before it was started again. */
+  readonly lastState?: { readonly terminated?: Terminated };
 }
 
 /** `v1.Namespace`. */

@@ -11,11 +11,13 @@ export interface Word {
   readonly stalled?: boolean;
 }
 
-/** The parts of a pool that have to work for the whole to work. */
+/** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
 export interface Aspects {
   readonly engines: Word;
   readonly workers: Word;
   readonly storage: Word;
+  /** What it goes on without; undefined when nothing is missing. */
+  readonly degraded: Word | undefined;
 }
 
 const longestMessage = 1024;
@@ -48,6 +50,7 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['EnginesReady', aspects.engines],
     ['WorkersReady', aspects.workers],
     ['StorageReady', aspects.storage],
+    ['Degraded', aspects.degraded],
     ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
     ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];

@@ -9,8 +9,8 @@ import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
 import { homeOf } from './manifests/manifest.ts';
 import { NoteReader, notePollMs } from './notes.ts';
-import { observePool, type PoolObserver } from './observe.ts';
-import { isPreparing } from './podTrouble.ts';
+import { observePool, toldBy, type PoolObserver } from './observe.ts';
+import { infoRetryMs, isPreparing, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader } from './replay.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { poolSources } from './sources.ts';
@@ -22,6 +22,7 @@ export interface ExpertPoolOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
   readonly heartbeats: Heartbeats;
+  readonly infos: InfoReader;
 }
 
 /** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
@@ -36,23 +37,26 @@ function goes(namespace: Namespace | undefined): boolean {
 }
 
 /** Ms after which time alone may change what is decided. */
-function nextLookMs({ pool, pods, alive, replays }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
+function nextLookMs({ pool, pods, alive, replays, infos }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs({ namespace, name }) + leaseSlackMs);
-  return Math.min(idleMs, ...recordings, ...leases, ...(pods.some(isPreparing) ? [notePollMs] : []), heldMs ?? idleMs);
+  const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
+  const polls = [...(pods.some(isPreparing) ? [notePollMs] : []), ...(silent ? [infoRetryMs] : [])];
+  return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs);
 }
 
 /** Keeps what a pool consists of in its own namespace, and its status. */
 export function createExpertPoolController(context: OperatorContext, options: ExpertPoolOptions): Controller {
   const { caches, clock, log, registry, transport } = context;
-  const { children, writer, heartbeats } = options;
+  const { children, writer, heartbeats, infos } = options;
   const observer: PoolObserver = {
     context,
     children,
     heartbeats,
     replays: new ReplayReader(transport, clock),
     notes: new NoteReader({ transport, clock, log }),
+    infos,
   };
   const status = new PoolStatusWriter(context);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {

@@ -1,15 +1,15 @@
-import { controllerOf, isControlledBy, keyOf, resourceName } from '@agentfleet/kube';
-import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import type { Expert } from '@agentfleet/protocol/api';
 import { expertName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { Child } from './children.ts';
 import { workerAccess } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
-import { expertDeployment, expertService } from './manifests/experts.ts';
-import { homeOf, type Manifest } from './manifests/manifest.ts';
+import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
+import type { Manifest } from './manifests/manifest.ts';
 import { artifactsVolume } from './manifests/storage.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
+import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 
@@ -29,33 +29,31 @@ export interface PoolDecision {
   readonly obstacles: readonly Obstacle[];
 }
 
-const identity = (resource: { readonly plural: string; readonly group: string }, name: string): string =>
-  `${resource.group}/${resource.plural}/${name}`;
-
 function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | undefined {
   return expert.engine.type === 'Replay' ? replays.get(expert.engine.replay.configMap.name) : undefined;
 }
 
 /**
- * The Deployment of an expert. One whose recording is missing is not made, and not changed when it is there: its pods
- * still have the recording that they started with.
+ * The Deployment of an expert. One whose recording or image is missing is not made, and not changed when it is there: its
+ * pods still have what they started with.
  */
-function deployment(snapshot: PoolSnapshot, expert: Expert): readonly Manifest[] {
-  const { pool, images, replays } = snapshot;
+function deployment({ pool, images, replays }: PoolSnapshot, expert: Expert): readonly Manifest[] {
   const replay = replayFor(expert, replays);
-  if (expert.engine.type === 'Replay' && replay?.hash === undefined) return [];
-  return [expertDeployment({ pool, expert, image: images.inference, replayHash: replay?.hash })];
+  const image = imageOf(expert, images);
+  if (image === undefined || (expert.engine.type === 'Replay' && replay?.hash === undefined)) return [];
+  return [expertDeployment({ pool, expert, image, replayHash: replay?.hash })];
 }
 
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
-  const { pool, images, namespaces } = snapshot;
+  const { pool, images, namespaces, energyModel, egress, operatorNamespace } = snapshot;
   const { experts } = pool.spec;
+  const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   return [
     ...workerAccess(pool),
-    briefConfigMap(pool, namespaces),
+    briefConfigMap({ pool, namespaces, experts: served, energyModel, egress }),
     ...artifactsVolume(pool),
-    ...poolWalls(pool),
+    ...poolWalls(pool, operatorNamespace),
     ...experts.map((expert) => expertService({ pool, expert })),
     ...experts.flatMap((expert) => deployment(snapshot, expert)),
     ...workersBudget(pool),
@@ -63,37 +61,27 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   ];
 }
 
-function missingRecordings({ pool, replays }: PoolSnapshot): readonly Obstacle[] {
-  return pool.spec.experts.flatMap((expert) => {
+function missingParts({ pool, replays, images }: PoolSnapshot): readonly Obstacle[] {
+  return pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
+    if (expert.replicas > 0 && imageOf(expert, images) === undefined) {
+      const message = 'the engine Llama has no image; set the chart value images.inferenceLlama, or remove the expert';
+      return [{ reason: 'ImageNotSet', message, expert: expert.name }];
+    }
     const replay = replayFor(expert, replays);
     if (replay === undefined || replay.hash !== undefined) return [];
     return [{ reason: replay.reason, message: replay.message, expert: expert.name }];
   });
 }
 
-/** A name that another owner has already: two pools whose names run into each other. */
-function takenNames(pool: ExpertPool, wanted: readonly Manifest[], children: readonly Child[]): readonly Obstacle[] {
-  const owners = new Map(children.map(({ resource, object }) => [identity(resource, object.metadata.name), object]));
-  return wanted.flatMap(({ resource, object }) => {
-    const present = owners.get(identity(resource, object.metadata.name));
-    const owner = present === undefined ? undefined : controllerOf(present);
-    if (present === undefined || owner === undefined || owner.uid === pool.metadata.uid) return [];
-    const what = `${resourceName(resource)} ${keyOf(present)} belongs to ${owner.kind} ${owner.name}`;
-    return [{ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }];
-  });
-}
-
 /** What a pool is to consist of, and what of it is too much. Pure: equal snapshots give equal decisions. */
 export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   const { pool, children } = snapshot;
-  const manifests = renderPool(snapshot);
-  const taken = takenNames(pool, manifests, children);
-  if (taken.length > 0) return { apply: [], remove: [], obstacles: taken };
-  const wanted = new Set(manifests.map(({ resource, object }) => identity(resource, object.metadata.name)));
-  for (const expert of pool.spec.experts) wanted.add(identity(resources.deployments, expertName(pool.metadata.name, expert.name)));
-  const remove = children.filter(
-    ({ resource, object }) =>
-      object.metadata.namespace === homeOf(pool) && isControlledBy(object, pool) && !wanted.has(identity(resource, object.metadata.name)),
-  );
-  return { apply: manifests, remove, obstacles: missingRecordings(snapshot) };
+  const apply = renderPool(snapshot);
+  const taken = takenNames(pool, apply, children);
+  if (taken.length > 0) {
+    const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
+    return { apply: [], remove: [], obstacles };
+  }
+  const deployments = pool.spec.experts.map(({ name }) => identity(resources.deployments, expertName(pool.metadata.name, name)));
+  return { apply, remove: surplus(pool, apply, children, deployments), obstacles: missingParts(snapshot) };
 }

@@ -1,6 +1,6 @@
 import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
 import type { Pod } from '../../runtime/objects.ts';
-import { isPreparing } from './podTrouble.ts';
+import { isPreparing } from '../../serving/index.ts';
 
 /** How long an answer is believed, ms. */
 export const notePollMs = 10_000;

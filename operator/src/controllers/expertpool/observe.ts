@@ -1,8 +1,10 @@
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { newestReady, type InfoReader } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';
 import { homeOf } from './manifests/manifest.ts';
@@ -18,6 +20,7 @@ export interface PoolObserver {
   readonly heartbeats: Heartbeats;
   readonly replays: ReplayReader;
   readonly notes: NoteReader;
+  readonly infos: InfoReader;
 }
 
 /**
@@ -39,9 +42,26 @@ function childrenOf({ context, children }: PoolObserver, pool: ExpertPool): read
   return childKinds(context.caches, children).flatMap(({ resource, cache }) =>
     cache.lister
       .list({ namespace })
-      .filter(({ metadata }) => metadata.labels?.[labels.pool] === pool.metadata.name)
+      // Those of a model only to see that their names are taken: nothing but what the pool owns is ever removed.
+      .filter(({ metadata }) => metadata.labels?.[labels.pool] === pool.metadata.name || metadata.labels?.[labels.model] !== undefined)
       .map((object) => ({ resource, object })),
   );
+}
+
+/** The pods to be asked what they are: one of each expert. */
+export function toldBy(pool: ExpertPool, pods: readonly Pod[]): readonly Pod[] {
+  return pool.spec.experts.flatMap(({ name }) => {
+    const pod = newestReady(pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name));
+    return pod === undefined ? [] : [pod];
+  });
+}
+
+/** One that is being deleted is none: what serves it goes with it. */
+function modelOf({ caches }: OperatorContext, pool: ExpertPool): EnergyModel | undefined {
+  const { energyModelRef } = pool.spec;
+  if (energyModelRef === undefined) return undefined;
+  const model = caches.energyModels.lister.get(`${homeOf(pool)}/${energyModelRef.name}`);
+  return model?.metadata.deletionTimestamp === undefined ? model : undefined;
 }
 
 /** Reads all that decisions about a pool are made from. What no cache holds is asked for, and remembered for a while. */
@@ -51,6 +71,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const namespace = homeOf(pool);
   const replays = await observer.replays.read(pool, signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
+  const infos = await observer.infos.read(toldBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches);
   const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
@@ -58,6 +79,9 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   return {
     pool,
     images: config.images,
+    egress: config.egress,
+    operatorNamespace: config.namespace,
+    energyModel: modelOf(context, pool),
     namespaces: servedNamespaces(children, tenancy, pool),
     counts: countTasks(tenancy.tasksOf(pool)),
     replays,
@@ -67,5 +91,6 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     pods,
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs({ namespace, name }) > 0)),
     notes,
+    infos,
   };
 }

@@ -1,6 +1,8 @@
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
-import type { OperatorConfig } from '../../runtime/context.ts';
+import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { EgressBrief } from '@agentfleet/protocol/pool';
+import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
+import type { ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
 import type { Replay } from './replay.ts';
 
@@ -13,7 +15,12 @@ export interface TaskCounts {
 /** All that decisions about a pool are made from, as the caches showed it at one moment. */
 export interface PoolSnapshot {
   readonly pool: ExpertPool;
-  readonly images: OperatorConfig['images'];
+  readonly images: Images;
+  readonly egress: EgressBrief;
+  /** Namespace of the operator, which experts hear. */
+  readonly operatorNamespace: string;
+  /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */
+  readonly energyModel: EnergyModel | undefined;
   /** Namespaces whose tasks the workers may read already, sorted. */
   readonly namespaces: readonly string[];
   readonly counts: TaskCounts;
@@ -28,6 +35,8 @@ export interface PoolSnapshot {
   readonly alive: ReadonlySet<string>;
   /** What the kubelet says about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
+  /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
+  readonly infos: ReadonlyMap<string, ServerInfo>;
 }
 
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);

@@ -1,6 +1,6 @@
 import { channel, generationChanged, labelsChanged, toController, versionChanged, watches } from '@agentfleet/kube';
 import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, namedPool } from '../../pools/lookup.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
@@ -54,7 +54,7 @@ function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Sourc
 
 /** All that makes a pool be looked at again. */
 export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
-  const { tasks, pods, pools, namespaces } = context.caches;
+  const { tasks, pods, pools, namespaces, energyModels } = context.caches;
   const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
   const child = (cache: Informer): Source =>
     watches(cache, {
@@ -64,6 +64,11 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     });
   const selecting = (): readonly ObjectKey[] =>
     [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
+  const naming = ({ metadata }: EnergyModel): readonly ObjectKey[] =>
+    pools.lister
+      .list({ namespace: metadata.namespace ?? '' })
+      .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
+      .map(poolKey);
   return [
     watches<ExpertPool>(pools, { predicate: generationChanged }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
@@ -71,6 +76,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : labelled(pod)),
       predicate: versionChanged,
     }),
+    watches(energyModels, { map: naming, predicate: versionChanged }),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),
     ...childKinds(context.caches, children).map(({ cache }) => child(cache)),

@@ -44,7 +44,8 @@ describe('the status of a pool', () => {
     });
     expect(kstatus).toBe('Current');
     expect(status.observedGeneration).toBe(3);
-    expect(status.experts).toEqual([{ name: 'gen', replicas: 1, ready: 1 }]);
+    const endpoint = 'http://coding-expert-gen.platform.svc:7080';
+    expect(status.experts).toEqual([{ name: 'gen', role: 'Generalist', phase: 'Ready', endpoint, replicas: 1, ready: 1 }]);
     const selector = 'agentfleet.dev/component=worker,agentfleet.dev/pool=coding';
     expect(status.workers).toEqual({ replicas: 1, ready: 1, selector });
   });

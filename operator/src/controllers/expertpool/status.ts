@@ -1,75 +1,87 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim, expertName, workersName } from '../../pools/names.ts';
-import type { Deployment, Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/objects.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
-import { poolLabels } from './manifests/manifest.ts';
-import { firstTrouble, isReady } from './podTrouble.ts';
+import { isEssential } from './essential.ts';
+import { imageOf } from './manifests/experts.ts';
+import { homeOf, poolLabels } from './manifests/manifest.ts';
+import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 
-/** Whether every pod of the Deployment is of its present template and answers. */
-function rolledOut(deployment: Deployment | undefined, replicas: number): boolean {
-  const { status, metadata } = deployment ?? {};
-  return (
-    status?.observedGeneration !== undefined &&
-    status.observedGeneration >= (metadata?.generation ?? 0) &&
-    (status.updatedReplicas ?? 0) === replicas &&
-    (status.replicas ?? 0) === replicas &&
-    (status.readyReplicas ?? 0) === replicas
-  );
-}
-
-/** The Deployment controller's word that it does not get on. */
-function exceeded(deployment: Deployment | undefined): boolean {
-  return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
-}
-
 const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
-
-/** Pods of this image: those of a template before it that could not start are of no interest any more. */
-const withImage =
-  (image: string) =>
-  ({ spec }: Pod): boolean =>
-    spec?.containers?.some((container) => container.image === image) === true;
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
   readonly word: Word;
+  readonly essential: boolean;
 }
 
 function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
+  const { pool, images, notes, infos } = snapshot;
   const { name, role, replicas: wanted } = expert;
-  const deployment = snapshot.deployments.get(expertName(snapshot.pool.metadata.name, name));
-  const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
-  if (rolledOut(deployment, wanted))
-    return { state: { name, role, phase: 'Ready', replicas, ready }, word: { status: 'True', reason: 'Ready', message: '' } };
-  const pods = snapshot.pods
-    .filter(({ metadata }) => metadata.labels?.[labels.expert] === name)
-    .filter(withImage(snapshot.images.inference));
-  const [obstacle] = decision.obstacles.filter((known) => known.expert === name);
-  const trouble = obstacle?.message ?? firstTrouble(pods, snapshot.notes);
-  const message = trouble ?? `${ready} of ${wanted} pods of the present template answer`;
-  const stalled = obstacle !== undefined || exceeded(deployment);
-  const reason = obstacle?.reason ?? (stalled ? 'ProgressDeadlineExceeded' : trouble === undefined ? 'Progressing' : 'PodsNotReady');
-  return {
-    state: { name, role, phase: 'Starting', replicas, ready, message: cut(message, 512) },
-    word: { status: 'False', reason, message, stalled },
+  const service = expertName(pool.metadata.name, name);
+  const own = snapshot.pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
+  const pods = own.filter(withImage(imageOf(expert, images)));
+  const obstacle = decision.obstacles.find((known) => known.expert === name);
+  const { phase, replicas, ready, fault } = servingOf({ wanted, deployment: snapshot.deployments.get(service), pods, notes, obstacle });
+  const info = infos.get(newestReady(own)?.metadata.name ?? '');
+  const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
+  const message = fault?.message ?? shadow;
+  const state = {
+    name,
+    role,
+    phase,
+    ...(info === undefined ? {} : { digest: info.digest }),
+    endpoint: serverUrl(service, homeOf(pool)),
+    replicas,
+    ready,
+    ...(message === undefined ? {} : { message: cut(message, 512) }),
   };
+  const word: Word = fault === undefined ? { status: 'True', reason: 'Ready', message: '' } : { status: 'False', ...fault };
+  return { state, word, essential: isEssential(pool, expert) };
 }
 
-function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word {
-  const failing = views.filter(({ word }) => word.status !== 'True');
-  const [first] = [...failing].sort((a, b) => Number(b.word.stalled === true) - Number(a.word.stalled === true));
-  if (first !== undefined) {
-    const message = failing.map(({ state, word }) => `expert ${state.name}: ${word.message}`).join('; ');
-    return { ...first.word, message };
-  }
-  const { experts, workers } = snapshot.pool.spec;
+/** Those that fail in one sentence, beginning with what nothing but a change from outside can help. */
+function failing(views: readonly ExpertView[]): Word | undefined {
+  const words = views.filter(({ word }) => word.status !== 'True');
+  const [first] = [...words].sort((a, b) => Number(b.word.stalled === true) - Number(a.word.stalled === true));
+  if (first === undefined) return undefined;
+  return { ...first.word, message: words.map(({ state, word }) => `expert ${state.name}: ${word.message}`).join('; ') };
+}
+
+function enginesWord({ pool }: PoolSnapshot, views: readonly ExpertView[]): Word {
+  const word = failing(views.filter(({ essential }) => essential));
+  if (word !== undefined) return word;
+  const { experts, workers } = pool.spec;
   const generalist = experts.some(({ role, replicas }) => role === 'Generalist' && replicas > 0);
-  if (generalist || workers.replicas === 0) return { status: 'True', reason: 'Ready', message: 'all experts answer' };
+  if (generalist || workers.replicas === 0) return { status: 'True', reason: 'Ready', message: 'all experts that propose answer' };
   const message = 'no Generalist has pods; set spec.experts[].replicas of one to at least 1';
   return { status: 'False', reason: 'NoGeneralist', message, stalled: true };
+}
+
+/** Why the verifier that the pool names does not serve it. */
+function verifierWord({ pool, energyModel }: PoolSnapshot): Word | undefined {
+  const name = pool.spec.energyModelRef?.name;
+  if (name === undefined) return undefined;
+  if (energyModel === undefined) {
+    const message = `there is no EnergyModel ${name} in the namespace of the pool; create it or correct spec.energyModelRef`;
+    return { status: 'True', reason: 'EnergyModelNotFound', message, stalled: true };
+  }
+  if ((energyModel.status?.ready ?? 0) > 0) return undefined;
+  const ready = energyModel.status?.conditions?.find(({ type }) => type === 'Ready');
+  const message = `EnergyModel ${name} does not answer, so ${energyModel.spec.thresholds.whenUnavailable} holds for unsafe acts`;
+  return { status: 'True', reason: 'EnergyModelNotReady', message: ready === undefined ? message : `${message}: ${ready.message}` };
+}
+
+/** What the pool goes on without; undefined when nothing is missing. */
+function degradedWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word | undefined {
+  const experts = failing(views.filter(({ essential }) => !essential));
+  const words = [verifierWord(snapshot), experts].filter((word) => word !== undefined);
+  const worst = words.find(({ stalled }) => stalled === true) ?? words[0];
+  if (worst === undefined) return undefined;
+  return { status: 'True', reason: worst.reason, message: words.map(({ message }) => message).join('; ') };
 }
 
 function workersState({ pool, deployments, pods, alive }: PoolSnapshot): NonNullable<ExpertPoolStatus['workers']> {
@@ -127,10 +139,13 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     engines: enginesWord(snapshot, views),
     workers: workersWord(snapshot, workers.ready),
     storage: storageWord(snapshot),
+    degraded: degradedWord(snapshot, views),
   };
+  const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));
+  const blocking = decision.obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
-    conditions: [...conditionsOf(pool, decision.obstacles, aspects, now)],
+    conditions: [...conditionsOf(pool, blocking, aspects, now)],
     experts: views.map(({ state }) => state),
     workers,
     running: counts.running,

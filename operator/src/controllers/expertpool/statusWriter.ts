@@ -22,9 +22,14 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
+/** What Events are made from. */
+export interface Told {
+  readonly conditions?: readonly Condition[];
+}
+
 /** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
-export function readyEvent(present: ExpertPoolStatus | undefined, next: ExpertPoolStatus): NewEvent | undefined {
-  const conditionOf = (status: ExpertPoolStatus | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
+export function readyEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+  const conditionOf = (status: Told | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;

@@ -1,8 +1,22 @@
-import type { ExpertPool } from '@agentfleet/protocol/api';
-import { artifactsDir, briefKey, credentialsDir, expertPort, type ArtifactPlace, type PoolBrief } from '@agentfleet/protocol/pool';
-import { artifactsClaim, briefName, expertName } from '../../../pools/names.ts';
+import { defaultCompute, type Compute, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
+import { artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
+import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
+import { serverUrl } from '../../../serving/index.ts';
 import { homeOf, owned, type Manifest } from './manifest.ts';
+
+/** What a brief is made from beside the pool. */
+export interface BriefInput {
+  readonly pool: ExpertPool;
+  /** Whose tasks the workers may read. */
+  readonly namespaces: readonly string[];
+  /** Experts that have pods, or will have. */
+  readonly experts: ExpertPool['spec']['experts'];
+  /** The model that the pool names; undefined when there is none. */
+  readonly energyModel: EnergyModel | undefined;
+  readonly egress: EgressBrief;
+}
 
 function place(pool: ExpertPool): ArtifactPlace {
   const { storage } = pool.spec;
@@ -12,8 +26,42 @@ function place(pool: ExpertPool): ArtifactPlace {
   return { type: 'S3', uri, endpoint, region, forcePathStyle, ...file };
 }
 
-/** What the workers of a pool need to know, about these namespaces. Pure: equal inputs give equal bytes. */
-export function poolBrief(pool: ExpertPool, namespaces: readonly string[]): PoolBrief {
+/**
+ * Where a model answers. It is named also while it does not answer: then its `whenUnavailable` decides, and not the
+ * moment at which its pods started.
+ */
+function verifier({ metadata, spec, status }: EnergyModel): VerifierEndpoint {
+  const { vetoBelowProbability, warnBelowProbability } = status?.thresholdsInForce ?? spec.thresholds;
+  return {
+    name: metadata.name,
+    url: status?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? ''),
+    batchMax: spec.scoring.batchMax,
+    timeoutMillis: spec.scoring.timeoutMillis,
+    vetoBelowProbability: Number(vetoBelowProbability),
+    warnBelowProbability: Number(warnBelowProbability),
+    whenUnavailable: spec.thresholds.whenUnavailable,
+  };
+}
+
+function numbers({ entropyFastNats, margin, riskThreshold, kBase, kMax, earlyExitMargin }: Compute): ComputeBrief {
+  return {
+    entropyFastNats: Number(entropyFastNats),
+    margin: Number(margin),
+    riskThreshold: Number(riskThreshold),
+    kBase,
+    kMax,
+    earlyExitMargin: Number(earlyExitMargin),
+  };
+}
+
+/** Profiles by name; one called default is always there. */
+function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
+  const own = (spec.profiles ?? []).map(({ name, compute }) => [name, numbers(compute)] as const);
+  return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
+}
+
+/** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
+export function poolBrief({ pool, namespaces, experts, energyModel, egress }: BriefInput): PoolBrief {
   const { name } = pool.metadata;
   const { minIsolation, allowUnenforcedNetwork, maxBudget } = pool.spec.policy;
   return {
@@ -21,18 +69,18 @@ export function poolBrief(pool: ExpertPool, namespaces: readonly string[]): Pool
     pool: { name, namespace: homeOf(pool) },
     namespaces: [...namespaces].sort(),
     // An expert without pods would only cost its callers a time limit.
-    experts: pool.spec.experts
+    experts: experts
       .filter(({ replicas }) => replicas > 0)
       .map((expert) => ({
         name: expert.name,
         role: expert.role,
         engine: expert.engine.type,
         domains: [...expert.domains],
-        url: `http://${expertName(name, expert.name)}.${homeOf(pool)}.svc:${expertPort}`,
+        url: serverUrl(expertName(name, expert.name), homeOf(pool)),
       })),
-    verifier: null,
-    profiles: { default: { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 } },
-    egress: { registries: [], environment: {} },
+    verifier: energyModel === undefined ? null : verifier(energyModel),
+    profiles: profiles(pool),
+    egress,
     credentials: (pool.spec.credentials ?? []).map(({ name: id, hosts }) => ({
       name: id,
       hosts: [...hosts],
@@ -46,7 +94,8 @@ export function poolBrief(pool: ExpertPool, namespaces: readonly string[]): Pool
 }
 
 /** The ConfigMap with the brief. Pure. */
-export function briefConfigMap(pool: ExpertPool, namespaces: readonly string[]): Manifest {
-  const text = `${JSON.stringify(poolBrief(pool, namespaces), undefined, 2)}\n`;
-  return owned(pool, resources.configMaps, { name: briefName(pool.metadata.name), component: 'worker' }, { data: { [briefKey]: text } });
+export function briefConfigMap(input: BriefInput): Manifest {
+  const text = `${JSON.stringify(poolBrief(input), undefined, 2)}\n`;
+  const identity = { name: briefName(input.pool.metadata.name), component: 'worker' } as const;
+  return owned(input.pool, resources.configMaps, identity, { data: { [briefKey]: text } });
 }

@@ -1,18 +1,16 @@
-import type { V1Container, V1DeploymentSpec, V1Volume } from '@kubernetes/client-node';
+import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertPort } from '@agentfleet/protocol/pool';
 import { expertName } from '../../../pools/names.ts';
+import type { Images } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
+import { serverDeployment, serverService, type ServerPods } from '../../../serving/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
-import { containerSecurity, podSecurity, probes, resourcesOf } from './pod.ts';
 
 /** Folder of a recording in its expert. */
 const replayDir = '/etc/agentfleet/replay';
 
 /** Annotation of the pod template: another recording, another template, so that the pods are replaced. */
 export const replayHashAnnotation = 'agentfleet.dev/replay-hash';
-
-const defaultResources = { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '1Gi' } };
 
 /** `replayHash` names the content of the recording; undefined for an engine without one. */
 export interface ExpertInput {
@@ -22,60 +20,55 @@ export interface ExpertInput {
   readonly replayHash: string | undefined;
 }
 
-function server({ expert, image }: ExpertInput): V1Container {
-  const replay = expert.engine.type === 'Replay';
-  return {
-    name: 'inference',
-    image,
-    imagePullPolicy: 'IfNotPresent',
-    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
-    env: [{ name: 'AGENTFLEET_ENGINE', value: expert.engine.type }, ...(replay ? [{ name: 'AGENTFLEET_REPLAY', value: replayDir }] : [])],
-    ...probes('http'),
-    resources: resourcesOf(expert.resources, defaultResources),
-    securityContext: containerSecurity,
-    ...(replay ? { volumeMounts: [{ name: 'replay', mountPath: replayDir, readOnly: true }] } : {}),
-  };
+/** The image with the engine of an expert; undefined when the administrator has set none. */
+export function imageOf({ engine }: Expert, images: Images): string | undefined {
+  return engine.type === 'Llama' ? images.inferenceLlama : images.inference;
 }
 
-/** Left out when there are none: the server drops an empty list, which would look like a change by somebody. */
-function volumes({ expert }: ExpertInput): { volumes?: V1Volume[] } {
-  if (expert.engine.type !== 'Replay') return {};
-  return { volumes: [{ name: 'replay', configMap: { name: expert.engine.replay.configMap.name } }] };
+/** What the pods of an expert get when its spec says nothing. Limits leave room above what was measured at work. */
+export function defaultResources({ engine, role }: Expert): V1ResourceRequirements {
+  if (engine.type === 'Llama') {
+    // Its threads compute without a pause; the loop that answers probes needs a core of its own.
+    return { requests: { cpu: '250m', memory: '512Mi' }, limits: { cpu: String(engine.llama.threads + 1), memory: '1Gi' } };
+  }
+  if (role === 'Embedder') return { requests: { cpu: '100m', memory: '320Mi' }, limits: { memory: '768Mi' } };
+  if (engine.type === 'Builtin') return { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } };
+  return { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '1Gi' } };
+}
+
+function environment({ engine, role }: Expert): Readonly<Record<string, string>> {
+  const common = { AGENTFLEET_ENGINE: engine.type, AGENTFLEET_ROLES: role };
+  if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: replayDir };
+  if (engine.type !== 'Llama') return common;
+  const { threads, contextTokens } = engine.llama;
+  return { ...common, AGENTFLEET_THREADS: String(threads), AGENTFLEET_CONTEXT_TOKENS: String(contextTokens) };
+}
+
+function recording({ engine }: Expert): Pick<ServerPods, 'mounted'> {
+  if (engine.type !== 'Replay') return {};
+  return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: replayDir } };
 }
 
 /** The pods that serve one expert. Pure. */
 export function expertDeployment(input: ExpertInput): Manifest {
-  const { pool, expert, replayHash } = input;
-  const own = poolLabels(pool, 'expert', expert.name);
-  const spec: V1DeploymentSpec = {
+  const { pool, expert, image, replayHash } = input;
+  const spec = serverDeployment({
+    labels: poolLabels(pool, 'expert', expert.name),
+    ...(replayHash === undefined ? {} : { annotations: { [replayHashAnnotation]: replayHash } }),
+    image,
     replicas: expert.replicas,
-    revisionHistoryLimit: 2,
-    selector: { matchLabels: own },
-    template: {
-      metadata: { labels: own, ...(replayHash === undefined ? {} : { annotations: { [replayHashAnnotation]: replayHash } }) },
-      spec: {
-        automountServiceAccountToken: false,
-        enableServiceLinks: false,
-        terminationGracePeriodSeconds: 20, // the server drains for 10 s
-        securityContext: podSecurity,
-        containers: [server(input)],
-        ...volumes(input),
-      },
-    },
-  };
+    environment: environment(expert),
+    resources: expert.resources,
+    fallback: defaultResources(expert),
+    ...recording(expert),
+  });
   return owned(pool, resources.deployments, identity(input), { spec });
 }
 
 /** The address of one expert. Pure. */
 export function expertService(input: Pick<ExpertInput, 'pool' | 'expert'>): Manifest {
   const { pool, expert } = input;
-  return owned(pool, resources.services, identity(input), {
-    spec: {
-      type: 'ClusterIP',
-      selector: poolLabels(pool, 'expert', expert.name),
-      ports: [{ name: 'http', port: expertPort, protocol: 'TCP', targetPort: 'http' }],
-    },
-  });
+  return owned(pool, resources.services, identity(input), { spec: serverService(poolLabels(pool, 'expert', expert.name)) });
 }
 
 function identity({ pool, expert }: Pick<ExpertInput, 'pool' | 'expert'>) {

@@ -1,4 +1,4 @@
-import { controllerReference, type OwnerReference, type Resource } from '@agentfleet/kube';
+import { controllerReference, type KubeObject, type OwnerReference, type Resource } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 
@@ -49,6 +49,16 @@ export function kept(pool: ExpertPool, resource: Resource, of: Identity, content
 
 /** An object in the namespace of the pool, which goes when the pool goes. */
 export function owned(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
-  const { object } = kept(pool, resource, of, content);
-  return { resource, object: { ...object, metadata: { ...object.metadata, ownerReferences: [controllerReference(pool)] } } };
+  return ownedBy(pool, resource, { name: of.name, labels: poolLabels(pool, of.component, of.expert) }, content);
+}
+
+/** An object in the namespace of its owner, which goes when the owner goes. */
+export function ownedBy(
+  owner: KubeObject,
+  resource: Resource,
+  of: { readonly name: string; readonly labels: Readonly<Record<string, string>> },
+  content: Readonly<Record<string, unknown>>,
+): Manifest {
+  const metadata = { ...of, namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] };
+  return { resource, object: { ...content, apiVersion: resource.apiVersion, kind: resource.kind, metadata } };
 }

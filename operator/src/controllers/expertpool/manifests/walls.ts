@@ -1,28 +1,14 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
-import { expertPort, workerPort } from '@agentfleet/protocol/pool';
+import { workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
+import { serverWall } from '../../../serving/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
-/** Experts hear the workers of their pool and nobody else, and speak to nobody: no rule lets anything out. Pure. */
-function expertsWall(pool: ExpertPool): Manifest {
-  return owned(
-    pool,
-    resources.networkPolicies,
-    { name: expertsName(pool.metadata.name), component: 'expert' },
-    {
-      spec: {
-        podSelector: { matchLabels: poolLabels(pool, 'expert') },
-        policyTypes: ['Ingress', 'Egress'],
-        ingress: [
-          {
-            from: [{ podSelector: { matchLabels: poolLabels(pool, 'worker') } }],
-            ports: [{ protocol: 'TCP', port: expertPort }],
-          },
-        ],
-      },
-    },
-  );
+/** Experts hear the workers of their pool and the operator, and speak to nobody. Pure. */
+function expertsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
+  const spec = serverWall(poolLabels(pool, 'expert'), poolLabels(pool, 'worker'), operatorNamespace);
+  return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
 }
 
 /**
@@ -46,6 +32,6 @@ function workersWall(pool: ExpertPool): Manifest {
 }
 
 /** The network policies of a pool. Pure. */
-export function poolWalls(pool: ExpertPool): readonly Manifest[] {
-  return [expertsWall(pool), workersWall(pool)];
+export function poolWalls(pool: ExpertPool, operatorNamespace: string): readonly Manifest[] {
+  return [expertsWall(pool, operatorNamespace), workersWall(pool)];
 }

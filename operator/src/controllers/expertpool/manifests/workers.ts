@@ -12,7 +12,7 @@ import { dirname } from 'node:path';
 import { artifactsClaim, briefName, workerServiceAccount, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
-import { containerSecurity, podSecurity, probes, resourcesOf } from './pod.ts';
+import { containerSecurity, podSecurity, probes, resourcesOf } from '../../../serving/index.ts';
 
 /** Seconds in which a worker ends its step, checkpoints and hands its tasks over. */
 const graceSeconds = 60;

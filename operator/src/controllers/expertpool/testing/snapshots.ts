@@ -8,6 +8,9 @@ export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {})
   return {
     pool: { ...pool, metadata: { ...pool.metadata, uid: 'uid-pool', generation: 3 } },
     images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
+    egress: { registries: [], environment: {} },
+    operatorNamespace: 'agentfleet-system',
+    energyModel: undefined,
     namespaces: [],
     counts: { running: 0, queued: 0 },
     replays: new Map(),
@@ -17,6 +20,7 @@ export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {})
     pods: [],
     alive: new Set(),
     notes: new Map(),
+    infos: new Map(),
     ...parts,
   };
 }

@@ -1,14 +1,28 @@
-import type { ContainerStatus, Pod } from '../../runtime/objects.ts';
+import type { ContainerStatus, Pod } from '../runtime/objects.ts';
 
 /** What a container waits for in the ordinary course of its start. */
 const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
 
-function containerTrouble({ name, state, restartCount }: ContainerStatus): string | undefined {
+/** Most of the last lines of a container that is told. */
+const mostLastWords = 400;
+
+/** What a container said at its end, on one line; empty when nothing. */
+function lastWords(message: string | undefined): string {
+  const words = (message ?? '').replaceAll(/\s+/g, ' ').trim();
+  return words === '' ? '' : `: ${words.length <= mostLastWords ? words : `${words.slice(0, mostLastWords).toWellFormed()}…`}`;
+}
+
+function containerTrouble({ name, state, lastState, restartCount }: ContainerStatus): string | undefined {
   const { waiting, terminated } = state ?? {};
+  const last = lastState?.terminated;
+  // The kubelet's own words name a time that grows: each would be another status, and none says why.
+  if (waiting?.reason === 'CrashLoopBackOff' && last !== undefined)
+    return `container ${name}: CrashLoopBackOff after exit code ${last.exitCode ?? '?'}${lastWords(last.message)}`;
   if (waiting?.reason !== undefined && !ordinary.has(waiting.reason)) {
     return `container ${name}: ${waiting.reason}${waiting.message === undefined ? '' : `: ${waiting.message}`}`;
   }
-  if (terminated !== undefined) return `container ${name} ended with ${terminated.exitCode ?? '?'} (${terminated.reason ?? 'no reason'})`;
+  if (terminated !== undefined)
+    return `container ${name} ended with ${terminated.exitCode ?? '?'} (${terminated.reason ?? 'no reason'})${lastWords(terminated.message)}`;
   return restartCount > 0 ? `container ${name} has restarted ${restartCount} times` : undefined;
 }
 

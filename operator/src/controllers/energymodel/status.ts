@@ -1,0 +1,73 @@
+import { mergeConditions, type NewCondition } from '@agentfleet/kube';
+import type { EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
+import { verifierName } from '../../pools/names.ts';
+import { rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
+import { cut, type Word } from '../expertpool/conditions.ts';
+import type { ModelDecision } from './decide.ts';
+import type { ModelSnapshot } from './snapshot.ts';
+
+/**
+ * Why it is known that the artifact is another one than the spec demands: the server refused to start because of it, or one
+ * that answers says so. Undefined when it is not known.
+ */
+function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving): string | undefined {
+  const { digest } = model.spec.artifact;
+  if (digest === undefined) return undefined;
+  const cure = 'correct spec.artifact.digest, or bring the image that has it';
+  if (fault?.message.includes('AGENTFLEET_ARTIFACT_DIGEST') === true) return `${fault.message}; ${cure}`;
+  // While pods are replaced the old ones may answer.
+  if (info === undefined || info.digest === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
+  return `the pods tell ${info.digest}, and spec.artifact.digest is ${digest}; ${cure}`;
+}
+
+function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
+  const { model, image, deployment, notes } = snapshot;
+  const pods = snapshot.pods.filter(withImage(image));
+  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle: decision.obstacles[0] });
+  const message = decision.obstacles.length > 0 ? undefined : mismatch(snapshot, serving);
+  const phase = serving.ready > 0 ? 'Degraded' : 'Unavailable';
+  return message === undefined ? serving : { ...serving, phase, fault: { reason: 'DigestMismatch', message, stalled: true } };
+}
+
+function wordOf({ fault, phase, ready }: Serving): Word {
+  if (fault !== undefined) return { status: 'False', ...fault };
+  // As with a Deployment, nothing is what was asked for.
+  if (phase === 'Scaled') return { status: 'True', reason: 'ScaledToZero', message: 'spec.resources.replicas is 0, so nothing is scored' };
+  return { status: 'True', reason: 'Ready', message: `${ready} pods score` };
+}
+
+function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullable<EnergyModelStatus['phase']> {
+  if (phase === 'Scaled') return 'Unavailable';
+  return snapshot.deployment === undefined && fault?.stalled !== true ? 'Pending' : phase;
+}
+
+function conditionsOf(model: EnergyModel, whole: Word, now: number): NonNullable<EnergyModelStatus['conditions']> {
+  const ready = whole.status === 'True';
+  const words: readonly (readonly [string, Word | undefined])[] = [
+    ['Ready', whole],
+    ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
+    ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
+  ];
+  const observedGeneration = model.metadata.generation ?? 0;
+  const desired = words.flatMap(([type, word]): readonly NewCondition[] =>
+    word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
+  );
+  return [...mergeConditions(model.status?.conditions, desired, now)];
+}
+
+/** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
+export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
+  const { model, info } = snapshot;
+  const { vetoBelowProbability, warnBelowProbability } = model.spec.thresholds;
+  const serving = servingNow(snapshot, decision);
+  return {
+    observedGeneration: model.metadata.generation ?? 0,
+    conditions: conditionsOf(model, wordOf(serving), now),
+    phase: phaseOf(serving, snapshot),
+    endpoint: serverUrl(verifierName(model.metadata.name), model.metadata.namespace ?? ''),
+    ...(info === undefined ? {} : { digest: info.digest }),
+    replicas: serving.replicas,
+    ready: serving.ready,
+    thresholdsInForce: { vetoBelowProbability, warnBelowProbability },
+  };
+}

@@ -1,0 +1,6 @@
+/** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. Imports runtime. */
+export * from './info.ts';
+export * from './pod.ts';
+export * from './podTrouble.ts';
+export * from './rollout.ts';
+export * from './server.ts';

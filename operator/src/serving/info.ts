@@ -1,0 +1,107 @@
+import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import { expertPort } from '@agentfleet/protocol/pool';
+import type { Pod } from '../runtime/objects.ts';
+
+/** The part of `GET /v1/info` that statuses tell. */
+export interface ServerInfo {
+  /** `sha256:` of code and weights. */
+  readonly digest: string;
+  /** Why what it says is not acted upon; null: it is. */
+  readonly shadow: string | null;
+}
+
+/** Asks a server for its `/v1/info`: the parsed body. Rejects when it does not answer with one. */
+export type AskInfo = (origin: string, signal: AbortSignal) => Promise<unknown>;
+
+const timeLimitMs = 2_000;
+const longestAnswer = 65_536;
+const mostKnown = 4_096;
+
+/** After which a pod that did not tell is asked again, ms. */
+export const infoRetryMs = 10_000;
+
+/** Asks by HTTP. The answer is bounded: what runs in the pod is not ours to trust. */
+export const askByHttp: AskInfo = async (origin, signal) => {
+  const response = await fetch(`${origin}/v1/info`, { signal, redirect: 'error' });
+  if (!response.ok || response.body === null) throw new Error(`GET /v1/info was answered with ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > longestAnswer) throw new Error(`the answer to GET /v1/info is longer than ${longestAnswer} bytes`);
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+};
+
+/** What is told of an answer. @throws Error when it has no digest */
+export function infoOf(answer: unknown): ServerInfo {
+  const { modelDigest, shadow } = (typeof answer === 'object' && answer !== null ? answer : {}) as Readonly<Record<string, unknown>>;
+  if (typeof modelDigest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(modelDigest)) throw new Error('modelDigest is not a digest');
+  return { digest: modelDigest, shadow: typeof shadow === 'string' && shadow !== '' ? shadow : null };
+}
+
+/** Where a pod answers; undefined while it has no address. */
+export function originOf({ status }: Pod): string | undefined {
+  const ip = status?.podIP;
+  if (ip === undefined || ip === '') return undefined;
+  return `http://${ip.includes(':') ? `[${ip}]` : ip}:${expertPort}`;
+}
+
+interface Known {
+  readonly info: ServerInfo | undefined;
+  readonly at: number;
+}
+
+/**
+ * What servers tell about themselves. A pod is asked once: its code and weights are those of its image and its template,
+ * so another answer comes with another pod. One that does not tell is asked again after a while.
+ */
+export class InfoReader {
+  readonly #ask: AskInfo;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  /** By uid of the pod, the longest unused first. */
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: { readonly ask: AskInfo; readonly clock: Clock; readonly log: Log }) {
+    this.#ask = options.ask;
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  /** Answers by the names of pods, which are of one namespace. Takes two seconds at most and never rejects: without an answer statuses only say less. */
+  async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
+    const answers = await Promise.all(pods.map(async (pod) => [pod.metadata.name, await this.#one(pod, signal)] as const));
+    return new Map(answers.filter((answer): answer is readonly [string, ServerInfo] => answer[1] !== undefined));
+  }
+
+  async #one(pod: Pod, signal: AbortSignal): Promise<ServerInfo | undefined> {
+    const origin = originOf(pod);
+    const { uid } = pod.metadata;
+    if (origin === undefined || uid === undefined) return undefined;
+    const known = this.#known.get(uid);
+    if (known !== undefined && (known.info !== undefined || this.#clock.monotonic() - known.at < infoRetryMs)) {
+      this.#keep(uid, known);
+      return known.info;
+    }
+    const limit = deadline(this.#clock, timeLimitMs, signal);
+    let info: ServerInfo | undefined;
+    try {
+      info = infoOf(await this.#ask(origin, limit.signal));
+    } catch (error) {
+      this.#log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
+    } finally {
+      limit.dispose();
+    }
+    this.#keep(uid, { info, at: this.#clock.monotonic() });
+    return info;
+  }
+
+  #keep(uid: string, known: Known): void {
+    this.#known.delete(uid);
+    this.#known.set(uid, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+  }
+}

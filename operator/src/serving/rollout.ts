@@ -1,0 +1,65 @@
+import { isReady, firstTrouble } from './podTrouble.ts';
+import type { Deployment, Pod } from '../runtime/objects.ts';
+
+/** Whether every pod of the Deployment is of its present template and answers. */
+export function rolledOut(deployment: Deployment | undefined, replicas: number): boolean {
+  const { status, metadata } = deployment ?? {};
+  return (
+    status?.observedGeneration !== undefined &&
+    status.observedGeneration >= (metadata?.generation ?? 0) &&
+    (status.updatedReplicas ?? 0) === replicas &&
+    (status.replicas ?? 0) === replicas &&
+    (status.readyReplicas ?? 0) === replicas
+  );
+}
+
+/** The Deployment controller's word that it does not get on. */
+export function exceeded(deployment: Deployment | undefined): boolean {
+  return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
+}
+
+/** Pods of this image: those of a template before it that could not start are of no interest any more. */
+export const withImage =
+  (image: string | undefined) =>
+  ({ spec }: Pod): boolean =>
+    spec?.containers?.some((container) => container.image === image) === true;
+
+/** The pod that answered last to become ready; undefined when none answers. */
+export function newestReady(pods: readonly Pod[]): Pod | undefined {
+  const age = ({ metadata }: Pod): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  return pods.filter(isReady).sort((a, b) => (age(a) < age(b) ? 1 : -1))[0];
+}
+
+/** What is to be known about the pods of one server. */
+export interface ServerView {
+  /** Pods that are asked for. */
+  readonly wanted: number;
+  readonly deployment: Deployment | undefined;
+  readonly pods: readonly Pod[];
+  /** What the kubelet says about pods that it prepares, by their names. */
+  readonly notes: ReadonlyMap<string, string>;
+  /** What stands in the way until somebody changes something. */
+  readonly obstacle: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** How far the pods of a server are. */
+export interface Serving {
+  readonly phase: 'Starting' | 'Ready' | 'Degraded' | 'Unavailable' | 'Scaled';
+  readonly replicas: number;
+  readonly ready: number;
+  /** Why it is not what was asked for; undefined when it is. */
+  readonly fault: { readonly reason: string; readonly message: string; readonly stalled: boolean } | undefined;
+}
+
+/** How far a server is. Pure. */
+export function servingOf({ wanted, deployment, pods, notes, obstacle }: ServerView): Serving {
+  const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
+  if (obstacle === undefined && rolledOut(deployment, wanted))
+    return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas, ready, fault: undefined };
+  const trouble = obstacle?.message ?? firstTrouble(pods, notes);
+  const stalled = obstacle !== undefined || exceeded(deployment);
+  const reason = obstacle?.reason ?? (stalled ? 'ProgressDeadlineExceeded' : trouble === undefined ? 'Progressing' : 'PodsNotReady');
+  const message = trouble ?? `${ready} of ${wanted} pods of the present template answer`;
+  const phase = ready === 0 ? (stalled ? 'Unavailable' : 'Starting') : ready < wanted || stalled ? 'Degraded' : 'Starting';
+  return { phase, replicas, ready, fault: { reason, message, stalled } };
+}

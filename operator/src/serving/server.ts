@@ -1,0 +1,95 @@
+import type { V1Container, V1DeploymentSpec, V1EnvVar, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { expertPort } from '@agentfleet/protocol/pool';
+import { containerSecurity, podSecurity, probes, resourcesOf } from './pod.ts';
+
+/** Labels of the operator's pods, which the chart gives them. */
+export const operatorLabels = { 'app.kubernetes.io/name': 'agentfleet', 'app.kubernetes.io/component': 'operator' } as const;
+
+/** Pods of one inference server; `labels` are theirs and what finds them. */
+export interface ServerPods {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly image: string;
+  readonly replicas: number;
+  readonly environment: Readonly<Record<string, string>>;
+  /** What the spec says; where it says nothing, `fallback`. */
+  readonly resources: ExpertPool['spec']['workers']['resources'];
+  readonly fallback: V1ResourceRequirements;
+  readonly mounted?: { readonly volume: V1Volume; readonly path: string };
+}
+
+function container({ image, environment, resources, fallback, mounted }: ServerPods): V1Container {
+  const env: V1EnvVar[] = Object.entries(environment).map(([name, value]) => ({ name, value }));
+  return {
+    name: 'inference',
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
+    env,
+    ...probes('http'),
+    resources: resourcesOf(resources, fallback),
+    securityContext: containerSecurity,
+    // A server that refuses its environment says so in its last lines; nobody should have to look for them.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...(mounted === undefined ? {} : { volumeMounts: [{ name: mounted.volume.name, mountPath: mounted.path, readOnly: true }] }),
+  };
+}
+
+/** The Deployment of a server. Lists that would be empty are left out: the API server drops them, as if somebody had. Pure. */
+export function serverDeployment(pods: ServerPods): V1DeploymentSpec {
+  const { labels, annotations, replicas, mounted } = pods;
+  return {
+    replicas,
+    revisionHistoryLimit: 2,
+    selector: { matchLabels: { ...labels } },
+    template: {
+      metadata: { labels: { ...labels }, ...(annotations === undefined ? {} : { annotations: { ...annotations } }) },
+      spec: {
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        terminationGracePeriodSeconds: 20, // the server drains for 10 s
+        securityContext: podSecurity,
+        containers: [container(pods)],
+        ...(mounted === undefined ? {} : { volumes: [mounted.volume] }),
+      },
+    },
+  };
+}
+
+/** The Service in front of a server. Pure. */
+export function serverService(selector: Readonly<Record<string, string>>): object {
+  return { type: 'ClusterIP', selector: { ...selector }, ports: [{ name: 'http', port: expertPort, protocol: 'TCP', targetPort: 'http' }] };
+}
+
+/** Address of a server inside the cluster. */
+export function serverUrl(service: string, namespace: string): string {
+  return `http://${service}.${namespace}.svc:${expertPort}`;
+}
+
+/**
+ * Who a server hears: these workers of its namespace, and the operator, which asks what code and weights answer. It speaks
+ * to nobody: no rule lets anything out. Pure.
+ */
+export function serverWall(
+  pods: Readonly<Record<string, string>>,
+  workers: Readonly<Record<string, string>>,
+  operatorNamespace: string,
+): object {
+  return {
+    podSelector: { matchLabels: { ...pods } },
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [
+      {
+        from: [
+          { podSelector: { matchLabels: { ...workers } } },
+          {
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
+            podSelector: { matchLabels: { ...operatorLabels } },
+          },
+        ],
+        ports: [{ protocol: 'TCP', port: expertPort }],
+      },
+    ],
+  };
+}
