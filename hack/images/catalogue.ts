@@ -140,7 +140,7 @@ export const catalogue: readonly ImageDefinition[] = [
     name: 'inference',
     dockerfile: 'inference-image/Dockerfile',
     rootfs: 'base',
-    context: (parts) => programContext(parts, 'inference', grammarModules('python')),
+    context: (parts) => programContext(parts, 'inference', grammarModules('javascript', 'python', 'tsx', 'typescript')),
   },
   {
     name: 'inference-llama',

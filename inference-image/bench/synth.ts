@@ -1,11 +1,12 @@
 // Program repair by the Synth engine on bugs of our own, beside a random order of the same
-// candidates. Run: node inference-image/bench/synth.ts [--verbose]
+// candidates. Run: node inference-image/bench/synth.ts [python|javascript] [dev|heldout] [--verbose]
 import { performance } from 'node:perf_hooks';
 import { argv, stdout } from 'node:process';
-import { halves, readCases } from '../src/engines/synth/python/evaluation/cases.ts';
-import { evaluate, type Result } from '../src/engines/synth/python/evaluation/evaluate.ts';
-import { installedGrammar, PythonParser } from '../src/engines/synth/python/parser.ts';
-import { SynthEngine } from '../src/engines/synth/synth.ts';
+import { halves, type Corpus, type Half } from '../src/engines/synth/evaluation/corpus.ts';
+import { evaluate, type Result } from '../src/engines/synth/evaluation/evaluate.ts';
+import { Grammars, installedGrammars, SynthEngine } from '../src/engines/synth/index.ts';
+import { javascriptCorpus } from '../src/engines/synth/javascript/evaluation/corpus.ts';
+import { pythonCorpus } from '../src/engines/synth/python/evaluation/corpus.ts';
 
 const tries = 100;
 const now = (): number => performance.now();
@@ -27,16 +28,18 @@ function row(name: string, ranks: readonly (number | null)[]): string {
   return `${name.padEnd(20)} ${cells.join('  ')}  median ${median(ranks)}`;
 }
 
-async function bench(half: (typeof halves)[number]): Promise<void> {
-  const engine = new SynthEngine({ parser: await PythonParser.load(installedGrammar()), modelDigest: `sha256:${'0'.repeat(64)}`, now });
+async function bench(corpus: Corpus, half: Half): Promise<void> {
+  const grammars = await Grammars.open(installedGrammars());
+  const engine = new SynthEngine({ grammars, modelDigest: `sha256:${'0'.repeat(64)}`, now });
   const results: Result[] = [];
-  for (const subject of await readCases(half)) results.push(await evaluate(subject, { engine, tries, baseline: true, now }));
+  for (const subject of await corpus.cases(half)) results.push(await evaluate(subject, { engine, corpus, tries, baseline: true, now }));
   await engine.close();
   const millis = results.reduce((sum, result) => sum + result.millis, 0);
   const pool = results.reduce((sum, result) => sum + result.pool, 0);
   const ranks = results.map((result) => result.rank);
   const random = results.map((result) => result.randomRank);
-  stdout.write(`\n${half}: ${results.length} bugs        @1      @5     @20    @100\n`);
+  stdout.write(`\n${corpus.language}, ${half}: ${results.length} bugs\n`);
+  stdout.write(`${''.padEnd(20)} ${['@1', '@5', '@20', '@100'].map((head) => head.padStart(6)).join('  ')}\n`);
   stdout.write(`${row('Synth', ranks)}\n${row('random order', random)}\n`);
   stdout.write(`letter by letter the author's repair: ${results.filter((result) => result.exact).length}; `);
   stdout.write(`${Math.round(pool / results.length)} candidates, ${(millis / results.length).toFixed(1)} ms per request (k = 64), `);
@@ -48,5 +51,14 @@ async function bench(half: (typeof halves)[number]): Promise<void> {
     );
 }
 
-const chosen = halves.filter((half) => argv.length <= 2 || !halves.some((name) => argv.includes(name)) || argv.includes(half));
-for (const half of chosen) await bench(half);
+const corpora: Readonly<Record<string, Corpus>> = { python: pythonCorpus, javascript: javascriptCorpus };
+
+/** What the arguments name, or all. */
+function chosen<Name extends string>(names: readonly Name[]): readonly Name[] {
+  const named = names.filter((name) => argv.includes(name));
+  return named.length === 0 ? names : named;
+}
+
+for (const name of chosen(Object.keys(corpora))) {
+  for (const half of chosen(halves)) await bench(corpora[name] as Corpus, half);
+}

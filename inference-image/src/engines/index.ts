@@ -3,13 +3,13 @@ import type { Config } from '../config.ts';
 import { codeDigest } from './digest.ts';
 import type { Engine } from './engine.ts';
 import { readRecords, ReplayEngine } from './replay/index.ts';
-import { bundledGrammar, installedGrammar, PythonParser, SynthEngine } from './synth/index.ts';
+import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */
 export async function createEngine(config: Pick<Config, 'engine' | 'grammars'>, now: () => number): Promise<Engine> {
   if (config.engine.type === 'Replay') return new ReplayEngine(await readRecords(config.engine.record), now);
   const folder = config.grammars ?? (import.meta.filename.endsWith('.ts') ? null : dirname(import.meta.filename));
-  const files = folder === null ? installedGrammar() : bundledGrammar(folder);
-  const modelDigest = await codeDigest('synth', [files.runtime, files.python]);
-  return new SynthEngine({ parser: await PythonParser.load(files), modelDigest, now });
+  const files = folder === null ? installedGrammars() : bundledGrammars(folder);
+  const modelDigest = await codeDigest('synth', Object.values(files));
+  return new SynthEngine({ grammars: await Grammars.open(files), modelDigest, now });
 }

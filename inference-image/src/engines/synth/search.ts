@@ -1,14 +1,13 @@
 import { setImmediate as giveWay } from 'node:timers/promises';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../failure.ts';
+import { canonical } from './edit.ts';
 import { siteSuspicion, suspicionOf, traceLines, unreached } from './localise/index.ts';
 import { PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
-import { canonical } from './edit.ts';
-import { PythonFile } from './python/file.ts';
-import type { PythonParser } from './python/parser.ts';
-import { placeOf, proposeAt, type Weigher } from './python/propose.ts';
-import type { SyntaxNode } from './python/syntax.ts';
-import { mentioned, symptomFactors } from './symptoms.ts';
+import { proposeAt, type OpenFile, type Weigher } from './propose.ts';
+import type { Sources } from './sources.ts';
+import { mentioned } from './symptoms.ts';
+import type { SyntaxNode } from './syntax/index.ts';
 
 /** Bound of one pool, and of the nodes that are looked at. */
 const maxEntries = 20_000;
@@ -29,59 +28,69 @@ export interface SearchLimits {
  * Every candidate for the focus files of a request, weighed and ordered. Pure but for the deadline:
  * a search that was not truncated depends on nothing else than the request.
  *
- * @throws InferenceError `AF_LANGUAGE_UNSUPPORTED` when no focus file can be parsed.
+ * @throws InferenceError `AF_LANGUAGE_UNSUPPORTED` when no focus file can be edited.
  */
-export async function search(request: GenerateRequest, parser: PythonParser, limits: SearchLimits): Promise<Pool> {
-  const files = readFiles(request, parser);
+export async function search(request: GenerateRequest, sources: Sources, limits: SearchLimits): Promise<Pool> {
+  const parsed = await readFiles(request, sources);
+  const files = new Map(parsed.map(({ open, faults }) => [open.index, faults]));
   const builder = new PoolBuilder();
-  const cut = await collect(sites(request, files), builder, limits);
+  const all = sites(
+    request,
+    parsed.map(({ open }) => open),
+  );
+  const cut = await collect(all, builder, limits);
   const order = seededOrder(request.seed);
-  const single = builder.build(files.length, cut, order);
+  const single = builder.build(files, cut, order);
   if (request.maxEdits === 1) return single;
   const keyOf = pairKey(request);
   for (const pair of withPairs(single, keyOf)) builder.add(pair);
-  return builder.build(files.length, cut, order);
+  return builder.build(files, cut, order);
 }
 
 interface Parsed {
-  readonly index: number;
-  readonly path: string;
-  readonly file: PythonFile;
+  readonly open: OpenFile;
+  readonly faults: number;
 }
 
-function readFiles(request: GenerateRequest, parser: PythonParser): readonly Parsed[] {
-  const parsed = request.files.flatMap(({ path, content }, index): Parsed[] => {
-    const root = path.endsWith('.py') ? parser.parse(content) : null;
-    return root === null ? [] : [{ index, path, file: new PythonFile(content, root) }];
-  });
+async function readFiles(request: GenerateRequest, sources: Sources): Promise<readonly Parsed[]> {
+  const parsed: Parsed[] = [];
+  for (const [index, { path, content }] of request.files.entries()) {
+    const source = await sources.of(path);
+    const tree = source?.parser.parse(content) ?? null;
+    if (source === null || tree === null) continue;
+    const { language } = source;
+    const open = { index, path, source: content, root: tree.root, language, file: language.open(content, tree.root) };
+    parsed.push({ open, faults: tree.faults });
+  }
   if (parsed.length > 0) return parsed;
-  throw new InferenceError('AF_LANGUAGE_UNSUPPORTED', 'files: none of them is Python that can be parsed', { field: 'files' });
+  const message = 'files: none of them is Python, JavaScript or TypeScript that can be parsed';
+  throw new InferenceError('AF_LANGUAGE_UNSUPPORTED', message, { field: 'files' });
 }
 
 interface Site {
   readonly node: SyntaxNode;
-  readonly parsed: Parsed;
+  readonly open: OpenFile;
   readonly weigher: Weigher;
   readonly place: number;
 }
 
 /** The nodes of all files, the most suspicious lines first: a search that is cut short has seen them. */
-function sites(request: GenerateRequest, files: readonly Parsed[]): readonly Site[] {
+function sites(request: GenerateRequest, files: readonly OpenFile[]): readonly Site[] {
   const { spectrum, failingTests } = request.localisation;
   const lines = suspicionOf(spectrum);
   const traces = traceLines(
     failingTests.flatMap((test) => [test.trace ?? '', test.message]),
     files.map((file) => file.path),
   );
-  const symptom = symptomFactors(failingTests);
   const words = mentioned(failingTests);
   const all: Site[] = [];
-  for (const parsed of files) {
-    const suspicion: Weigher['suspicion'] = (from, to, global) => siteSuspicion({ path: parsed.path, from, to, global }, lines, traces);
-    const weigher: Weigher = { suspicion, symptom, isMentioned: (word) => words.has(word) };
-    for (const node of parsed.file.root.walk()) {
+  for (const open of files) {
+    const { path, language } = open;
+    const suspicion: Weigher['suspicion'] = (at) => siteSuspicion({ path, ...at }, lines, traces);
+    const weigher: Weigher = { suspicion, symptom: language.symptoms(failingTests), isMentioned: (word) => words.has(word) };
+    for (const node of open.root.walk(language.skipped)) {
       if (all.length >= maxNodes) break;
-      if (node.named) all.push({ node, parsed, weigher, place: placeOf(node, weigher) });
+      if (node.named) all.push({ node, open, weigher, place: suspicion(language.lines(node)) });
     }
   }
   return all.sort((a, b) => b.place - a.place);
@@ -89,14 +98,14 @@ function sites(request: GenerateRequest, files: readonly Parsed[]): readonly Sit
 
 /** Fills the builder until all is seen or something ends it. */
 async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<Cut> {
-  for (const [at, { node, parsed, weigher, place }] of all.entries()) {
+  for (const [at, { node, open, weigher, place }] of all.entries()) {
     if (builder.size >= (place > unreached ? maxEntries : enough)) return 'Bound';
     if (at % nodesPerSlice === nodesPerSlice - 1) {
       await giveWay();
       if (limits.signal.aborted) throw new InferenceError('AF_CANCELLED', 'the caller left');
       if (limits.now() > limits.deadline) return 'Deadline';
     }
-    for (const entry of proposeAt(node, place, parsed.file, parsed.index, weigher)) builder.add(entry);
+    for (const entry of proposeAt(node, place, open, weigher)) builder.add(entry);
   }
   return null;
 }

@@ -1,24 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { mentioned, symptomFactors } from './symptoms.ts';
+import { mentioned, tableFactors } from './symptoms.ts';
 
 describe('symptoms', () => {
-  it('favour the operators that answer to them', () => {
-    const factor = symptomFactors([{ id: 't', message: 'ValueError: too many values to unpack (expected 2)' }]);
-    expect(factor('missing-argument')).toBeGreaterThan(1);
-    expect(factor('comparison')).toBe(1);
-  });
-
-  it('are read from the last line of a trace as well', () => {
-    expect(
-      symptomFactors([{ id: 't', message: '', trace: 'Traceback\nIndexError: pop from empty list\n' }])('guard-statement'),
-    ).toBeGreaterThan(1);
-  });
-
-  it('favour nothing without failures', () => {
-    expect(symptomFactors([])('comparison')).toBe(1);
-  });
-
   it('find words and numbers of the failing test', () => {
     expect(mentioned([{ id: 'test_a', message: 'assert f(1024) == limit' }])).toEqual(new Set(['test_a', 'assert', '1024', 'limit']));
+  });
+
+  it('keep the highest factor of the rows that fit', () => {
+    const table = [
+      [/Range/, { a: 2, b: 3 }],
+      [/Error/, { a: 4 }],
+      [/Other/, { b: 9 }],
+    ] as const;
+    expect(tableFactors(table, [{ id: 't', message: '', trace: 'RangeError: x\n at f' }], 0)).toEqual(
+      new Map([
+        ['a', 4],
+        ['b', 3],
+      ]),
+    );
   });
 });

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Generated } from '../engine.ts';
 import { example } from './example.ts';
-import { installedGrammar, PythonParser, SynthEngine } from './index.ts';
+import { Grammars, installedGrammars, SynthEngine } from './index.ts';
+import { rules } from './python/rules.ts';
+import { SourceParser } from './syntax/index.ts';
 
 const path = 'm.py';
 const content =
@@ -15,12 +17,14 @@ const request: GenerateRequest = {
   k: 64,
 };
 
-let parser: PythonParser;
+let grammars: Grammars;
+let parser: SourceParser;
 let engine: SynthEngine;
 let clock = 0;
 beforeAll(async () => {
-  parser = await PythonParser.load(installedGrammar());
-  engine = new SynthEngine({ parser, modelDigest: `sha256:${'0'.repeat(64)}`, now: () => clock });
+  grammars = await Grammars.open(installedGrammars());
+  parser = new SourceParser(await grammars.load('python'), rules);
+  engine = new SynthEngine({ grammars, modelDigest: `sha256:${'0'.repeat(64)}`, now: () => clock });
 });
 afterAll(() => engine.close());
 
@@ -48,7 +52,7 @@ function patch({ edits }: Candidate, source = content): string {
 
 describe('the Synth engine', () => {
   it('answers equal requests equally, also without what it kept', async () => {
-    const other = new SynthEngine({ parser, modelDigest: engine.modelDigest, now: () => 0 });
+    const other = new SynthEngine({ grammars, modelDigest: engine.modelDigest, now: () => 0 });
     const [first, again, fresh] = [await ask(), await ask(), await ask({}, other)];
     expect(again).toEqual(first);
     expect(fresh.candidates).toEqual(first.candidates);
@@ -109,7 +113,7 @@ describe('the Synth engine', () => {
 
   it('says when the budget ended the search, and keeps nothing of it', async () => {
     const functions = Array.from({ length: 12 }, (_, at) => content.replace('mean', `mean${at}`)).join('\n');
-    const rushed = new SynthEngine({ parser, modelDigest: '', now: () => (clock += 10) });
+    const rushed = new SynthEngine({ grammars, modelDigest: '', now: () => (clock += 10) });
     const files = [{ path, content: functions }];
     const localisation = { spectrum: { passed: 0, failed: 0, lines: [] }, failingTests: [] };
     const [cut, whole] = [await ask({ files, localisation, budgetMillis: 1 }, rushed), await ask({ files, localisation }, rushed)];

@@ -3,15 +3,18 @@ import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfle
 import { entropyNats } from '../distribution.ts';
 import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
 import { apply } from './edit.ts';
-import type { Entry } from './pool.ts';
+import type { Entry, Pool } from './pool.ts';
 import { PoolCache, type KeptPool } from './poolCache.ts';
-import type { PythonParser } from './python/parser.ts';
 import { example } from './example.ts';
+import { languages } from './languages.ts';
 import { search } from './search.ts';
+import { Sources } from './sources.ts';
+import type { Grammars } from './syntax/index.ts';
 import type { WireEntry } from './wire.ts';
 
 export interface SynthOptions {
-  readonly parser: PythonParser;
+  /** Closed with the engine. */
+  readonly grammars: Grammars;
   readonly modelDigest: string;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -25,13 +28,15 @@ export class SynthEngine implements Engine {
   readonly name = 'Synth';
   readonly roles = generatingRoles;
   readonly learned = false;
-  readonly languages = ['python'];
+  readonly languages = languages.map((language) => language.name);
   readonly modelDigest: string;
   readonly #options: SynthOptions;
+  readonly #sources: Sources;
   readonly #pools = new PoolCache();
 
   constructor(options: SynthOptions) {
     this.#options = options;
+    this.#sources = new Sources(options.grammars);
     this.modelDigest = options.modelDigest;
   }
 
@@ -40,16 +45,16 @@ export class SynthEngine implements Engine {
   }
 
   async #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
-    const { now, parser } = this.#options;
+    const { now } = this.#options;
     const started = now();
     const limits = { now, deadline: started + request.budgetMillis, signal };
-    const kept = await this.#pools.get(request, () => search(request, parser, limits));
-    const chosen = await choose(kept, request, parser);
+    const kept = await this.#pools.get(request, () => search(request, this.#sources, limits));
+    const chosen = await choose(kept, request, this.#sources);
     const { pool } = kept;
     return {
       ...chosen,
       truncated: pool.cut !== null,
-      stats: { parsed: pool.parsed, considered: pool.entries.length, millis: Math.round(now() - started) },
+      stats: { parsed: pool.files.size, considered: pool.entries.length, millis: Math.round(now() - started) },
     };
   }
 
@@ -61,15 +66,14 @@ export class SynthEngine implements Engine {
   }
 
   close(): Promise<void> {
-    this.#options.parser.close();
-    return Promise.resolve();
+    return this.#sources.close();
   }
 }
 
 type Chosen = Pick<Generated, 'candidates' | 'returnedMass' | 'exhausted' | 'entropyNats' | 'margin'>;
 
 /** The first k candidates that were not tried and that parse. */
-async function choose({ pool, wire }: KeptPool, request: GenerateRequest, parser: PythonParser): Promise<Chosen> {
+async function choose({ pool, wire }: KeptPool, request: GenerateRequest, sources: Sources): Promise<Chosen> {
   const excluded = new Set(request.exclude);
   const open = pool.entries.filter((entry) => excluded.size === 0 || !excluded.has(wire.of(entry).id));
   const candidates: Candidate[] = [];
@@ -77,7 +81,7 @@ async function choose({ pool, wire }: KeptPool, request: GenerateRequest, parser
   let at = 0;
   for (; at < open.length && candidates.length < request.k; at += 1) {
     const entry = open[at] as Entry;
-    if (parser.accepts(apply(request.files[entry.file]?.content ?? '', entry.edits))) {
+    if (await isAccepted(entry, pool, request, sources)) {
       candidates.push(candidateOf(entry, wire.of(entry), candidates.length + 1, pool.mass, request));
     } else {
       broken.add(entry);
@@ -88,6 +92,12 @@ async function choose({ pool, wire }: KeptPool, request: GenerateRequest, parser
   const returnedMass = candidates.reduce((sum, candidate) => sum + candidate.score, 0);
   const exhausted = at === open.length && pool.cut !== 'Deadline';
   return { candidates, returnedMass, exhausted, entropyNats: entropyNats(weights), margin: marginOf(candidates) };
+}
+
+async function isAccepted(entry: Entry, { files }: Pool, request: GenerateRequest, sources: Sources): Promise<boolean> {
+  const { path, content } = request.files[entry.file] ?? { path: '', content: '' };
+  const source = await sources.of(path);
+  return source?.parser.accepts(apply(content, entry.edits), files.get(entry.file)) ?? false;
 }
 
 function marginOf([first, second]: readonly Candidate[]): number | null {

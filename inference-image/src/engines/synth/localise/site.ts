@@ -43,12 +43,14 @@ function strongest(site: SiteLines, lines: LineSuspicion): Suspicion {
   return site.global ? lines.everywhere : (best ?? { ochiai: 0, dstar: 0 });
 }
 
-/** Finds `File "…/path", line 12` and `path:12` of the focus files in texts of failures. */
+/** `File "…/path", line 12` of Python, or `path:12`, also as `file:///path:12:5`, of others. */
+const place = /File "([^"\n]{1,500})", line (\d{1,7})|(?<![^\s"'(])(?:file:\/\/)?([^\s"':(]{1,500}):(\d{1,7})\b/g;
+
+/** Finds the places of the focus files that texts of failures name. */
 export function traceLines(texts: readonly string[], paths: readonly string[]): TraceLines {
   const found = new Map<string, Map<number, number>>();
   for (const text of texts.slice(0, maxTexts).map((whole) => whole.slice(-maxTextChars))) {
-    const frames = [...text.matchAll(/File "([^"\n]{1,500})", line (\d{1,7})|(?<![^\s"'(])([^\s"':(]{1,500}):(\d{1,7})\b/g)];
-    const ours = frames.flatMap((frame) => {
+    const ours = frames(text).flatMap((frame) => {
       const file = frame[1] ?? frame[3] ?? '';
       const path = paths.find((known) => file === known || file.endsWith(`/${known}`));
       return path === undefined ? [] : [{ path, line: Number(frame[2] ?? frame[4]) }];
@@ -60,4 +62,11 @@ export function traceLines(texts: readonly string[], paths: readonly string[]): 
     }
   }
   return found;
+}
+
+/** Places in a text, the innermost call last: Python's traces end with it, those of Node begin with it. */
+function frames(text: string): readonly RegExpExecArray[] {
+  const places = text.split('\n').map((line) => ({ isNode: /^\s*at /.test(line), found: [...line.matchAll(place)] }));
+  const of = (isNode: boolean): RegExpExecArray[] => places.filter((line) => line.isNode === isNode).flatMap((line) => line.found);
+  return [...of(false), ...of(true).reverse()];
 }

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { parserOf } from '../testing/table.ts';
 import { namesAt } from './names.ts';
-import { installedGrammar, PythonParser } from './parser.ts';
+import { rules } from './rules.ts';
 import { find } from './syntax.ts';
 
-let parser: PythonParser;
-beforeAll(async () => {
-  parser = await PythonParser.load(installedGrammar());
-});
-afterAll(() => parser.close());
+const parser = parserOf('python', rules);
 
 const source = `
 import math
@@ -26,7 +23,7 @@ def f(items, key=None, *rest):
 `;
 
 function names() {
-  const root = parser.parse(source);
+  const root = parser().parse(source)?.root;
   const last = [...(root?.walk() ?? [])].filter((node) => node.type === 'return_statement').at(-1);
   return new Map(
     namesAt(find(last as NonNullable<typeof last>, 'identifier') as NonNullable<typeof last>).map((info) => [info.name, info]),

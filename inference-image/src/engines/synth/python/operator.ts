@@ -1,33 +1,12 @@
 import type { TextEdit } from '../edit.ts';
+import { brief, type Operator as AnyOperator, type Proposal } from '../operator.ts';
 import type { PythonFile } from './file.ts';
 import type { SyntaxNode } from './syntax.ts';
 
-/** One way to change the program at one node. */
-export interface Proposal {
-  readonly edits: readonly TextEdit[];
-  /** What was done, for people. */
-  readonly rationale: string;
-  /** Share within this operator at this node, relative to 1. */
-  readonly weight: number;
-}
+export { brief, replace, signOf, type Proposal } from '../operator.ts';
 
-/**
- * A kind of small repair. Operators are pure: they see one node and its file and know nothing of
- * tests or suspicion. What does not parse afterwards is dropped later.
- */
-export interface Operator {
-  readonly name: string;
-  /** How often people's bugs are of this kind, relative to 1: a judgement, not a measurement. */
-  readonly prior: number;
-  /** Types of the nodes it looks at. */
-  readonly on: readonly string[];
-  propose(node: SyntaxNode, file: PythonFile): Iterable<Proposal>;
-}
-
-export function replace(node: SyntaxNode, after: string, weight = 1, rationale?: string): Proposal {
-  const edits = [{ start: node.start, end: node.end, after }];
-  return { edits, weight, rationale: rationale ?? `replace ${brief(node.text)} by ${brief(after)}` };
-}
+/** A kind of small repair of Python. */
+export type Operator = AnyOperator<PythonFile>;
 
 /** Puts a statement on its own line before another. Lines of `text` are already relative to its indent. */
 export function insertBefore(file: PythonFile, statement: SyntaxNode, text: string, weight = 1, rationale?: string): Proposal {
@@ -52,18 +31,6 @@ export function remove(file: PythonFile, statement: SyntaxNode): TextEdit {
   const start = file.source.lastIndexOf('\n', statement.start - 1) + 1;
   const newline = file.source.indexOf('\n', statement.end);
   return { start, end: newline === -1 ? file.source.length : newline + 1, after: '' };
-}
-
-/** A text short enough for one sentence. */
-export function brief(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
-  return line.length > 60 ? `\`${line.slice(0, 57)}…\`` : `\`${line}\``;
-}
-
-/** The anonymous child that is an operator sign, such as `+` or `not in`. */
-export function signOf(node: SyntaxNode, among: ReadonlySet<string> | Readonly<Record<string, unknown>>): SyntaxNode | null {
-  const has = (type: string): boolean => (among instanceof Set ? among.has(type) : Object.hasOwn(among, type));
-  return node.children.find((child) => !child.named && has(child.type)) ?? null;
 }
 
 /** Whether an expression must be bracketed when an operator is put beside it. */

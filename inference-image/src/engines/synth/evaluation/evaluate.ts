@@ -1,8 +1,7 @@
 import { generateBounds, type Candidate, type GenerateRequest, type Localisation } from '@agentfleet/protocol/inference';
-import type { Engine, Generated } from '../../../engine.ts';
-import { seededOrder } from '../../pool.ts';
-import type { Case } from './cases.ts';
-import { execute, localise } from './execute.ts';
+import type { Engine, Generated } from '../../engine.ts';
+import { seededOrder } from '../pool.ts';
+import { localise, type Case, type Corpus } from './corpus.ts';
 
 /** How one case went. Ranks count from 1; null = not among the candidates that were run. */
 export interface Result {
@@ -22,6 +21,7 @@ export interface Result {
 
 export interface EvaluateOptions {
   readonly engine: Engine;
+  readonly corpus: Corpus;
   /** Candidates that are run at most. */
   readonly tries: number;
   /** Also runs the same candidates in a random order: all of the pool is then asked for. */
@@ -32,17 +32,17 @@ export interface EvaluateOptions {
 
 /** Asks the engine for candidates of one case and runs them until its tests pass. */
 export async function evaluate(subject: Case, options: EvaluateOptions): Promise<Result> {
-  const { runs } = await execute(subject, [], true);
+  const { runs } = await options.corpus.execute(subject, [], true);
   const localisation = localise(subject, runs);
   const started = options.now();
   const first = await generate(options.engine, requestOf(subject, localisation, []));
   const millis = options.now() - started;
   const all = await rest(options, subject, localisation, first);
   const ordered = all.slice(0, options.tries);
-  const rank = await firstPassing(subject, ordered);
+  const rank = await firstPassing(options.corpus, subject, ordered);
   const order = seededOrder(1);
   const shuffled = all.toSorted((a, b) => order(a.id) - order(b.id)).slice(0, options.tries);
-  const randomRank = options.baseline ? await firstPassing(subject, shuffled) : null;
+  const randomRank = options.baseline ? await firstPassing(options.corpus, subject, shuffled) : null;
   const winner = rank === null ? undefined : ordered[rank - 1];
   const exact = winner !== undefined && patched(subject, winner) === subject.repaired;
   return { name: subject.name, kind: subject.kind, rank, randomRank, exact, operator: winner?.operator ?? null, pool: all.length, millis };
@@ -59,9 +59,9 @@ async function rest(options: EvaluateOptions, subject: Case, localisation: Local
   return all;
 }
 
-async function firstPassing(subject: Case, candidates: readonly Candidate[]): Promise<number | null> {
+async function firstPassing(corpus: Corpus, subject: Case, candidates: readonly Candidate[]): Promise<number | null> {
   const texts = candidates.map((candidate) => patched(subject, candidate));
-  const { passed } = await execute(subject, texts, true);
+  const { passed } = await corpus.execute(subject, texts, true);
   const at = passed.indexOf(true);
   return at === -1 ? null : at + 1;
 }
@@ -79,7 +79,7 @@ function requestOf(subject: Case, localisation: Localisation, exclude: string[])
     goal: 'Make the failing tests pass.',
     step: 0,
     grammar: 'Edit',
-    files: [{ path: `${subject.name}.py`, content: subject.source }],
+    files: [{ path: subject.path, content: subject.source }],
     localisation,
     k: generateBounds.maxCandidates,
     maxEdits: 1,
