@@ -1,0 +1,140 @@
+import { Mutex } from './mutex.ts';
+import type { GenerateRequest, PriorRequest } from '@agentfleet/protocol/inference';
+import { generatingRoles } from '@agentfleet/protocol/inference';
+import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { SequenceLikelihood } from './likelihood.ts';
+import { loadLibrary, type Llama, type Model, type Sequence, type Token } from './library.ts';
+import { prior, type Priors } from './prior.ts';
+import { replySchema } from './prompt.ts';
+import { propose, type Reply, type Writer } from './propose.ts';
+import { example } from './example.ts';
+
+export interface LlamaOptions {
+  /** Path of the GGUF. */
+  readonly model: string;
+  /** At most the CPU limit less one: decoding on all cores collapses. */
+  readonly threads: number;
+  readonly contextTokens: number;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** `sha256:` of code and weights. */
+  readonly modelDigest: string;
+  /** Installed copy of node-llama-cpp; the one beside the bundle by default. */
+  readonly library?: string;
+}
+
+/**
+ * A small language model on the CPU. Its likelihoods order the candidates of others; what it writes itself is weak. One
+ * request at a time: it has one context, which takes all its threads.
+ */
+export class LlamaEngine implements Engine {
+  readonly name = 'Llama';
+  readonly roles = generatingRoles;
+  readonly learned = true;
+  readonly languages = ['*'];
+  readonly modelDigest: string;
+  readonly about = {
+    model: 'SmolLM2-135M-Instruct Q4_1',
+    parameters: 135_000_000,
+    use: 'its likelihoods order candidates; its own proposals are weak',
+  } as const;
+  readonly #now: () => number;
+  readonly #llama: Llama;
+  readonly #likelihood: SequenceLikelihood;
+  readonly #writer: Writer;
+  readonly #turn = new Mutex();
+
+  private constructor(options: LlamaOptions, llama: Llama, likelihood: SequenceLikelihood, writer: Writer) {
+    this.#now = options.now;
+    this.modelDigest = options.modelDigest;
+    this.#llama = llama;
+    this.#likelihood = likelihood;
+    this.#writer = writer;
+  }
+
+  /** Loads library and weights. @throws Error when either is missing or does not fit */
+  static async load(options: LlamaOptions): Promise<LlamaEngine> {
+    const { threads, contextTokens, library = 'node-llama-cpp' } = options;
+    const { getLlama, LlamaGrammarEvaluationState } = await loadLibrary(library);
+    const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads, progressLogs: false, logLevel: 'warn' });
+    const model = await llama.loadModel({ modelPath: options.model, gpuLayers: 0 });
+    const context = await model.createContext({
+      contextSize: contextTokens,
+      threads,
+      sequences: 1,
+      batchSize: Math.min(512, contextTokens),
+    });
+    const sequence = context.getSequence();
+    const likelihood = new SequenceLikelihood(model, sequence);
+    const grammar = await llama.createGrammarForJsonSchema(replySchema);
+    const state = (): object => new LlamaGrammarEvaluationState({ model, grammar });
+    return new LlamaEngine(options, llama, likelihood, grammarWriter({ model, sequence, likelihood, state, contextTokens }));
+  }
+
+  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
+    return each(batch, (request) => this.#turn.run(signal, () => this.#generate(request, signal)));
+  }
+
+  /** Likelihoods of the candidates of others. */
+  prior(request: PriorRequest, signal: AbortSignal): Promise<Priors> {
+    return this.#turn.run(signal, () => prior(request, this.#likelihood, { now: this.#now, signal }));
+  }
+
+  async prove(): Promise<void> {
+    const { scores } = await this.prior(example, new AbortController().signal);
+    const [right, wrong] = scores.map(({ gainNats }) => gainNats);
+    if (typeof right !== 'number' || typeof wrong !== 'number' || right <= wrong) {
+      throw new Error('it does not find the repaired example likelier than a broken one');
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#llama.dispose();
+  }
+
+  #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
+    return propose(request, this.#writer, { now: this.#now, signal });
+  }
+}
+
+interface WriterParts {
+  readonly model: Model;
+  readonly sequence: Sequence;
+  readonly likelihood: SequenceLikelihood;
+  readonly state: () => object;
+  readonly contextTokens: number;
+}
+
+/** Writes greedily inside the grammar, then asks how likely that was without it. */
+function grammarWriter({ model, sequence, likelihood, state, contextTokens }: WriterParts): Writer {
+  const write: Writer['write'] = async (prompt, maxTokens, stop) => {
+    await likelihood.hold(prompt.slice(0, -1));
+    const written: Token[] = [];
+    let ended = false;
+    const options = { temperature: 0, topK: 1, grammarEvaluationState: state() } as const;
+    for await (const token of sequence.evaluate(prompt.slice(-1), options)) {
+      if (model.isEogToken(token)) ended = true;
+      else written.push(token);
+      if (ended || written.length >= maxTokens || stop()) break;
+      // The end of an object is the end of the grammar; some models go on with blanks.
+      if (isObject(model.detokenize(written))) ended = true;
+      if (ended) break;
+    }
+    await likelihood.resync();
+    if (!ended || written.length === 0) return null;
+    const probabilities = await likelihood.logProbs([...prompt, ...written], prompt.length, written.length);
+    const logLikelihood = probabilities.reduce((sum, value) => sum + value, 0);
+    return { text: model.detokenize(written), tokens: written.length, logLikelihood } satisfies Reply;
+  };
+  return { tokenize: (text, special) => model.tokenize(text, special), write, contextTokens };
+}
+
+function isObject(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * A small language model on the CPU (llama.cpp through node-llama-cpp): likelihoods of candidates, and weak proposals of
+ * its own. The package and the weights are in the image inference-llama only; nothing here is loaded elsewhere.
+ */
+import { access } from 'node:fs/promises';
+import { codeDigest } from '../digest.ts';
+import { LlamaEngine, type LlamaOptions } from './engine.ts';
+
+export { LlamaEngine } from './engine.ts';
+export type { Priors } from './prior.ts';
+
+/** Name of the weights below the folder of weights. */
+export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';
+
+/** The engine with its weights loaded. @throws Error naming the image that has what is missing */
+export async function createLlamaEngine(options: Omit<LlamaOptions, 'modelDigest'>): Promise<LlamaEngine> {
+  await access(options.model).catch((cause: unknown) => {
+    throw new Error(`engine Llama: there is no ${options.model}: the image inference-llama has it`, { cause });
+  });
+  return LlamaEngine.load({ ...options, modelDigest: await codeDigest('llama', [options.model]) });
+}
