@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { EgressBrief } from '@agentfleet/protocol/pool';
 import { Kubectl, type ClusterAccess } from '../sandbox/index.ts';
 import { helm } from './helm.ts';
 
@@ -7,6 +8,8 @@ export interface InstallGround {
   readonly cluster: ClusterAccess;
   /** Reference of an image by its short name. */
   image(name: string): string;
+  /** All images that it holds; one that an installation can do without is looked for here. */
+  readonly images?: readonly { readonly name: string; readonly ref: string }[];
 }
 
 export interface InstallOptions {
@@ -14,6 +17,8 @@ export interface InstallOptions {
   readonly namespace: string;
   /** Values of the chart beside the images. */
   readonly values?: Readonly<Record<string, unknown>>;
+  /** Where `network: Registries` leads; default nowhere. */
+  readonly egress?: EgressBrief;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,18 +39,21 @@ export function upgradeArguments(namespace: string): readonly string[] {
   return ['upgrade', release, chart, `--namespace=${namespace}`, ...how, '--take-ownership', '--values=-'];
 }
 
-/** The chart's values with the references of the ground's images. */
-export function chartValues(ground: Pick<InstallGround, 'image'>, values: InstallOptions['values'] = {}): object {
+/** The chart's values with the references of the ground's images; the image with the language model only when it is there. */
+export function chartValues(ground: Pick<InstallGround, 'image' | 'images'>, values: InstallOptions['values'] = {}): object {
   const parts = ['operator', 'agent', 'inference', 'sandbox', 'tools'];
-  return { ...values, images: Object.fromEntries(parts.map((part) => [part, ground.image(part)])) };
+  const llama = ground.images?.find(({ name }) => name === 'inference-llama')?.ref;
+  const images = Object.fromEntries(parts.map((part) => [part, ground.image(part)]));
+  return { ...values, images: llama === undefined ? images : { ...images, inferenceLlama: llama } };
 }
 
 /** Installs the fleet as its users do, or upgrades it, and resolves when the operator is ready. Idempotent. */
-export async function installFleet(ground: InstallGround, { namespace, values, signal }: InstallOptions): Promise<void> {
+export async function installFleet(ground: InstallGround, { namespace, values, egress, signal }: InstallOptions): Promise<void> {
   const kubectl = new Kubectl(ground.cluster);
   await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
   if (await isInterrupted(ground.cluster, namespace, signal)) await uninstallFleet(ground, { namespace, signal });
-  await helm(ground.cluster, upgradeArguments(namespace), { values: chartValues(ground, values), signal }).catch(async (error: unknown) => {
+  const all = chartValues(ground, { ...values, ...(egress === undefined ? {} : { egress }) });
+  await helm(ground.cluster, upgradeArguments(namespace), { values: all, signal }).catch(async (error: unknown) => {
     throw new Error(`The operator did not become ready in the namespace ${namespace}. ${await operatorWords(kubectl, namespace)}`, {
       cause: error,
     });

@@ -1,0 +1,91 @@
+import { PoolBrief } from '@agentfleet/protocol/pool';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { newPool } from '../../agenttask/testing/objects.ts';
+import { newModel } from '../../energymodel/testing/models.ts';
+import { briefConfigMap, poolBrief, type BriefInput } from './brief.ts';
+
+const valid = new Ajv().compile(PoolBrief);
+const nothing = { registries: [], environment: {} };
+
+function inputOf(spec: object = {}, more: Partial<BriefInput> = {}): BriefInput {
+  const made = newPool({ ...spec });
+  const pool = { ...made, metadata: { ...made.metadata, uid: 'uid-pool' } };
+  return { pool, namespaces: [], experts: pool.spec.experts, energyModel: undefined, egress: nothing, ...more };
+}
+
+function briefOf(spec: object = {}, more: Partial<BriefInput> = {}): PoolBrief {
+  const brief = poolBrief(inputOf(spec, more));
+  if (!valid(brief)) throw new Error(JSON.stringify(valid.errors));
+  return brief;
+}
+
+describe('the brief of the workers', () => {
+  it('names every expert that has pods, with engine and domains', () => {
+    const experts = [
+      { name: 'gen', role: 'Generalist', engine: { type: 'Synth' }, domains: ['python'] },
+      { name: 'prior', role: 'Draft', engine: { type: 'Llama', llama: {} } },
+      { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' } },
+      { name: 'off', role: 'Policy', engine: { type: 'Builtin' }, replicas: 0 },
+    ];
+    const url = (name: string): string => `http://coding-expert-${name}.platform.svc:7080`;
+    expect(briefOf({ experts }).experts).toEqual([
+      { name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['python'], url: url('gen') },
+      { name: 'prior', role: 'Draft', engine: 'Llama', domains: ['*'], url: url('prior') },
+      { name: 'hrm', role: 'Planner', engine: 'Builtin', domains: ['*'], url: url('hrm') },
+    ]);
+  });
+
+  it('has no verifier without a model', () => {
+    expect(briefOf().verifier).toBeNull();
+  });
+
+  it('has the thresholds in force, also before the model has told where it answers', () => {
+    const model = newModel({ scoring: { batchMax: 4 }, thresholds: { whenUnavailable: 'Degrade' } });
+    const expected = {
+      name: 'judge',
+      url: 'http://judge-verifier.platform.svc:7080',
+      batchMax: 4,
+      timeoutMillis: 800,
+      vetoBelowProbability: 0.15,
+      warnBelowProbability: 0.35,
+      whenUnavailable: 'Degrade',
+    };
+    expect(briefOf({}, { energyModel: model }).verifier).toEqual(expected);
+    const status = { endpoint: 'http://elsewhere:1', thresholdsInForce: { vetoBelowProbability: '0.2', warnBelowProbability: '0.4' } };
+    expect(briefOf({}, { energyModel: { ...model, status } }).verifier).toEqual({
+      ...expected,
+      url: 'http://elsewhere:1',
+      vetoBelowProbability: 0.2,
+      warnBelowProbability: 0.4,
+    });
+  });
+
+  it('always has a profile called default', () => {
+    const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
+    expect(briefOf().profiles).toEqual({ default: compute });
+    expect(briefOf({ profiles: [{ name: 'careful', compute: { kBase: 4, riskThreshold: '0.3' } }] }).profiles).toEqual({
+      default: compute,
+      careful: { ...compute, kBase: 4, riskThreshold: 0.3 },
+    });
+    expect(briefOf({ profiles: [{ name: 'default', compute: { kMax: 2 } }] }).profiles).toEqual({ default: { ...compute, kMax: 2 } });
+  });
+
+  it('passes on where registries are, and what may be sent to which hosts', () => {
+    const egress = { registries: [{ host: 'packages.example.com', port: 443 }], environment: { npm_config_registry: 'https://a/' } };
+    expect(briefOf({}, { egress }).egress).toEqual(egress);
+    const credentials = [{ name: 'git', secretRef: { name: 'git', key: 'token' }, hosts: ['git.example.com'] }];
+    expect(briefOf({ credentials }).credentials).toEqual([
+      { name: 'git', hosts: ['git.example.com'], file: '/etc/agentfleet/credentials/git' },
+    ]);
+  });
+
+  it('is the same text for what the workers do not need to know', () => {
+    const model = newModel();
+    const starting = { phase: 'Starting', ready: 0, endpoint: 'http://judge-verifier.platform.svc:7080' } as const;
+    const texts = [starting, { ...starting, phase: 'Ready', ready: 1 } as const].map((status) =>
+      JSON.stringify(briefConfigMap(inputOf({}, { energyModel: { ...model, status } })).object['data']),
+    );
+    expect(texts[0]).toBe(texts[1]);
+  });
+});

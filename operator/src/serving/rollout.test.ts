@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import type { Deployment, Pod } from '../runtime/objects.ts';
+import { firstTrouble } from './podTrouble.ts';
+import { newestReady, servingOf, type ServerView } from './rollout.ts';
+
+const deploymentOf = (ready: number, more: Deployment['status'] = {}): Deployment => ({
+  metadata: { name: 'd', generation: 1 },
+  status: { observedGeneration: 1, replicas: ready, updatedReplicas: ready, readyReplicas: ready, ...more },
+});
+const stuck = { conditions: [{ type: 'Progressing', status: 'False' }] };
+const crash = (message: string): Pod => ({
+  metadata: { name: 'p' },
+  status: {
+    phase: 'Running',
+    containerStatuses: [
+      {
+        name: 'inference',
+        ready: false,
+        restartCount: 3,
+        state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 40s restarting failed container' } },
+        lastState: { terminated: { exitCode: 1, reason: 'Error', message } },
+      },
+    ],
+  },
+});
+
+describe('how far a server is', () => {
+  const look = (view: Partial<ServerView>): string => {
+    const { phase, ready, fault } = servingOf({
+      wanted: 2,
+      deployment: undefined,
+      pods: [],
+      notes: new Map(),
+      obstacle: undefined,
+      ...view,
+    });
+    return `${phase} ${ready} ${fault?.reason ?? '-'}${fault?.stalled === true ? ' stalled' : ''}`;
+  };
+  const obstacle = { reason: 'ImageNotSet', message: 'no image' };
+
+  it.each<[string, Partial<ServerView>, string]>([
+    ['nothing is there', {}, 'Starting 0 Progressing'],
+    ['all answer', { deployment: deploymentOf(2) }, 'Ready 2 -'],
+    ['none is asked for', { wanted: 0, deployment: deploymentOf(0) }, 'Scaled 0 -'],
+    ['one of two answers', { deployment: deploymentOf(1, { replicas: 2, updatedReplicas: 2 }) }, 'Degraded 1 Progressing'],
+    ['another template comes', { deployment: deploymentOf(2, { updatedReplicas: 1 }) }, 'Starting 2 Progressing'],
+    ['the spec was not seen', { deployment: deploymentOf(2, { observedGeneration: 0 }) }, 'Starting 2 Progressing'],
+    ['it crashes', { deployment: deploymentOf(0, { replicas: 2 }), pods: [crash('x')] }, 'Starting 0 PodsNotReady'],
+    ['it does not get on', { deployment: deploymentOf(0, stuck) }, 'Unavailable 0 ProgressDeadlineExceeded stalled'],
+    [
+      'its update does not get on',
+      { deployment: deploymentOf(2, { replicas: 3, ...stuck }) },
+      'Degraded 2 ProgressDeadlineExceeded stalled',
+    ],
+    ['something is in the way', { obstacle }, 'Unavailable 0 ImageNotSet stalled'],
+    ['something is in the way of a change', { obstacle, deployment: deploymentOf(2) }, 'Degraded 2 ImageNotSet stalled'],
+  ])('when %s', (_, view, expected) => {
+    expect(look(view)).toBe(expected);
+  });
+
+  it('asks the newest pod that answers', () => {
+    const pod = (name: string, creationTimestamp: string, ready = true): Pod => ({
+      metadata: { name, creationTimestamp },
+      status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+    });
+    const pods = [pod('a', '2030-01-01T00:00:00Z'), pod('b', '2030-01-02T00:00:00Z'), pod('c', '2030-01-03T00:00:00Z', false)];
+    expect(newestReady(pods)?.metadata.name).toBe('b');
+    expect(newestReady([])).toBeUndefined();
+  });
+
+  it('tells the last words of a container that does not start, and not how long the kubelet waits', () => {
+    const words = firstTrouble([crash('the environment is not usable:\n  - AGENTFLEET_ARTIFACT: there is no such one\n')]);
+    expect(words).toBe(
+      'container inference: CrashLoopBackOff after exit code 1: the environment is not usable: - AGENTFLEET_ARTIFACT: there is no such one',
+    );
+    expect(firstTrouble([crash('🦀'.repeat(4000))])?.length).toBeLessThan(500);
+  });
+});
