@@ -1,9 +1,12 @@
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildImages, stageContext } from './build.ts';
 import { machineParts, selectImages } from './catalogue.ts';
 import { listImages, renderList } from './list.ts';
+import { llamaModules, nodeModules } from './nodeModules.ts';
 import { repository, runnerBinary } from './parts.ts';
+import { run } from './run.ts';
+import { smollm2, weights } from './weights.ts';
 import { bytesOf } from './archive.ts';
 import { pruneImages } from './prune.ts';
 import { reproduce } from './reproduce.ts';
@@ -13,6 +16,7 @@ const usage = `usage: main.ts build [--json] [name…]   build images into the c
        main.ts list                     the cached images and their sizes
        main.ts reproduce [name…]        build twice from nothing and compare
        main.ts stage                    fill the dist folders of our images, for docker build elsewhere
+       main.ts llama                    put llama.cpp and its model into inference-image/llama, for tests and bench
        main.ts runner                   build the runner for all architectures
        main.ts prune                    delete what was not used for 14 days`;
 
@@ -51,6 +55,14 @@ async function stage(signal: AbortSignal): Promise<number> {
   return 0;
 }
 
+async function llama(signal: AbortSignal): Promise<number> {
+  const folder = join(repository, llamaModules.folder);
+  const [modules, { model }] = await Promise.all([nodeModules(llamaModules, signal), weights(smollm2, signal)]);
+  await run('tar', ['-C', folder, '-xf', modules.file], { signal });
+  await stageContext([{ ...model, path: `dist/weights/${basename(model.file)}`, mode: 0o644 }], folder);
+  return 0;
+}
+
 async function runner(signal: AbortSignal): Promise<number> {
   for (const arch of ['amd64', 'arm64'] as const) {
     const { file, sha256 } = await runnerBinary(arch, signal);
@@ -82,6 +94,7 @@ async function main(argv: readonly string[], signal: AbortSignal): Promise<numbe
     list,
     reproduce: () => reproduceImages(names, signal),
     stage: () => stage(signal),
+    llama: () => llama(signal),
     runner: () => runner(signal),
     prune,
   };

@@ -19,8 +19,8 @@ export interface LlamaOptions {
   readonly now: () => number;
   /** `sha256:` of code and weights. */
   readonly modelDigest: string;
-  /** Installed copy of node-llama-cpp; the one beside the bundle by default. */
-  readonly library?: string;
+  /** Installed copy of node-llama-cpp: a name or a path. */
+  readonly library: string;
 }
 
 /**
@@ -54,7 +54,7 @@ export class LlamaEngine implements Engine {
 
   /** Loads library and weights. @throws Error when either is missing or does not fit */
   static async load(options: LlamaOptions): Promise<LlamaEngine> {
-    const { threads, contextTokens, library = 'node-llama-cpp' } = options;
+    const { threads, contextTokens, library } = options;
     const { getLlama, LlamaGrammarEvaluationState } = await loadLibrary(library);
     const llama = await getLlama({ gpu: false, build: 'never', maxThreads: threads, progressLogs: false, logLevel: 'warn' });
     const model = await llama.loadModel({ modelPath: options.model, gpuLayers: 0 });

@@ -3,6 +3,7 @@
  * its own. The package and the weights are in the image inference-llama only; nothing here is loaded elsewhere.
  */
 import { access } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeDigest } from '../digest.ts';
 import { LlamaEngine, type LlamaOptions } from './engine.ts';
 
@@ -12,10 +13,21 @@ export type { Priors } from './prior.ts';
 /** Name of the weights below the folder of weights. */
 export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';
 
+/**
+ * Where the package is: beside the bundle in the image; for sources where `hack/images/main.ts llama` puts it.
+ */
+export function llamaLibrary(): string {
+  const own = import.meta.filename;
+  if (!own.endsWith('.ts')) return 'node-llama-cpp';
+  return join(dirname(own), '../../../llama/node_modules/node-llama-cpp/dist/index.js');
+}
+
 /** The engine with its weights loaded. @throws Error naming the image that has what is missing */
-export async function createLlamaEngine(options: Omit<LlamaOptions, 'modelDigest'>): Promise<LlamaEngine> {
+export async function createLlamaEngine(
+  options: Omit<LlamaOptions, 'modelDigest' | 'library'> & { readonly library?: string },
+): Promise<LlamaEngine> {
   await access(options.model).catch((cause: unknown) => {
     throw new Error(`engine Llama: there is no ${options.model}: the image inference-llama has it`, { cause });
   });
-  return LlamaEngine.load({ ...options, modelDigest: await codeDigest('llama', [options.model]) });
+  return LlamaEngine.load({ library: llamaLibrary(), ...options, modelDigest: await codeDigest('llama', [options.model]) });
 }
