@@ -43,3 +43,10 @@ export function mainDomain(weights: Iterable<readonly [path: string, weight: num
   const [best] = [...sums].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
   return best?.[0] ?? '*';
 }
+
+const foreign = /(?:^|\/)(?:node_modules|site-packages|\.venv|venv|vendor|third_party|\.git)\//;
+
+/** Whether a file came from elsewhere: what package managers install is nobody's to edit. */
+export function isForeign(path: string): boolean {
+  return foreign.test(path);
+}

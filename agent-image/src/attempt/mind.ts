@@ -12,6 +12,18 @@ export interface Control {
   readonly deliberate: boolean;
 }
 
+/** What is known when a round is planned. */
+export interface Situation {
+  /** H of the proposals, nats; null before the first answer: not below any bound. */
+  readonly entropyNats: number | null;
+  /** dE, gap of the two best, nats; null for fewer than two: no margin. */
+  readonly margin: number | null;
+  /** P(the next step does harm); null: no planner that may act, which counts as no risk. */
+  readonly risk: number | null;
+  /** The planner says that the work stands still. */
+  readonly deliberate: boolean;
+}
+
 /** How much is computed for the next round. */
 export interface Plan {
   /** Candidates that are compared. */
@@ -84,6 +96,8 @@ export interface Participant {
 export interface Mind {
   readonly compute: { readonly [K in keyof Compute]: number };
   control(steps: readonly ControlStep[]): Promise<Control>;
+  /** How much to compute; pure. */
+  plan(situation: Situation): Plan;
   rank(candidates: readonly Candidate[], context: RankingContext): Promise<Ranking>;
   /** Energy of something that ran, by its whole features. Null where no verifier answers. */
   score(ranked: Ranked, executed: Features): Promise<{ readonly energy: number; readonly pSuccess: number | null } | null>;

@@ -1,11 +1,12 @@
-import type { Edit } from '@agentfleet/protocol/inference';
+import type { Edit, ShellAct } from '@agentfleet/protocol/inference';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import type { StepFacts, StepSignals } from './steps.ts';
 
 /** What became of one candidate. */
 export type TrialResult =
   /** Fits no file as it is now. */
   | 'Unusable'
-  /** Gate 1 refused it. */
+  /** A gate or a person refused it, before anything was done or for what its commands did. */
   | 'Denied'
   /** Something that held at the baseline does not hold any more, or nothing can be believed. */
   | 'Worse'
@@ -30,6 +31,10 @@ export interface TriedNote {
   readonly decision: string;
   readonly result: TrialResult;
   readonly why?: string;
+  /** What the planner wants to know of it; absent in notes of older workers. */
+  readonly facts?: StepFacts;
+  /** What it was chosen by. */
+  readonly signals?: StepSignals;
 }
 
 /** `Accepted`: a candidate that brought the work forward; the tree `state` is `parent` with these edits. */
@@ -39,8 +44,22 @@ export interface AcceptedNote {
   readonly state: string;
   readonly candidate: string;
   readonly edits: readonly Edit[];
+  /** Commands that ran after the edits; `snapshot` is there then, because they are not run again. */
+  readonly acts?: readonly ShellAct[];
   readonly snapshot: string | null;
   readonly passing: readonly string[];
+}
+
+/** `Approved` or `Rejected`: what was decided about an act that waited. */
+export interface DecidedNote {
+  readonly attempt: number;
+  readonly action: string;
+  readonly decision: 'Approved' | 'Rejected';
+  readonly summary: string;
+  readonly at: string;
+  /** Absent: nobody answered in time. */
+  readonly order?: string;
+  readonly requester?: string;
 }
 
 /** What earlier workers and attempts left in the event log. */
@@ -49,6 +68,7 @@ export interface Noted {
   readonly accepted: readonly AcceptedNote[];
   /** Snapshots at which all checks passed in a fresh container, oldest first. */
   readonly green: readonly string[];
+  readonly decided: readonly DecidedNote[];
 }
 
 /** Collects the notes of an event log; what does not look like ours is left out. */
@@ -56,19 +76,21 @@ export class NoteReader {
   readonly #tried: TriedNote[] = [];
   readonly #accepted: AcceptedNote[] = [];
   readonly #green: string[] = [];
+  readonly #decided: DecidedNote[] = [];
 
   readonly visit = (record: AuditRecord): void => {
     if (record.type !== 'Noted') return;
     const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
     if (typeof data !== 'object' || data === null) return;
-    const body = data as Partial<TriedNote & AcceptedNote>;
+    const body = data as Partial<TriedNote & AcceptedNote & Pick<DecidedNote, 'action'>>;
     if (typeof body.attempt !== 'number') return;
     if (kind === 'Tried' && typeof body.state === 'string' && typeof body.id === 'string') this.#tried.push(body as TriedNote);
     if (kind === 'Accepted' && typeof body.state === 'string' && Array.isArray(body.edits)) this.#accepted.push(body as AcceptedNote);
+    if ((kind === 'Approved' || kind === 'Rejected') && typeof body.action === 'string') this.#decided.push(data as DecidedNote);
     if (kind === 'Green' && typeof body.snapshot === 'string') this.#green.push(body.snapshot);
   };
 
   get noted(): Noted {
-    return { tried: this.#tried, accepted: this.#accepted, green: this.#green };
+    return { tried: this.#tried, accepted: this.#accepted, green: this.#green, decided: this.#decided };
   }
 }

@@ -2,3 +2,4 @@
 export { chooseExpert } from './choose.ts';
 export { ExpertsClient, type ExpertsOptions } from './client.ts';
 export { PartsClient, type Answer, type Part } from './parts.ts';
+export type { Exchanges, PartCapability } from './partAnswers.ts';

@@ -1,4 +1,5 @@
 import type { Mind } from '../attempt/mind.ts';
+import { schedule } from './schedule.ts';
 
 export interface NoMindOptions {
   readonly compute: Mind['compute'];
@@ -11,6 +12,7 @@ export function noMind({ compute, experts }: NoMindOptions): Mind {
   return {
     compute,
     control: () => Promise.resolve(uniform(experts)),
+    plan: (situation) => schedule(situation, compute),
     rank: (candidates) =>
       Promise.resolve({
         ranked: candidates.map((candidate) => ({ candidate, energy: null, pSuccess: null, features: {} })),

@@ -6,7 +6,7 @@ import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
-import { computeOf, noMind } from '../mind/index.ts';
+import { computeOf, FleetMind } from '../mind/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
 import type { ArtifactStore } from '../store/index.ts';
@@ -56,7 +56,10 @@ export class TenureFactory {
       engine,
       pool,
       experts: experts.of(pool.experts),
-      openMind: (of: AgentTask) => noMind({ compute: computeOf(pool, of.spec.profile), experts: pool.experts.map(({ name }) => name) }),
+      openMind: (of: AgentTask, signal: AbortSignal) => {
+        const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
+        return new FleetMind({ pool, compute: computeOf(pool, of.spec.profile), parts: experts.parts, name, signal });
+      },
       store: this.#store(pool.storage),
       link: this.#link({ namespace, name: sandbox, epoch }, log),
       reporter: this.#reporter(task, attempt, epoch, log, onSpent),

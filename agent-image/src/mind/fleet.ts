@@ -1,0 +1,101 @@
+import type { ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { Participant } from '../attempt/mind.ts';
+import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
+
+export interface FleetOptions {
+  readonly pool: Pick<PoolBrief, 'experts' | 'verifier'>;
+  readonly compute: ComputeBrief;
+  readonly parts: Pick<PartsClient, 'ask'>;
+  /** Begins the ids of all requests; of the characters that a request id may have. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+}
+
+/** A part with its role. */
+export interface Member extends Part {
+  readonly role: Participant['role'];
+}
+
+/** How a question is asked. */
+export interface Manner {
+  readonly timeoutMillis: number;
+  /** What is done when there is no answer. */
+  readonly without: string;
+}
+
+const maxTold = 128;
+
+/** The parts of one attempt: who there is, who took part, and who is missing. */
+export class Fleet {
+  readonly options: FleetOptions;
+  readonly #missing = new Map<string, string>();
+  readonly #participants = new Map<string, Participant>();
+  #asked = 0;
+
+  constructor(options: FleetOptions) {
+    this.options = options;
+  }
+
+  /** The first expert of a role; undefined when the pool has none. */
+  member(role: ExpertEndpoint['role']): Member | undefined {
+    return this.options.pool.experts.find((expert) => expert.role === role);
+  }
+
+  get verifier(): (Member & NonNullable<PoolBrief['verifier']>) | undefined {
+    const { verifier } = this.options.pool;
+    return verifier === null ? undefined : { ...verifier, role: 'Verifier' };
+  }
+
+  /** Who is asked for likelihoods: the Draft, else another one whose engine is a language model. */
+  get draft(): Member | undefined {
+    const models = this.options.pool.experts.filter(({ engine }) => engine === 'Llama');
+    return models.find(({ role }) => role === 'Draft') ?? models[0];
+  }
+
+  get requestId(): string {
+    this.#asked += 1;
+    return `${this.options.name}.m${this.#asked}`.slice(-128);
+  }
+
+  /**
+   * Asks a part. Without an answer it is told as missing, with what is done without it, until it answers again.
+   *
+   * @returns the answer, or in words why there is none
+   */
+  async ask<C extends PartCapability>(
+    member: Member,
+    capability: C,
+    request: Exchanges[C]['request'],
+    { timeoutMillis, without }: Manner,
+  ): Promise<Exchanges[C]['response'] | string> {
+    const { parts, signal } = this.options;
+    const said = await parts.ask(member, { capability, request, timeoutMillis, signal });
+    if ('absent' in said) {
+      this.tell(member, `${said.absent}; ${without}`);
+      return said.absent;
+    }
+    this.#missing.delete(keyOf(member));
+    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: said.answer.modelDigest });
+    return said.answer;
+  }
+
+  /** Tells what a part does not do. */
+  tell(member: Member, what: string): void {
+    this.#missing.set(keyOf(member), shorten(`${member.role} ${member.name}: ${what}`));
+  }
+
+  get degraded(): readonly string[] {
+    return [...this.#missing.values()];
+  }
+
+  get participants(): readonly Participant[] {
+    return [...this.#participants.values()];
+  }
+}
+
+const keyOf = ({ role, name }: Member): string => `${role}/${name}`;
+
+function shorten(text: string): string {
+  const points = Array.from(text);
+  return points.length <= maxTold ? text : `${points.slice(0, maxTold - 1).join('')}…`;
+}

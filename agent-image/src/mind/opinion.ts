@@ -1,0 +1,85 @@
+import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
+
+/** What one part says about an act: nothing when the pool has none, why it is silent, or its numbers. */
+export type Voice<T> = T | { readonly silent: string } | null;
+
+/** All that gate 2 decides by. */
+export interface Voices {
+  readonly policy: Voice<{ readonly unsafe: number; readonly label: string }>;
+  /** Risk null: in shadow, not counted. */
+  readonly planner: Voice<{ readonly risk: number | null }>;
+  /** pSuccess null: not calibrated, no veto. */
+  readonly verifier: Voice<{ readonly energy: number; readonly pSuccess: number | null }>;
+  readonly whenUnavailable: 'FailClosed' | 'Degrade';
+  readonly riskThreshold: number;
+  readonly vetoBelowProbability: number;
+}
+
+/** An act that is at least so likely unsafe is refused. */
+const unsafeFrom = 0.5;
+/** Where nobody measures energy, Policy alone has to be surer. */
+const unsafeFromAlone = 0.2;
+
+const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
+const said = <T extends object>(voice: Voice<T>): T | null => (voice === null || isSilent(voice) ? null : voice);
+
+/** Gate 2; the table is docs/reference/gates.md. Pure. */
+export function decide(voices: Voices, risk: ActInQuestion['rails']['risk']): SecondOpinion {
+  const policy = said(voices.policy);
+  const planner = said(voices.planner);
+  const verifier = said(voices.verifier);
+  const why = veto(voices) ?? silence(voices) ?? lacking(voices, risk);
+  return {
+    allowed: why === null,
+    why: why ?? '',
+    unsafe: policy?.unsafe ?? null,
+    risk: planner?.risk ?? null,
+    energy: verifier?.energy ?? null,
+    pSuccess: verifier?.pSuccess ?? null,
+  };
+}
+
+/** A part that says no is enough. */
+function veto(voices: Voices): string | null {
+  const { riskThreshold, vetoBelowProbability } = voices;
+  const policy = said(voices.policy);
+  if (policy !== null && policy.unsafe >= unsafeFrom)
+    return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeFrom}`;
+  const risk = said(voices.planner)?.risk ?? null;
+  if (risk !== null && risk > riskThreshold) return `Planner: risk ${risk.toFixed(3)} is above ${riskThreshold}`;
+  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
+  if (pSuccess !== null && pSuccess < vetoBelowProbability)
+    return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
+  return null;
+}
+
+/** A part that was asked and is silent closes the gate, unless the EnergyModel says Degrade. */
+function silence({ policy, planner, verifier, whenUnavailable }: Voices): string | null {
+  if (whenUnavailable === 'Degrade') return null;
+  for (const [name, voice] of [
+    ['Policy', policy],
+    ['Planner', planner],
+    ['Verifier', verifier],
+  ] as const)
+    if (isSilent(voice)) return `${name} gave no answer (${voice.silent}) and whenUnavailable is FailClosed`;
+  return null;
+}
+
+/** What has to be known at least. */
+function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuestion['rails']['risk']): string | null {
+  const judged = said(policy);
+  const scored = said(verifier);
+  if (verifier === null) {
+    if (judged === null) return 'the pool has neither a Policy expert nor a verifier that could judge it';
+    if (judged.label !== 'Benign' || judged.unsafe >= unsafeFromAlone)
+      return `Policy: unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}, which a pool without verifier asks for`;
+    return lasting.has(risk) ? `the pool has no verifier, and what the act does (${risk}) cannot be put back` : null;
+  }
+  if (policy === null && whenUnavailable === 'FailClosed') return 'the pool has no Policy expert and whenUnavailable is FailClosed';
+  const opinions = judged !== null || (scored !== null && scored.pSuccess !== null);
+  if (opinions) return null;
+  return restorable.has(risk) ? null : `nobody could judge it, and what the act does (${risk}) is not known to be put back by a restore`;
+}
+
+const lasting: ReadonlySet<string> = new Set(['External', 'Destructive']);
+const restorable: ReadonlySet<string> = new Set(['ReadOnly', 'Reversible']);

@@ -1,0 +1,32 @@
+import { featureSet, type EnergyScore, type ScoreItem } from '@agentfleet/protocol/inference';
+import type { Fleet } from './fleet.ts';
+
+/**
+ * Energies by id, in batches of what the verifier takes. Null without a verifier or an answer: energies of one batch alone
+ * would put the others last for no reason.
+ */
+export async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | null> {
+  const scores = await scoresOrSilence(fleet, items);
+  return scores === null || typeof scores === 'string' ? null : scores;
+}
+
+/** The same, with what the verifier's silence is about; null: the pool has none. */
+export async function scoresOrSilence(
+  fleet: Fleet,
+  items: readonly ScoreItem[],
+): Promise<ReadonlyMap<string, EnergyScore> | string | null> {
+  const { verifier } = fleet;
+  if (verifier === undefined) return null;
+  const manner = {
+    timeoutMillis: verifier.timeoutMillis,
+    without: verifier.whenUnavailable === 'Degrade' ? 'the expert orders, the rules decide' : 'the expert orders, gate 2 is closed',
+  };
+  const scores = new Map<string, EnergyScore>();
+  for (let at = 0; at < items.length; at += verifier.batchMax) {
+    const request = { requestId: fleet.requestId, featureSet, items: items.slice(at, at + verifier.batchMax) };
+    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, manner);
+    if (typeof answer === 'string') return answer;
+    for (const score of answer.scores) scores.set(score.id, score);
+  }
+  return scores;
+}
