@@ -13,6 +13,8 @@ export const auditTypes = [
   'SnapshotTaken',
   'SnapshotRestored',
   'ToolsRestartRequested',
+  'EgressOpened',
+  'EgressClosed',
 ] as const;
 export type AuditType = (typeof auditTypes)[number];
 

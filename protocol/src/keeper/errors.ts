@@ -20,6 +20,7 @@ export const keeperErrors = {
   AF_TOO_LARGE: { status: 413, cure: 'send less at a time' },
   AF_TOOLS_UNAVAILABLE: { status: 503, cure: 'wait until the tools container has reconnected' },
   AF_NETWORK_NOT_ENFORCED: { status: 503, cure: 'install a network plugin that enforces NetworkPolicy, or let the pool allow it' },
+  AF_EGRESS_UNAVAILABLE: { status: 503, cure: 'end what listens on 127.0.0.1:3128 in the sandbox' },
   AF_SNAPSHOT_UNKNOWN: { status: 404, cure: 'list the snapshots' },
   AF_SNAPSHOT_OBJECT_CORRUPT: { status: 500, cure: 'restore an older snapshot or the durable copy' },
   AF_SNAPSHOT_UNREADABLE: { status: 500, cure: 'look at the volume: the tree could not be read' },

@@ -20,8 +20,10 @@
  * | `GET /v1/events?from=SEQ` | NDJSON of {@link AuditRecord} |
  * | `GET /v1/audit` | {@link AuditReport} |
  * | `POST /v1/tools/restart` | 202; the kubelet starts a fresh tools container |
+ * | `POST /v1/egress`, upgraded | 101; a tunnel for one connection out of the sandbox, see {@link egressUpgrade} |
  */
 export * from './audit.ts';
+export * from './egress.ts';
 export * from './errors.ts';
 export * from './exec.ts';
 export * from './files.ts';

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { egressPort } from '@agentfleet/protocol/keeper';
 import { logLevels, type LogLevel } from './logger.ts';
 
 export interface Root {
@@ -16,6 +17,8 @@ export interface Target {
 export interface Config {
   readonly version: string;
   readonly listen: { readonly host: string; readonly port: number };
+  /** Where commands find the way out. */
+  readonly egress: { readonly host: string; readonly port: number };
   readonly link: { readonly path: string; readonly key: string };
   readonly storeDir: string;
   /** What the store may hold; the kubelet evicts a pod, with its store, whose volume is over its size. Null = no limit. */
@@ -62,6 +65,7 @@ export function readConfig(env: Env): Config {
   const config: Config = {
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     listen: read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7070 }),
+    egress: read('AGENTFLEET_EGRESS', parseListen, { host: '127.0.0.1', port: egressPort }),
     link: {
       path: read('AGENTFLEET_LINK', parseFolder, '/.agentfleet/link/keeper.sock'),
       key: read('AGENTFLEET_LINK_KEY', parseKey),

@@ -2,6 +2,7 @@ import type { KeeperInfo } from '@agentfleet/protocol/keeper';
 import { authenticate, type EpochFence, type JwksFile } from './auth/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import type { EgressTunnels } from './egress/index.ts';
 import type { EndFacts, Executor, Quota, StoreReserve } from './exec/index.ts';
 import type { Gate } from './gate.ts';
 import { isolationOf } from './isolation.ts';
@@ -22,6 +23,7 @@ export interface Machine {
 
 export interface KeeperParts extends Machine {
   readonly config: Config;
+  readonly egress: EgressTunnels;
   readonly executor: Executor;
   readonly fence: EpochFence;
   readonly gate: Gate;
@@ -88,10 +90,11 @@ export class Keeper {
 
   /** Lets a changing request in; ends what an older assignment left running. @throws KeeperError */
   async admit(epochHeader: string | undefined): Promise<number> {
-    const { executor, fence, log } = this.parts;
+    const { egress, executor, fence, log } = this.parts;
     log.assertWritable();
     return fence.admit(epochHeader, async (from, to) => {
       log.append('EpochRaised', { from, to });
+      egress.supersede(to);
       await executor.supersede(to);
     });
   }

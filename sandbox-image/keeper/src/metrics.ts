@@ -6,6 +6,8 @@ export interface MetricSources {
   readonly quotaUsed: () => number;
   readonly quotaLimit: () => number | null;
   readonly linkConnections: () => number;
+  readonly egressParked: () => number;
+  readonly egressOpen: () => number;
   readonly ready: () => boolean;
 }
 
@@ -28,6 +30,8 @@ export class KeeperMetrics {
 
   constructor(sources: MetricSources) {
     this.#gauge('link_connections', 'Authenticated links to a runner since start', sources.linkConnections);
+    this.#gauge('egress_parked', 'Tunnels of workers that wait for a connection', sources.egressParked);
+    this.#gauge('egress_open', 'Connections out of the sandbox', sources.egressOpen);
     this.#gauge('ready', '1 when commands can run', () => Number(sources.ready()));
     this.#gauge('store_bytes', 'Bytes used on the volume of the store', sources.storeBytes);
     this.#gauge('quota_used_bytes', 'Bytes in the roots as measured last', sources.quotaUsed);

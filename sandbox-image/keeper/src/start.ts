@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EpochFence, JwksFile } from './auth/index.ts';
+import { egressBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
+import { EgressJournal, EgressTunnels } from './egress/index.ts';
 import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
@@ -59,7 +61,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'executor' | 'metrics'> & { readonly archive: JournalArchive; readonly usage: StoreUsage };
+type Parts = Omit<KeeperParts, 'egress' | 'executor' | 'metrics'> & { readonly archive: JournalArchive; readonly usage: StoreUsage };
 
 function assemble(parts: Parts): KeeperParts {
   const { config, link, log, quota, network, usage } = parts;
@@ -69,6 +71,8 @@ function assemble(parts: Parts): KeeperParts {
     quotaUsed: () => quota.usedBytes,
     quotaLimit: () => quota.limitBytes,
     linkConnections: () => link.state.connections,
+    egressParked: () => whole.egress.parked,
+    egressOpen: () => whole.egress.open,
     ready: () => new Keeper(whole).notReady === null,
   });
   const executor = new Executor({
@@ -81,7 +85,14 @@ function assemble(parts: Parts): KeeperParts {
     },
   });
   link.subscribe(linkEvents(log, executor, config));
-  const whole: KeeperParts = { ...parts, executor, metrics };
+  const { maxParked, maxOpen, idleSeconds } = egressBounds;
+  const egress = new EgressTunnels({
+    listen: config.egress,
+    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000 },
+    journal: new EgressJournal((type, body) => log.append(type, body)),
+    clock: parts.clock,
+  });
+  const whole: KeeperParts = { ...parts, egress, executor, metrics };
   return whole;
 }
 
@@ -112,8 +123,10 @@ function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
-  const { clock, config, log, network, executor, snapshots, logger } = keeper.parts;
+  const { clock, config, egress, log, network, executor, snapshots, logger } = keeper.parts;
   const app = createApp(keeper);
+  // A worker that needs it is told; until then a sandbox works without a way out.
+  await egress.listen().catch((error: unknown) => logger.warn('the way out is not there', errorFields(error)));
   const stopping = new AbortController();
   const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));
   const address = await app.listen(config.listen).catch((error: NodeJS.ErrnoException) => {
@@ -124,6 +137,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
   const stop = async (): Promise<void> => {
     stopping.abort();
     const closed = app.close();
+    await egress.close();
     await executor.shutdown();
     // Who follows the command gets its end; who does not read it is cut off.
     clock.after(farewellMs, () => app.server.closeAllConnections());

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { Agent, request, type Dispatcher } from 'undici';
 import {
   epochHeader,
@@ -18,6 +18,7 @@ import {
 import { KeeperRefusal } from './errors.ts';
 import { readLines } from './ndjson.ts';
 import { collect, type ExecResult } from './result.ts';
+import { openTunnel } from './tunnel.ts';
 
 /** Where a keeper is and who calls it. */
 export interface KeeperClientOptions {
@@ -129,6 +130,16 @@ export class KeeperClient {
   /** Asks for a fresh tools container. The kubelet starts it; `info().tools.instance` then differs. */
   async restartTools(): Promise<void> {
     await this.#json({ method: 'POST', path: '/v1/tools/restart' });
+  }
+
+  /**
+   * Parks a tunnel for one connection out of the sandbox. Its first byte comes when a command connected; either direction
+   * may end first. Aborting the signal after that changes nothing: destroy the stream.
+   */
+  async egress(signal?: AbortSignal): Promise<Duplex> {
+    const authorization = `Bearer ${await this.#options.token()}`;
+    const headers = { authorization, [epochHeader]: String(this.#options.epoch) };
+    return openTunnel(new URL('/v1/egress', this.#options.baseUrl), headers, signal);
   }
 
   async close(): Promise<void> {

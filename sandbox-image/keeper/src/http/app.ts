@@ -5,6 +5,7 @@ import { asKeeperError, KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import { limitInsideConnections } from './connections.ts';
+import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
 import { noteRoutes } from './routes-notes.ts';
@@ -37,6 +38,7 @@ export function createApp(keeper: Keeper): FastifyInstance {
     frameworkErrors: (error, _request, reply) => answer(reply, error, keeper.parts.logger),
   });
   limitInsideConnections(app.server);
+  egressUpgrades(app.server, keeper);
   app.decorateRequest('epoch', 0);
   app.setErrorHandler((error: FastifyError, _request, reply) => answer(reply, error, keeper.parts.logger));
   app.setNotFoundHandler((request, reply) => {

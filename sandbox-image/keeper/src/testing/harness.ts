@@ -52,6 +52,7 @@ export class Harness {
   async start(): Promise<void> {
     const config = readConfig({
       AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_EGRESS: '127.0.0.1:0',
       AGENTFLEET_LINK: this.linkPath,
       AGENTFLEET_LINK_KEY: linkKey,
       AGENTFLEET_STORE: this.store,

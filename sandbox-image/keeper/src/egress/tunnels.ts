@@ -1,0 +1,138 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../clock.ts';
+import { KeeperError } from '../failure.ts';
+import type { EgressJournal } from './journal.ts';
+import { splice } from './splice.ts';
+
+export interface TunnelBounds {
+  readonly maxParked: number;
+  readonly maxOpen: number;
+  readonly idleMs: number;
+}
+
+export interface TunnelsOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly bounds: TunnelBounds;
+  readonly journal: EgressJournal;
+  readonly clock: Clock;
+}
+
+interface Tunnel {
+  readonly socket: Duplex;
+  readonly epoch: number;
+  /** Ends it while it waits. */
+  readonly gone: () => void;
+}
+
+/** Tunnels of workers, and the local port whose connections are handed to them. */
+export class EgressTunnels {
+  readonly #options: TunnelsOptions;
+  readonly #parked = new Set<Tunnel>();
+  readonly #open = new Set<Tunnel & { readonly local: Socket }>();
+  #server: Server | null = null;
+  #connections = 0;
+  #closed = false;
+
+  constructor(options: TunnelsOptions) {
+    this.#options = options;
+  }
+
+  get parked(): number {
+    return this.#parked.size;
+  }
+
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** Port of the local side; null while it does not listen. */
+  get port(): number | null {
+    const address = this.#server?.address();
+    return typeof address === 'object' && address !== null ? address.port : null;
+  }
+
+  /** Listens, unless it does. @throws KeeperError when the port is taken, which code of the user can do to itself */
+  async listen(): Promise<void> {
+    if (this.#server !== null || this.#closed) return;
+    const server = createServer({ allowHalfOpen: true }, (local) => this.#accept(local));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('listening', resolve).once('error', reject);
+    server.listen(this.#options.listen);
+    try {
+      await promise;
+    } catch (error) {
+      const { host, port } = this.#options.listen;
+      throw new KeeperError('AF_EGRESS_UNAVAILABLE', `${host}:${port} cannot be listened on`, { cause: error });
+    }
+    server.removeListener('error', reject);
+    server.on('error', () => undefined); // a connection that was gone before it was accepted
+    if (this.#server === null && !this.#closed) this.#server = server;
+    else server.close();
+  }
+
+  /** Whether one more tunnel may be parked. @throws KeeperError `AF_BUSY`, `AF_EGRESS_UNAVAILABLE` */
+  async admit(): Promise<void> {
+    await this.listen();
+    const { maxParked } = this.#options.bounds;
+    if (this.#parked.size >= maxParked) throw new KeeperError('AF_BUSY', `${maxParked} tunnels are parked already`);
+  }
+
+  /** Takes a tunnel that was admitted. */
+  park(socket: Duplex, epoch: number): void {
+    const gone = (): void => {
+      this.#parked.delete(tunnel);
+      socket.destroy();
+    };
+    const tunnel: Tunnel = { socket, epoch, gone };
+    this.#parked.add(tunnel);
+    socket.on('error', () => undefined); // its close tells
+    // Nothing but the end may come before it is joined, and without a reader that would not be seen.
+    for (const event of ['close', 'end', 'data'] as const) socket.once(event, tunnel.gone);
+    socket.resume();
+  }
+
+  /** Ends all tunnels of older assignments, parked or joined. */
+  supersede(epoch: number): void {
+    for (const tunnel of [...this.#parked, ...this.#open]) {
+      if (tunnel.epoch < epoch) tunnel.socket.destroy();
+    }
+    this.#options.journal.sum();
+  }
+
+  /** Ends everything. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { socket } of [...this.#parked, ...this.#open]) socket.destroy();
+    for (const { local } of this.#open) local.destroy();
+    this.#options.journal.sum();
+    const server = this.#server;
+    if (server !== null) await new Promise<void>((resolve) => void server.close(() => resolve()));
+  }
+
+  #accept(local: Socket): void {
+    local.on('error', () => undefined); // its close tells
+    const { bounds } = this.#options;
+    const [tunnel] = this.#parked;
+    if (tunnel === undefined || this.#open.size >= bounds.maxOpen || this.#closed) {
+      local.destroy();
+      return;
+    }
+    this.#parked.delete(tunnel);
+    for (const event of ['close', 'end', 'data'] as const) tunnel.socket.removeListener(event, tunnel.gone);
+    void this.#join(local, tunnel);
+  }
+
+  async #join(local: Socket, tunnel: Tunnel): Promise<void> {
+    const { clock, journal, bounds } = this.#options;
+    const joined = { ...tunnel, local };
+    this.#open.add(joined);
+    this.#connections += 1;
+    const id = this.#connections;
+    const began = clock.now();
+    const told = journal.opened(id, tunnel.epoch);
+    const { forth, back, why } = await splice(local, tunnel.socket, { clock, idleMs: bounds.idleMs });
+    this.#open.delete(joined);
+    journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.now() - began), why }, told);
+  }
+}
