@@ -1,9 +1,11 @@
 import { access } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
+import { createDialer, createEgress } from './egress/index.ts';
 import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
 import { importWorkspace } from './workspace/index.ts';
 
@@ -12,6 +14,8 @@ export interface AssembleOptions {
   readonly scratch: string;
   /** PEM file with the authorities that git trusts instead of the system's. */
   readonly authorities?: string;
+  /** Of the process: which proxy the worker itself has to use, and where the API server is. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** The engine with its parts, and whether they still work. */
@@ -40,12 +44,13 @@ async function grammarFiles(): Promise<GrammarFiles> {
 }
 
 /** Loads the grammars and joins the parts of the engine. Rejects when a grammar is missing. */
-export async function assembleEngine({ scratch, authorities }: AssembleOptions): Promise<Assembled> {
+export async function assembleEngine({ scratch, authorities, env }: AssembleOptions): Promise<Assembled> {
   const grammars = await loadGrammars(await grammarFiles());
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     importWorkspace: (workspace, ports) =>
       importWorkspace(workspace, { ...ports, scratch, ...(authorities === undefined ? {} : { authorities }) }),
+    openEgress: createEgress(createDialer({ clock: systemClock, env })),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {

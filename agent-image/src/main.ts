@@ -22,7 +22,11 @@ async function main(): Promise<void> {
   );
   const scratch = tmpdir();
   const authorities = await joinAuthorities(authoritiesFile, scratch);
-  const { engine, health } = await assembleEngine({ scratch, ...(authorities === undefined ? {} : { authorities: authorities.file }) });
+  const { engine, health } = await assembleEngine({
+    scratch,
+    env,
+    ...(authorities === undefined ? {} : { authorities: authorities.file }),
+  });
   const storeOptions = {
     clock: systemClock,
     random: Math.random,

@@ -11,13 +11,15 @@ import {
   type Report,
 } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
+import { createDialer, createEgress } from '@agentfleet/agent/egress';
+import { Newest } from '../../agent-image/src/tasks/newest.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { noMind } from '@agentfleet/agent/mind';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
 import { silentLog, systemClock } from '@agentfleet/kube';
-import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
+import { ajvOptions, validators, type AgentTask, type AgentTaskSpec, type Approval } from '@agentfleet/protocol/api';
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
@@ -30,6 +32,8 @@ export interface Run {
   /** All reports, merged as the runtime does. */
   readonly reported: Report;
   readonly messages: readonly string[];
+  /** Writes a decision about an act that waits, as the operator does. */
+  decide(approval: Approval): void;
   abort(reason: string): void;
 }
 
@@ -72,6 +76,7 @@ export class AttemptBed implements AsyncDisposable {
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
       importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch: folder }),
       collectCoverage,
+      openEgress: createEgress(createDialer({ clock: systemClock, env: {} })),
     });
     return new AttemptBed(engine, store, folder, server);
   }
@@ -80,10 +85,13 @@ export class AttemptBed implements AsyncDisposable {
   begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, onReport }: RunOptions): Run {
     const controller = new AbortController();
     const messages: string[] = [];
-    const run = { reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
+    const task = taskOf(sandbox, spec, status);
+    const newest = new Newest(task);
+    const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
+    const run = { decide, reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
     const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert] } as unknown as PoolBrief;
     const context: AttemptContext = {
-      task: taskOf(sandbox, spec, status),
+      task,
       assignment: { attempt, epoch } as AttemptContext['assignment'],
       pool,
       keeper: sandbox.clientWith({ epoch }),
@@ -94,6 +102,8 @@ export class AttemptBed implements AsyncDisposable {
       log: { ...silentLog, info: logLine, warn: logLine, error: logLine },
       used: { earlier: nothing, before: nothing },
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      approvals: () => newest.approvals(),
+      taskChanged: (signal) => newest.changed(signal),
       signal: controller.signal,
       report(change) {
         const message = change.progress?.message;

@@ -5,6 +5,7 @@ import { AttemptFailure } from './failure.ts';
 import { createGate } from './gate.ts';
 import type { Prepared } from './prepare.ts';
 import { protection } from './protection.ts';
+import { reachOf } from './reach.ts';
 import type { Scope } from './scope.ts';
 
 /** A check, and what it said at snapshot 0. */
@@ -43,7 +44,8 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const tree = await listTree(scope, empty.id, initial.id);
   const protect = { mode: task.spec.protect.mode, paths: task.spec.protect.paths ?? [] };
   const protectedSet = await protection(tree, task.spec.checks, protect, (path) => hands.read(path));
-  const runner: CheckRunner = { hands, task, reports: protectedSet.reports };
+  const reach = reachOf(context, task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
+  const runner: CheckRunner = { hands, task, reports: protectedSet.reports, reach };
   await admitChecks(scope, protectedSet);
   const checks: JudgedCheck[] = [];
   for (const check of task.spec.checks) {

@@ -1,6 +1,7 @@
 import { defaultStepTimeoutSeconds, type AgentTask, type Check } from '@agentfleet/protocol/api';
 import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
 import type { Hands } from './hands.ts';
+import type { Reach } from './reach.ts';
 
 /** A run of a check, with what it said. */
 export interface Ran extends CheckRun {
@@ -13,6 +14,8 @@ export interface Ran extends CheckRun {
 export interface CheckRunner {
   readonly hands: Hands;
   readonly task: AgentTask;
+  /** What checks may reach. */
+  readonly reach: Reach | null;
   /** Report files that scripts of the checks write, from the protected set. */
   readonly reports: readonly string[];
 }
@@ -29,11 +32,11 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
  *
  * @param format `Auto` only at the baseline; after it what the baseline had
  */
-export async function runCheck(check: Check, format: ResultFormat | 'Auto', { hands, task, reports }: CheckRunner): Promise<Ran> {
+export async function runCheck(check: Check, format: ResultFormat | 'Auto', { hands, task, reports, reach }: CheckRunner): Promise<Ran> {
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await hands.remove(own);
   const env = namingEnvironment({});
-  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds: timeoutOf(check, task) });
+  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds: timeoutOf(check, task), reach });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {
     const bytes = await hands.read(path);

@@ -1,5 +1,6 @@
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
+import { Approvals } from './approvals.ts';
 import { AttemptFailure } from './failure.ts';
 import { Hands } from './hands.ts';
 import { Meter } from './meter.ts';
@@ -54,10 +55,13 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
     toolCalls: task.spec.budget.toolCalls ?? pool.maxBudget.toolCalls,
   };
   const meter = new Meter(context.clock, context.used, bounds);
-  const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context));
+  const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
   await hands.events(notes.visit);
-  return { context, options, hands, meter, progress: new Progress(context, meter), noted: notes.noted };
+  const { noted } = notes;
+  const progress = new Progress(context, meter);
+  const approvals = new Approvals({ context, hands, meter, progress, noted: noted.decided });
+  return { context, options, hands, meter, progress, approvals, noted };
 }
 
 /** The phases of an attempt, one after the other. */

@@ -1,26 +1,64 @@
 import { basename } from 'node:path';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTask, ApprovalKind, SetupStep } from '@agentfleet/protocol/api';
+import type { ShellAct } from '@agentfleet/protocol/inference';
 import { forgery, type ProtectedSet } from '../checks/index.ts';
-import { decisions, decisionTable, type Act, type Decision, type Finding, type Policy, type Rails } from '../rails/index.ts';
+import {
+  decisions,
+  decisionTable,
+  rails as allRails,
+  risks,
+  type Act,
+  type Decision,
+  type Finding,
+  type Policy,
+  type Rails,
+  type Risk,
+} from '../rails/index.ts';
 import type { Rewrite } from './edits.ts';
-import type { SetupStep } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
+
+/** What a candidate would do: files first, then commands. */
+export interface Proposal {
+  readonly rewrites: readonly Rewrite[];
+  readonly acts: readonly ShellAct[];
+}
 
 /** Gate 1 for the acts of one attempt. */
 export interface Gate {
-  /** Judges the files of a candidate before any of them is written. */
-  judge(rewrites: readonly Rewrite[]): GateVerdict;
+  /** Judges all that a candidate would do before any of it is done. */
+  judge(proposal: Proposal): GateVerdict;
   /** Lets a command of the task's author pass unless the rails deny it; tells what they said. */
-  admit(step: Pick<SetupStep, 'name' | 'command'>, field: string): Decision;
+  admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
+}
+
+/** One file or command of a candidate, and what the rails say of it. */
+export interface Part {
+  readonly tool: 'Shell' | 'FileWrite';
+  /** The command line; for FileWrite the path below the workspace. */
+  readonly subject: string;
+  /** What FileWrite leaves in the file. */
+  readonly content?: string;
+  readonly decision: Decision;
+  readonly risk: Risk;
+  /** `rail: reason`, the gravest first. */
+  readonly findings: readonly string[];
+  /** Kinds of acts, of those that a task can demand a person for. */
+  readonly kinds: readonly ApprovalKind[];
 }
 
 export interface GateVerdict {
+  /** False when it is refused for good. Else it may be done once everybody in `review` and `approval` agreed. */
   readonly allowed: boolean;
   readonly decision: Decision;
+  readonly risk: Risk;
   /** True when a snapshot has to be there to go back to. */
   readonly snapshotFirst: boolean;
   /** Why it is refused; empty when it is not. */
   readonly why: string;
+  /** What gate 2 has to allow. */
+  readonly review: readonly Part[];
+  /** What a person has to allow. */
+  readonly approval: readonly Part[];
 }
 
 /** Rails that look at the path: what they find is not excused by the file having been like that before. */
@@ -33,7 +71,14 @@ export interface GateOptions {
   readonly absolute: (path: string) => string;
 }
 
-/** Whether edits of the agent are kept away from what decides about success: null before snapshot 0 is known. */
+interface Judging {
+  readonly rails: Rails;
+  readonly policy: Policy;
+  readonly absolute: (path: string) => string;
+  readonly workspace: string;
+}
+
+/** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
 export function createGate({ rails, task, roots, absolute }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
@@ -44,24 +89,31 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
     network: network.mode,
     protectedPaths: (path) => protectedSet !== null && protectedSet.why(relative(path)) !== null,
   };
+  const judging: Judging = { rails, policy, absolute, workspace };
   return {
-    judge: (rewrites) => {
+    judge: ({ rewrites, acts }) => {
       const refused =
         protectedSet === null
           ? undefined
           : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task)).find((why) => why !== null);
-      if (refused !== undefined && refused !== null) return { allowed: false, decision: 'Deny', snapshotFirst: false, why: refused };
-      const found = rewrites.flatMap((rewrite) => newFindings(rewrite, { rails, policy, absolute }));
-      return verdictOf(found, profile, rewrites.length);
+      if (refused !== undefined && refused !== null) return denied(refused);
+      const parts = [...rewrites.map((one) => judgeRewrite(one, judging)), ...acts.map((one) => judgeAct(one, judging))];
+      return verdictOf(parts, task);
     },
     admit: (step, field) => {
-      const verdict = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, policy);
+      const reaches = step.network !== undefined && step.network !== 'None';
+      const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
+      const verdict = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
       if (verdict.decision !== 'Deny') return verdict.decision;
       const worst = verdict.findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
       const what = worst === undefined ? 'the policy' : `the rail ${worst.rail}: ${worst.reason}`;
       throw new AttemptFailure('InvalidInput', 'PolicyRefused', `${field} ${step.name} is refused by ${what}. ${worst?.cure ?? ''}`.trim());
     },
   };
+}
+
+function denied(why: string): GateVerdict {
+  return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, review: [], approval: [] };
 }
 
 /** Why a file may not be written, whatever its content. */
@@ -82,10 +134,9 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask): string |
   return spec.protect.mode === 'Default' ? forgery(path, before?.toString('utf8') ?? '', after.toString('utf8')) : null;
 }
 
-interface Judging {
-  readonly rails: Rails;
-  readonly policy: Policy;
-  readonly absolute: (path: string) => string;
+function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
+  const content = rewrite.after.toString('utf8');
+  return { ...told(newFindings(rewrite, judging), judging.policy, 'Reversible'), tool: 'FileWrite', subject: rewrite.path, content };
 }
 
 /** What the rails find in the new content and did not find in the old one: an edit does not answer for the rest of its file. */
@@ -97,12 +148,54 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
   return findings.filter((one) => aboutPath.has(one.rail) || !old.has(`${one.rail} ${one.reason}`));
 }
 
-/** Nobody can review or approve a candidate yet, so what asks for it is refused: another candidate is tried instead. */
-function verdictOf(findings: readonly Finding[], profile: Policy['profile'], files: number): GateVerdict {
-  const ranks = findings.map(({ severity }) => decisions.indexOf(decisionTable[severity][profile]));
-  const decision = decisions[Math.max(0, ...ranks)] ?? 'Allow';
-  const allowed = decision === 'Allow' || decision === 'NeedsSnapshot';
-  const worst = findings.find(({ severity }) => decisionTable[severity][profile] === decision);
-  const why = allowed || worst === undefined ? '' : `${worst.rail}: ${worst.reason} (${decision})`;
-  return { allowed, decision, snapshotFirst: decision !== 'Allow' || files > 1, why };
+/** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
+function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
+  const act: Act = { tool: 'Shell', command, cwd: workspace };
+  const { findings, risk, decision } = rails.judge(act, policy);
+  const tampering = (found: readonly Finding[]): number => found.filter(({ rail }) => rail === 'test-tampering').length;
+  const tampers = tampering(findings) > tampering(rails.judge(act, { ...policy, protectedPaths: () => false }).findings);
+  // With the network open the rails have nothing to say about what uses it; a task that demands a person for that has.
+  const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
+  const part = told(findings, policy, risk);
+  const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
+  return { ...part, kinds, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+}
+
+function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject'> {
+  const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
+  const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
+  return {
+    decision: decisions[Math.max(0, ...findings.map(rank))] ?? 'Allow',
+    risk,
+    findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
+    kinds: kindsOf(findings, risk),
+  };
+}
+
+const railRisks: ReadonlyMap<string, Risk> = new Map(allRails.map(({ id, risk }) => [id, risk]));
+
+/** A deletion counts as destruction here, although a snapshot brings it back: whoever demands a person for it wants to be asked. */
+function kindsOf(findings: readonly Finding[], risk: Risk): readonly ApprovalKind[] {
+  const found = new Set<Risk>([risk, ...findings.map(({ rail }) => railRisks.get(rail) ?? 'Unknown')]);
+  if (findings.some(({ rail }) => rail === 'reversible-change')) found.add('Destructive');
+  return (['Destructive', 'External'] as const).filter((kind) => found.has(kind));
+}
+
+function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
+  const decision = decisions[Math.max(0, ...parts.map((one) => decisions.indexOf(one.decision)))] ?? 'Allow';
+  const risk = risks[Math.max(0, ...parts.map((one) => risks.indexOf(one.risk)))] ?? 'ReadOnly';
+  const { approvals } = spec.policy;
+  const demanded = (part: Part): boolean => part.kinds.some((kind) => approvals?.require.includes(kind) === true);
+  const refusing: readonly Decision[] = approvals === undefined ? ['NeedsApproval', 'Deny'] : ['Deny'];
+  const refused = parts.find((one) => one.decision === decision && refusing.includes(decision));
+  const files = parts.filter(({ tool }) => tool === 'FileWrite').length;
+  return {
+    allowed: refused === undefined,
+    decision,
+    risk,
+    snapshotFirst: decision !== 'Allow' || files > 1 || files < parts.length,
+    why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'} (${decision})`,
+    review: parts.filter((one) => one.decision === 'Review'),
+    approval: parts.filter((one) => one.decision === 'NeedsApproval' || demanded(one)),
+  };
 }

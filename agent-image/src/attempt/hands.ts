@@ -3,16 +3,21 @@ import { sleep, type Timer } from '@agentfleet/kube';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type { AuditRecord, ExecRequest, KeeperInfo, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from './failure.ts';
+import type { OpenEgress } from '../egress/index.ts';
 import type { Meter } from './meter.ts';
 import { patiently, type Patience } from './patience.ts';
 import type { AttemptContext } from './ports.ts';
+import type { Reach } from './reach.ts';
 
-/** One command of the attempt. */
-export interface Command {
-  readonly argv: readonly string[];
+interface Command {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
+  /** What it may reach outside of the sandbox; default: nothing. */
+  readonly reach?: Reach | null;
 }
+
+/** One command of the attempt: a program and its arguments, or a line for a shell. */
+export type HandsCommand = Command & ({ readonly argv: readonly string[] } | { readonly command: string });
 
 /** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
 const cancelMs = 10_000;
@@ -27,8 +32,11 @@ export class Hands {
   readonly #context: AttemptContext;
   readonly #meter: Meter;
   readonly #patience: Patience;
+  readonly #openEgress: OpenEgress | null;
 
-  constructor(context: AttemptContext, meter: Meter, info: Pick<KeeperInfo, 'roots'>) {
+  /** @param openEgress absent where no command runs that may reach anything */
+  constructor(context: AttemptContext, meter: Meter, info: Pick<KeeperInfo, 'roots'>, openEgress: OpenEgress | null = null) {
+    this.#openEgress = openEgress;
     this.#context = context;
     this.#meter = meter;
     this.#patience = { clock: context.clock, signal: context.signal };
@@ -50,23 +58,48 @@ export class Hands {
    * Runs a command to its end. A lost connection is taken up again, never run twice; when the attempt has to end, the
    * command is cancelled first.
    */
-  async exec({ argv, env = {}, timeoutSeconds }: Command): Promise<ExecResult> {
-    const { keeper, task, signal } = this.#context;
-    const execId = newExecId();
-    const network = task.spec.policy.network.mode;
-    const body: ExecRequest = {
-      execId,
-      tool: 'ExecCode',
-      argv: [...argv],
-      env: { ...env },
+  async exec(command: HandsCommand): Promise<ExecResult> {
+    const { reach = null } = command;
+    if (reach === null) return this.#exec(this.#request(command, {}));
+    if (this.#openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
+    const context = this.#context;
+    const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
+      this.note('Egress', { attempt: context.assignment.attempt, mode: reach.mode, ...data });
+    const egress = await this.#openEgress({
+      keeper: context.keeper,
+      reach,
+      note,
+      clock: context.clock,
+      log: context.log,
+      signal: context.signal,
+    });
+    try {
+      return await this.#exec(this.#request(command, { ...reach.environment, ...egress.environment }));
+    } finally {
+      await egress.close();
+    }
+  }
+
+  #request(command: HandsCommand, egress: Readonly<Record<string, string>>): ExecRequest {
+    const { mode } = this.#context.task.spec.policy.network;
+    const common = {
+      execId: newExecId(),
+      env: { ...egress, ...command.env },
       cwd: this.root.path,
-      timeoutSeconds,
-      network: network === 'None' ? 'None' : 'Loopback',
+      timeoutSeconds: command.timeoutSeconds,
+      // The way out begins at a port of the loopback.
+      network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
     };
+    if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
+    return { ...common, tool: 'Shell', command: command.command };
+  }
+
+  async #exec(body: ExecRequest): Promise<ExecResult> {
+    const { keeper, signal } = this.#context;
     const giveUp = new AbortController();
     let timer: Timer | undefined;
     const onAbort = (): void => {
-      keeper.cancel(execId).catch(() => undefined); // it has ended, or nobody is there: both are what is wanted
+      keeper.cancel(body.execId).catch(() => undefined); // it has ended, or nobody is there: both are what is wanted
       timer = this.#context.clock.after(cancelMs, () => giveUp.abort());
     };
     signal.addEventListener('abort', onAbort, { once: true });

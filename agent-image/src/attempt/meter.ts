@@ -24,7 +24,8 @@ type Counted = 'toolCalls' | 'cpuMillis' | 'candidates' | 'vetoes' | 'backtracks
 /** Counts what one attempt uses and tells when the task's budget is spent. */
 export class Meter {
   readonly #clock: Clock;
-  readonly #started: number;
+  #started: number;
+  #pausedAt: number | null = null;
   readonly #earlier: Usage;
   readonly #before: Usage;
   readonly #bounds: Bounds;
@@ -36,6 +37,16 @@ export class Meter {
     this.#earlier = used.earlier;
     this.#before = used.before;
     this.#bounds = bounds;
+  }
+
+  /** Lets the wall clock stand still until what is returned is called. */
+  pause(): () => void {
+    this.#pausedAt ??= this.#clock.monotonic();
+    return () => {
+      if (this.#pausedAt === null) return;
+      this.#started += this.#clock.monotonic() - this.#pausedAt;
+      this.#pausedAt = null;
+    };
   }
 
   add(counter: Counted, amount = 1): void {
@@ -50,7 +61,7 @@ export class Meter {
       ...before,
       toolCalls: before.toolCalls + toolCalls,
       cpuMillis: before.cpuMillis + Math.round(cpuMillis),
-      wallSeconds: before.wallSeconds + Math.round((this.#clock.monotonic() - this.#started) / 1000),
+      wallSeconds: before.wallSeconds + Math.round(((this.#pausedAt ?? this.#clock.monotonic()) - this.#started) / 1000),
       candidates: before.candidates + candidates,
       vetoes: before.vetoes + vetoes,
       backtracks: before.backtracks + backtracks,

@@ -1,5 +1,5 @@
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { AgentTask, AgentTaskStatus, Run, Usage } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskStatus, Approval, Run, Usage } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { Clock, Log } from '@agentfleet/kube';
@@ -9,7 +9,10 @@ import type { Mind } from './mind.ts';
 export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
 /** What an attempt reports; the runtime adds attempt and epoch, trims to the API's bounds and decides when to write. */
-export type Report = Partial<Omit<Run, 'attempt' | 'epoch'>>;
+export type Report = Partial<Omit<Run, 'attempt' | 'epoch' | 'pendingApproval'>> & {
+  /** undefined takes it out of the report. */
+  readonly pendingApproval?: Run['pendingApproval'] | undefined;
+};
 
 /** Proposals. Rejects with an ExpertFailure when no expert answers. */
 export interface Experts {
@@ -35,6 +38,10 @@ export interface AttemptContext {
   readonly used: { readonly earlier: Usage; readonly before: Usage };
   /** Data of the ConfigMap of a ConfigMap workspace; rejects with an InputFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
+  /** What was decided about acts that wait, as of now: `status.approvals` of the task. */
+  approvals(): readonly Approval[];
+  /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */
+  taskChanged(signal: AbortSignal): Promise<void>;
   /**
    * Aborted when the work has to end now: directive Stop, Rollback or Quiesce, a newer epoch, a lost lease. The reason
    * is a `Directive` or `'Lost'`.

@@ -3,6 +3,7 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
 import { AttemptFailure } from './failure.ts';
 import { createGate } from './gate.ts';
+import { reachOf } from './reach.ts';
 import type { Scope } from './scope.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
@@ -41,8 +42,16 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
   if (known !== undefined) await hands.restore(known.id);
   const empty = known ?? (await hands.snapshot(labels.empty));
   progress.say('importing the workspace', { urgent: true });
-  const { keeper, readConfigMap, signal, clock, task } = context;
-  await options.importWorkspace(task.spec.workspace, { keeper, root: hands.root.path, readConfigMap, signal, clock });
+  const { keeper, readConfigMap, signal, clock, task, pool } = context;
+  const { credentials } = pool;
+  await options.importWorkspace(task.spec.workspace, {
+    keeper,
+    root: hands.root.path,
+    readConfigMap,
+    credentials,
+    signal,
+    clock,
+  });
   for (const step of task.spec.setup ?? []) await setUp(scope, step);
   const initial = await hands.snapshot(labels.initial);
   return { empty, initial, start: initial };
@@ -57,7 +66,11 @@ async function setUp(scope: Scope, step: SetupStep): Promise<void> {
   const decision = gate.admit(step, 'set-up step');
   if (decision !== 'Allow') await hands.note('Admitted', { step: step.name, decision });
   progress.say(`setting up: ${step.name}`, { urgent: true });
-  const { stdout, stderr, end } = await hands.exec({ argv: step.command, timeoutSeconds: timeoutOf(step, task) });
+  const { stdout, stderr, end } = await hands.exec({
+    argv: step.command,
+    timeoutSeconds: timeoutOf(step, task),
+    reach: reachOf(context, step.network),
+  });
   if (end.exitCode === 0) return;
   if (end.interrupted !== undefined) {
     const message = `set-up step ${step.name} was cut off (${end.interrupted}); the task is tried again`;

@@ -1,9 +1,12 @@
 import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
+import type { OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
 import type { Rails } from '../rails/index.ts';
+import type { Approvals } from './approvals.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
 import type { Noted } from './notes.ts';
@@ -17,6 +20,8 @@ export type ImportWorkspace = (
     readonly keeper: KeeperClient;
     readonly root: string;
     readonly readConfigMap: AttemptContext['readConfigMap'];
+    /** Of the pool; what the workspace names is sent to its hosts only. */
+    readonly credentials: PoolBrief['credentials'];
     readonly signal: AbortSignal;
     readonly clock: Clock;
   },
@@ -38,6 +43,7 @@ export interface EngineOptions {
   readonly rails: Rails;
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
+  readonly openEgress: OpenEgress;
 }
 
 /** What all phases of one attempt share; made once, at its start. */
@@ -47,6 +53,7 @@ export interface Scope {
   readonly hands: Hands;
   readonly meter: Meter;
   readonly progress: Progress;
+  readonly approvals: Approvals;
   /** What was tried before this worker came. */
   readonly noted: Noted;
 }

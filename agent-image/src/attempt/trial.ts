@@ -1,9 +1,12 @@
-import type { Candidate } from '@agentfleet/protocol/inference';
+import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
+import { approve, consentTo } from './acts/consent.ts';
+import { judgeEffects } from './acts/effects.ts';
+import { perform, runActs, snapshotOf } from './acts/perform.ts';
 import type { Baseline, JudgedCheck } from './baseline.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
 import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
 import type { Gate, GateVerdict } from './gate.ts';
-import { enter, leave, write, type SearchNode } from './node.ts';
+import { enter, leave, type SearchNode } from './node.ts';
 import type { TrialResult } from './notes.ts';
 import type { Scope } from './scope.ts';
 
@@ -13,12 +16,24 @@ export interface Trial {
   readonly decision: GateVerdict['decision'];
   readonly why: string;
   readonly rewrites: readonly Rewrite[];
+  readonly acts: readonly ShellAct[];
+  /** Snapshot of the tree after its commands; null for a candidate that only edits. */
+  readonly after: string | null;
   readonly proofs: readonly Proof[];
   /** Snapshot that was taken before it, by the task's policy. */
   readonly snapshotFirst: boolean;
 }
 
-const nothing = { rewrites: [], proofs: [], snapshotFirst: false } as const;
+const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false } as const;
+
+/** A candidate that passed the gates. */
+interface Admitted {
+  readonly candidate: Candidate;
+  readonly rewrites: readonly Rewrite[];
+  readonly acts: readonly ShellAct[];
+  /** A person allowed it. */
+  readonly approved: boolean;
+}
 
 /** Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. */
 export async function attemptCandidate(
@@ -33,14 +48,20 @@ export async function attemptCandidate(
   meter.add('candidates');
   const rewrites = await readable(candidate, (path) => hands.read(path));
   if (typeof rewrites === 'string') return { result: 'Unusable', decision: 'Deny', why: rewrites, ...nothing };
-  const verdict = gate.judge(rewrites);
-  if (!verdict.allowed) {
+  const { acts = [] } = candidate;
+  const verdict = gate.judge({ rewrites, acts });
+  const { decision, snapshotFirst } = verdict;
+  const consent = verdict.allowed
+    ? await consentTo(scope, candidate, { rewrites, acts }, verdict)
+    : { allowed: false, approved: false, why: verdict.why };
+  if (!consent.allowed) {
     meter.add('vetoes');
-    return { result: 'Denied', decision: verdict.decision, why: verdict.why, ...nothing };
+    return { result: 'Denied', decision, why: consent.why, ...nothing };
   }
-  await snapshotBefore(scope, node, verdict);
-  const { result, why, proofs } = await tryTwice(scope, baseline, node, rewrites);
-  return { result, why, proofs, rewrites, decision: verdict.decision, snapshotFirst: verdict.snapshotFirst };
+  await snapshotBefore(scope, node, verdict, acts.length > 0);
+  const tried = await tryTwice({ scope, baseline, gate, node }, { candidate, rewrites, acts, approved: consent.approved });
+  if (tried.result === 'Denied') meter.add('vetoes');
+  return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst };
 }
 
 async function readable(candidate: Candidate, read: Parameters<typeof rewritesOf>[1]): Promise<readonly Rewrite[] | string> {
@@ -53,33 +74,71 @@ async function readable(candidate: Candidate, read: Parameters<typeof rewritesOf
 }
 
 /** The tree is that of the node, so a snapshot is needed only where the node has none, or the task wants one per step. */
-async function snapshotBefore({ context, hands }: Scope, node: SearchNode, { snapshotFirst }: GateVerdict): Promise<void> {
+async function snapshotBefore({ context, hands }: Scope, node: SearchNode, { snapshotFirst }: GateVerdict, acts: boolean): Promise<void> {
   const { policy } = context.task.spec.snapshots;
-  if (policy === 'InitialOnly') return;
+  if (policy === 'InitialOnly' && !acts) return;
   if (policy === 'EveryStep' || (snapshotFirst && node.snapshot === null)) await hands.snapshot(`before ${node.planId}`);
 }
 
-type Judged = Pick<Trial, 'result' | 'why' | 'proofs'>;
-
-/** A run that the loss of the tools container cut off is repeated once; a candidate that takes it away twice is to blame. */
-async function tryTwice(scope: Scope, baseline: Baseline, node: SearchNode, rewrites: readonly Rewrite[]): Promise<Judged> {
-  const first = await tryOnce(scope, baseline, node, rewrites);
-  if (first.result !== 'Crashed') return first;
-  return tryOnce(scope, baseline, node, rewrites);
+interface Place {
+  readonly scope: Scope;
+  readonly baseline: Baseline;
+  readonly gate: Gate;
+  readonly node: SearchNode;
 }
 
-async function tryOnce(scope: Scope, baseline: Baseline, node: SearchNode, rewrites: readonly Rewrite[]): Promise<Judged> {
+type Judged = Pick<Trial, 'result' | 'why' | 'proofs'>;
+type Tried = Judged & Pick<Trial, 'after'>;
+
+/**
+ * A run that the loss of the tools container cut off is repeated once; a candidate that takes it away twice is to blame.
+ * Commands that had ended by then are not run again, and those that a person allowed never are.
+ */
+async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
+  const first = await tryOnce(place, admitted, null);
+  if (first.result !== 'Crashed' || (admitted.approved && first.after === null)) return first;
+  return tryOnce(place, admitted, first.after);
+}
+
+async function tryOnce(place: Place, admitted: Admitted, done: string | null): Promise<Tried> {
+  const { scope, baseline, node } = place;
   scope.progress.revoke('TreeClean');
-  await write(scope, rewrites);
+  await perform(scope, { after: done, rewrites: admitted.rewrites });
+  const acted = done !== null || admitted.acts.length === 0 ? { after: done } : await act(place, admitted);
+  if ('result' in acted) {
+    if (acted.result === 'Crashed') await toolsAgain(scope);
+    await enter(scope, node);
+    return { ...acted, after: null, proofs: [] };
+  }
   const judged = await judge(baseline, node);
   const suspect = judged.proofs.some(
     ({ run: { end } }) => end.timedOut || end.killed !== null || end.exitCode === null || end.interrupted !== undefined,
   );
-  if (judged.result === 'Crashed')
-    await scope.hands.until(({ ready }) => ready, 60_000, 'ToolsLost', 'the tools container did not come back');
-  if (judged.result === 'Crashed' || judged.result === 'Better' || judged.result === 'Reached') await enter(scope, node);
-  else await leave(scope, node, rewrites, suspect);
-  return judged;
+  if (judged.result === 'Crashed') await toolsAgain(scope);
+  const anything = acted.after !== null || judged.result === 'Crashed' || judged.result === 'Better' || judged.result === 'Reached';
+  if (anything) await enter(scope, node);
+  else await leave(scope, node, admitted.rewrites, suspect);
+  return { ...judged, ...acted };
+}
+
+async function toolsAgain({ hands }: Scope): Promise<void> {
+  await hands.until(({ ready }) => ready, 60_000, 'ToolsLost', 'the tools container did not come back');
+}
+
+/** Runs the commands, and holds what they left to the rules for edits before any check may be believed. */
+async function act(
+  { scope, baseline, gate, node }: Place,
+  { candidate, acts, approved }: Admitted,
+): Promise<Omit<Judged, 'proofs'> | { readonly after: string }> {
+  const failed = await runActs(scope, acts);
+  if (failed !== null) return failed;
+  const after = (await scope.hands.snapshot(`after commands on ${node.planId}`)).id;
+  const { refused, deleted } = await judgeEffects(scope.hands, baseline, gate, snapshotOf(node), after);
+  if (refused !== null) return { result: 'Denied', why: refused };
+  const required = scope.context.task.spec.policy.approvals?.require.includes('Destructive') === true;
+  if (deleted.length === 0 || approved || !required) return { after };
+  const consent = await approve(scope, candidate, `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`);
+  return consent.allowed ? { after } : { result: 'Denied', why: consent.why };
 }
 
 /** The checks that fail at the baseline first, the fastest first; then, when these are better, all the others. */

@@ -1,6 +1,6 @@
-import { judgeChanges, type Change, type Operation } from '../checks/index.ts';
-import type { DiffEntry, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Baseline } from './baseline.ts';
+import { changesBetween } from './changes.ts';
 import { broken, holds, prove, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
 import { labels, type Prepared } from './prepare.ts';
@@ -63,61 +63,16 @@ function differs(id: string): AttemptFailure {
 
 /** Judges what the attempt changed, and says what checks made and has to go before they run. */
 async function judgeResult(
-  scope: Scope,
+  { hands }: Scope,
   { initial }: Prepared,
   { protectedSet }: Baseline,
   result: SnapshotRecord,
 ): Promise<readonly string[]> {
-  const { hands } = scope;
-  const { entries } = await hands.diff(initial.id, result.id);
-  const paths = new Set(entries.map(({ path }) => path));
-  const isFolder = ({ path }: DiffEntry): boolean => [...paths].some((other) => other.startsWith(`${path}/`));
-  const shared = entries.filter(({ path, op }) => op === 'M' && protectedSet.why(hands.relative(path) ?? path)?.kind === 'Settings');
-  const contents = await contentsOf(scope, initial.id, result.id, shared);
-  const changes = entries
-    .filter((entry) => entry.op !== 'A' || !isFolder(entry))
-    .map((entry) => changeOf(entry, hands.relative(entry.path), contents));
-  const { violations, discard } = judgeChanges(changes, protectedSet);
+  const { violations, discard } = await changesBetween(hands, protectedSet, initial.id, result.id);
   const [first] = violations;
   if (first === undefined) return discard;
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : '';
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${more}`);
-}
-
-type Contents = ReadonlyMap<string, { readonly before: string | undefined; readonly after: string | undefined }>;
-
-/** A path outside the workspace keeps its root and so leads out of it: that is a violation by itself. */
-function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, relative: string | null, contents: Contents): Change {
-  const known = contents.get(path);
-  const modeOnly = op === 'M' && modeFrom !== modeTo && sizeFrom === sizeTo && known === undefined;
-  const operations = { A: 'Add', M: modeOnly ? 'Mode' : 'Modify', D: 'Delete', T: 'Type' } as const satisfies Record<
-    DiffEntry['op'],
-    Operation
-  >;
-  return {
-    path: relative ?? `../${path}`,
-    op: operations[op],
-    ...(known?.before !== undefined && { before: known.before }),
-    ...(known?.after !== undefined && { after: known.after }),
-  };
-}
-
-/** Both sides of shared settings files, which are judged by what changed in them. The tree ends as the result. */
-async function contentsOf({ hands }: Scope, initial: string, result: string, entries: readonly DiffEntry[]): Promise<Contents> {
-  if (entries.length === 0) return new Map();
-  const read = async (): Promise<ReadonlyMap<string, string | undefined>> => {
-    const texts = new Map<string, string | undefined>();
-    for (const { path } of entries) {
-      const relative = hands.relative(path);
-      if (relative !== null) texts.set(path, (await hands.read(relative))?.toString('utf8'));
-    }
-    return texts;
-  };
-  const after = await read();
-  await hands.restore(initial);
-  const before = await read();
-  await hands.restore(result);
-  return new Map(entries.map(({ path }) => [path, { before: before.get(path), after: after.get(path) }] as const));
 }
 
 async function notProved({ context, hands }: Scope, winner: Winner | null, failed: Proof): Promise<AttemptFailure> {

@@ -64,7 +64,10 @@ export class Reporter {
   report(change: Report, options: { readonly urgent?: boolean } = {}): void {
     if (this.#closed) return;
     const { attempt, epoch } = this.#options.base;
-    this.#run = { ...this.#run, ...change, attempt, epoch };
+    const { pendingApproval: before, ...run } = this.#run;
+    const { pendingApproval: now, ...rest } = change;
+    const held = 'pendingApproval' in change ? now : before;
+    this.#run = { ...run, ...rest, ...(held !== undefined && { pendingApproval: held }), attempt, epoch };
     this.#changes += 1;
     if (options.urgent === true) this.#urgent = true;
     this.#wake();

@@ -30,7 +30,9 @@ export function withWallSeconds(usage: Usage, before: Usage, elapsedMs: number):
 export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   const run = task.status?.run;
   if (run === undefined || run.attempt !== attempt) return { attempt, epoch };
-  if (run.epoch === epoch) return run;
-  const { outcome: _, rollback: __, pendingApproval: ___, ...kept } = run;
+  // Whoever waits for an approval says so again.
+  const { pendingApproval: _, ...mine } = run;
+  if (run.epoch === epoch) return mine;
+  const { outcome: __, rollback: ___, ...kept } = mine;
   return { ...kept, epoch };
 }

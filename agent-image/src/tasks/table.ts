@@ -4,6 +4,8 @@ import { decide, see, type Decision, type Known } from './decide.ts';
 
 /** What the table drives; a `Tenure` is one. */
 export interface TaskWork {
+  /** Told of every newer state of the task. */
+  see(task: AgentTask): void;
   follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void>;
   drop(): void;
   close(): Promise<void>;
@@ -57,6 +59,7 @@ export class TaskTable {
     const { find, fresh, pod, concurrency } = this.#options;
     const task = find(key);
     const entry = this.#entries.get(key);
+    if (entry !== undefined && task !== undefined && task.metadata.uid === entry.uid) entry.work.see(task);
     const gate = { fresh: fresh(), accepting: this.#accepting, active: this.active, concurrency };
     this.#waiting.delete(key);
     this.#apply(key, decide(entry, see(task, pod), gate), entry, task);

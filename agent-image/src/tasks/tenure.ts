@@ -7,6 +7,7 @@ import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/in
 import type { ArtifactStore } from '../store/index.ts';
 import { rollbackTarget } from './decide.ts';
 import { isSuperseded, outcomeOf } from './failures.ts';
+import { Newest } from './newest.ts';
 import type { Sandbox, SandboxLink } from './sandbox/connect.ts';
 import { floorOf, tooWeak } from './sandbox/isolation.ts';
 
@@ -40,13 +41,19 @@ export class Tenure {
   readonly #life = new AbortController();
   readonly #reporting: Promise<void>;
   readonly #used: ReturnType<typeof usedSoFar>;
+  readonly #newest: Newest;
   /** An engine of this tenure was told to stop: it has stored what a stop stores. */
   #engineStopped = false;
 
   constructor(options: TenureOptions, task: AgentTask) {
     this.#options = options;
     this.#used = usedSoFar(task);
+    this.#newest = new Newest(task);
     this.#reporting = options.reporter.follow(this.#life.signal);
+  }
+
+  see(task: AgentTask): void {
+    this.#newest.see(task);
   }
 
   /**
@@ -207,7 +214,10 @@ export class Tenure {
       const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
       reporter.report({ ...rest, ...(usage === undefined ? {} : { usage }) }, options);
     };
-    return { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used, readConfigMap, signal, report };
+    const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
+    const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
+    const mine = { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used };
+    return { ...mine, readConfigMap, approvals, taskChanged, signal, report };
   }
 
   #end(outcome: Outcome | undefined, began: number): void {
@@ -215,7 +225,8 @@ export class Tenure {
     const { reporter, clock, onOutcome, log } = this.#options;
     const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, clock.monotonic() - began);
     const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
-    reporter.report({ outcome, usage, progress: { done, total, message: inBrief(outcome) } }, { urgent: true });
+    const progress = { done, total, message: inBrief(outcome) };
+    reporter.report({ outcome, usage, progress, pendingApproval: undefined }, { urgent: true });
     onOutcome?.(outcome);
     log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
   }

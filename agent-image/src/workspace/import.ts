@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import type { Clock } from '@agentfleet/kube';
 import type { Workspace } from '@agentfleet/protocol/api';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { sendEntries, type Entry, type TreeWriter } from './entry.ts';
-import { gitEntries, type GitCredential } from './git/index.ts';
+import { credentialFor, gitEntries } from './git/index.ts';
 import { configMapEntries, inlineEntries } from './inline.ts';
 
 /** Bytes that a workspace may have, its Git history included. */
@@ -24,7 +25,8 @@ export interface WorkspacePorts {
   readonly git?: string;
   /** PEM file with the authorities to trust instead of the system's. */
   readonly authorities?: string;
-  readonly credential?: GitCredential;
+  /** What the pool may send to which hosts; default: nothing. */
+  readonly credentials?: PoolBrief['credentials'];
   /** Default {@link maxWorkspaceBytes}. */
   readonly limitBytes?: number;
   /** How long git may take for one step; default 15 minutes. */
@@ -80,7 +82,8 @@ async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspaceP
     const { name } = workspace.configMap;
     return { description: `ConfigMap ${name}`, entries: await configMap(name, ports) };
   }
-  const { limitBytes = maxWorkspaceBytes, timeoutMs = 900_000, git = 'git', authorities, credential, clock, signal } = ports;
+  const { limitBytes = maxWorkspaceBytes, timeoutMs = 900_000, git = 'git', authorities, credentials = [], clock, signal } = ports;
+  const credential = await credentialFor(workspace.git, credentials);
   const settings = { program: git, scratch, clock, signal, limitBytes, timeoutMs };
   const optional = { ...(authorities !== undefined && { authorities }), ...(credential !== undefined && { credential }) };
   return gitEntries(workspace.git, { ...settings, ...optional });

@@ -50,16 +50,13 @@ const settled: Readonly<Record<string, string>> = {
   'transfer.bundleURI': 'false',
 };
 
-/** The whole environment of git; see git(1), "ENVIRONMENT VARIABLES", and git-config(1). */
-export function environmentOf(url: string, { scratch, authorities, credential }: GitSettings): Readonly<Record<string, string>> {
+/** The whole environment of git; `credentials` is a file of `git credential-store`; see git(1), "ENVIRONMENT VARIABLES", and git-config(1). */
+export function environmentOf({ scratch, authorities }: GitSettings, credentials: string | null): Readonly<Record<string, string>> {
   const config = new Map(Object.entries(settled));
   for (const name of harmless) config.set(`fetch.fsck.${name}`, 'ignore');
   if (authorities !== undefined) config.set('http.sslCAInfo', authorities);
-  if (credential !== undefined) {
-    const basic = Buffer.from(`${credential.username}:${credential.password}`).toString('base64');
-    // Bound to the host: a redirect to another one does not carry it.
-    config.set(`http.${new URL(url).origin}/.extraHeader`, `Authorization: Basic ${basic}`);
-  }
+  // A header would go along with a redirect to another host; the store is asked for each host.
+  if (credentials !== null) config.set('credential.helper', `store --file='${credentials.replaceAll("'", String.raw`'\''`)}'`);
   const entries = [...config].map(([key, value], at): [string, string][] => [
     [`GIT_CONFIG_KEY_${at}`, key],
     [`GIT_CONFIG_VALUE_${at}`, value],

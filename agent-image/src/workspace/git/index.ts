@@ -6,6 +6,7 @@ import { metadataEntries } from './metadata.ts';
 import { prepare, type GitSettings } from './program.ts';
 import { listTree, treeEntries, treeOf } from './tree.ts';
 
+export { credentialFor } from './credential.ts';
 export type { GitCredential, GitSettings } from './program.ts';
 
 export type GitSource = Extract<Workspace, { type: 'Git' }>['git'];
@@ -20,7 +21,7 @@ export async function gitEntries(
   source: GitSource,
   settings: GitSettings,
 ): Promise<{ readonly description: string; readonly commit: string; readonly entries: AsyncIterable<Entry> }> {
-  const git = prepare(source.url, settings);
+  const git = await prepare(source.url, settings);
   const start = await fetchCommit(git, source);
   const listed = await listTree(git, await treeOf(git, start.commit, source.subPath));
   async function* entries(): AsyncGenerator<Entry> {

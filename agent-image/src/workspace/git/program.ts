@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Clock } from '@agentfleet/kube';
 import { AttemptFailure } from '../../attempt/failure.ts';
+import { writeStore } from './credential.ts';
 import { environmentOf } from './environment.ts';
 import { explain, scrub } from './failures.ts';
 
@@ -52,13 +53,14 @@ const maxOutput = 16 * 1024 * 1024;
 const maxWords = 64 * 1024;
 
 /** @throws AttemptFailure when the address cannot be used at all */
-export function prepare(url: string, settings: GitSettings): Git {
+export async function prepare(url: string, settings: GitSettings): Promise<Git> {
   if (url.startsWith('ssh://')) {
     const cure = 'use the https address of the repository';
     throw new AttemptFailure('InvalidInput', 'NoCredential', `the pool has no credential for git over ssh (${scrub(url, [])}); ${cure}`);
   }
   const folder = join(settings.scratch, 'repository');
-  const env = environmentOf(url, settings);
+  const { credential, scratch } = settings;
+  const env = environmentOf(settings, credential === undefined ? null : await writeStore(url, scratch, credential));
   const stream = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): AsyncGenerator<Buffer> =>
     output({ cwd: settings.scratch, ...options, args, env: { ...env, ...options.env } }, url, settings);
   const run = async (args: readonly string[], options: Omit<GitRun, 'args'> = {}): Promise<Buffer> => {

@@ -1,4 +1,4 @@
-import { access, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { TestRepository } from '../testing/repository.ts';
 const secret = 'correct-horse';
 const basic = `Basic ${Buffer.from(`robot:${secret}`).toString('base64')}`;
 
-const answers: Readonly<Record<string, readonly [number, Readonly<Record<string, string>>]>> = {
+const answers: Record<string, readonly [number, Readonly<Record<string, string>>]> = {
   '/private': [401, { 'www-authenticate': 'Basic realm="git"' }],
   '/forbidden': [403, {}],
   '/busy': [503, {}],
@@ -54,7 +54,11 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-async function start(url: string, change: Partial<WorkspacePorts> = {}): Promise<{ imported: Imported; keeper: FolderKeeper }> {
+async function start(
+  url: string,
+  change: Partial<WorkspacePorts> = {},
+  credential?: string,
+): Promise<{ imported: Imported; keeper: FolderKeeper }> {
   const place = await mkdtemp(join(dir, 'import-'));
   await mkdir(join(place, 'workspace'));
   await mkdir(join(place, 'scratch'));
@@ -69,14 +73,17 @@ async function start(url: string, change: Partial<WorkspacePorts> = {}): Promise
     ...change,
   };
   try {
-    return { imported: await importWorkspace({ type: 'Git', git: { url, ref: 'main' } }, ports), keeper };
+    return {
+      imported: await importWorkspace({ type: 'Git', git: { url, ref: 'main', ...(credential !== undefined && { credential }) } }, ports),
+      keeper,
+    };
   } finally {
     expect(await readdir(join(place, 'scratch'))).toEqual([]);
   }
 }
 
-async function failureOf(url: string, change: Partial<WorkspacePorts> = {}): Promise<AttemptFailure> {
-  const error: unknown = await start(url, change).then(
+async function failureOf(url: string, change: Partial<WorkspacePorts> = {}, credential?: string): Promise<AttemptFailure> {
+  const error: unknown = await start(url, change, credential).then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -139,30 +146,70 @@ test('an abort ends git and the programs it started, and says its reason', async
 });
 
 describe('a credential', () => {
-  const credential = { username: 'robot', password: secret };
+  const pool = async (value = `robot:${secret}`, hosts = ['127.0.0.1']): Promise<Partial<WorkspacePorts>> => {
+    const file = join(await mkdtemp(join(dir, 'secret-')), 'robot');
+    await writeFile(file, `${value}\n`);
+    return { credentials: [{ name: 'robot', hosts, file }] };
+  };
 
   test('opens the repository of its own host, and is not handed on', async () => {
-    const { keeper } = await start(`${server.origin}/private/app/.git`, { credential });
+    const { keeper } = await start(`${server.origin}/private/app/.git`, await pool(), 'robot');
     expect(await keeper.files()).toEqual({ README: 'hello\n' });
-    expect(await readFile(join(keeper.folder, '.git/config'), 'utf8')).not.toContain('Authorization');
+    expect(await readFile(join(keeper.folder, '.git/config'), 'utf8')).not.toMatch(/Authorization|credential/);
+    expect(server.requests.filter((line) => line.includes(basic)).length).toBeGreaterThan(0);
+  });
+
+  test('is not sent where nobody asks for it', async () => {
+    const before = server.requests.length;
+    await start(`${server.origin}/team/app/.git`, await pool(), 'robot');
+    expect(server.requests.slice(before).join('\n')).not.toContain('Basic');
+  });
+
+  test('is not sent to the host of a redirect', async () => {
+    const other = await mkdtemp(join(dir, 'other-'));
+    const stranger = await startGitServer(other, join(dir, 'root'), (request, response) => {
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+      return request.method !== undefined;
+    });
+    answers['/elsewhere'] = [302, { location: `${stranger.origin}/team/app/.git/info/refs?service=git-upload-pack` }];
+    const both = join(other, 'both.crt');
+    await writeFile(both, `${await readFile(server.authorities, 'utf8')}${await readFile(stranger.authorities, 'utf8')}`);
+    const failure = await failureOf(`${server.origin}/elsewhere/app`, { ...(await pool()), authorities: both }, 'robot');
+    await stranger.close();
+    expect(failure.reason).toBe('AuthenticationRequired');
+    expect(stranger.requests.length).toBeGreaterThan(0);
+    expect(stranger.requests.join('\n')).not.toContain('Basic');
+  });
+
+  test('that the pool has not, or not for this host, is refused before anything is sent', async () => {
+    const before = server.requests.length;
+    const url = `${server.origin}/private/app`;
+    expect(await failureOf(url, {}, 'robot')).toMatchObject({ failureClass: 'InvalidInput', reason: 'CredentialNotFound' });
+    const foreign = await failureOf(url, await pool(undefined, ['git.example']), 'robot');
+    expect(foreign).toMatchObject({ failureClass: 'InvalidInput', reason: 'CredentialNotForHost' });
+    expect(foreign.message).toContain('git.example');
+    expect(server.requests.length).toBe(before);
   });
 
   test('is in no message', async () => {
-    const wrong = await failureOf(`${server.origin}/private/app`, { credential: { username: 'robot', password: 'other-secret' } });
+    const wrong = await failureOf(`${server.origin}/private/app`, await pool('robot:other-secret'), 'robot');
     expect(wrong.reason).toBe('AuthenticationRequired');
     expect(wrong.message).not.toContain('other-secret');
     const inAddress = await failureOf(`https://robot:${secret}@127.0.0.1:9/a/b`);
     expect(inAddress.message).not.toContain(secret);
   });
 
-  test('is in no command line', async () => {
+  test('is in no command line and no environment, and in a file for the worker alone', async () => {
     const stop = new AbortController();
-    const place = start(`${server.origin}/silent/secret`, { credential, signal: stop.signal });
+    const place = start(`${server.origin}/silent/secret`, { ...(await pool()), signal: stop.signal }, 'robot');
     await expect.poll(() => processesWith('/silent/secret')).not.toEqual([]);
     const lines = await processesWith('/silent/secret');
+    const stores = await storesBelow(dir);
     stop.abort('Stop');
     await expect(place).rejects.toBe('Stop');
     for (const line of lines) expect(line).not.toMatch(/correct-horse|Basic/);
+    expect(stores).toEqual([0o600]);
+    expect(await storesBelow(dir)).toEqual([]);
   });
 });
 
@@ -186,13 +233,22 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Command lines of running processes that hold a text. */
+/** Modes of the files that credentials are in. */
+async function storesBelow(folder: string): Promise<readonly number[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.name === 'credentials' && entry.isFile());
+  return Promise.all(files.map(async (entry) => (await stat(join(entry.parentPath, entry.name))).mode & 0o777));
+}
+
+/** Command lines and environments of running processes that hold a text in the command line. */
 async function processesWith(text: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (line.includes(text)) found.push(line.replaceAll('\0', ' '));
+    if (!line.includes(text)) continue;
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+    found.push(`${line} ${environment}`.replaceAll('\0', ' '));
   }
   return found;
 }

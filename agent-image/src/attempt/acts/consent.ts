@@ -1,0 +1,68 @@
+import type { Candidate, Features } from '@agentfleet/protocol/inference';
+import { decisions } from '../../rails/index.ts';
+import type { GateVerdict, Part, Proposal } from '../gate.ts';
+import type { Scope } from '../scope.ts';
+import { actionDigest } from './canonical.ts';
+
+/** Whether all who have a say agreed. */
+export interface Consent {
+  readonly allowed: boolean;
+  /** Who refused and why; empty when it is allowed. */
+  readonly why: string;
+  /** A person said yes. */
+  readonly approved: boolean;
+}
+
+/** Asks gate 2, and then a person, about what gate 1 leaves open. */
+export async function consentTo(scope: Scope, candidate: Candidate, proposal: Proposal, verdict: GateVerdict): Promise<Consent> {
+  let energy: number | null = null;
+  for (const part of verdict.review) {
+    const opinion = await scope.context.mind.secondOpinion({
+      head: part.tool === 'Shell' ? 'Shell' : 'Editor',
+      tool: part.tool,
+      subject: part.subject,
+      ...(part.content !== undefined && { content: part.content }),
+      operator: candidate.operator,
+      rails: { decision: part.decision, risk: part.risk, findings: part.findings },
+      features: featuresOf(candidate, proposal, part),
+    });
+    energy = opinion.energy ?? energy;
+    if (!opinion.allowed) return { allowed: false, approved: false, why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})` };
+  }
+  if (verdict.approval.length === 0) return { allowed: true, approved: false, why: '' };
+  const evidence = verdict.approval.flatMap(evidenceOf);
+  return approve(scope, candidate, [...evidence, ...(energy === null ? [] : [`energy ${energy.toFixed(3)}`])].join('; '));
+}
+
+/** Waits for a person's word about a candidate. @param evidence why it is held */
+export async function approve(scope: Scope, candidate: Candidate, evidence: string): Promise<Consent> {
+  const { edits, acts = [] } = candidate;
+  const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts);
+  const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence });
+  if (decision === 'Approved') return { allowed: true, approved: true, why: '' };
+  return { allowed: false, approved: false, why: `it was rejected ${by}` };
+}
+
+function evidenceOf({ subject, findings, risk, kinds }: Part): readonly string[] {
+  const why = findings.length === 0 ? `risk ${risk}` : findings.slice(0, 3).join(', ');
+  return [`${subject.slice(0, 120)}: ${kinds.join(' and ') || risk} (${why})`];
+}
+
+function summaryOf({ edits, acts = [], rationale }: Candidate): string {
+  const files = [...new Set(edits.map(({ path }) => path))];
+  const does = [...acts.map(({ command }) => `run: ${command}`), ...(files.length === 0 ? [] : [`edit ${files.join(', ')}`])].join('; ');
+  return rationale === '' ? does : `${does} (${rationale})`;
+}
+
+function featuresOf({ score, rank, edits }: Candidate, { rewrites }: Proposal, part: Part): Features {
+  const sum = (of: (edit: Candidate['edits'][number]) => string): number => edits.reduce((total, edit) => total + of(edit).length, 0);
+  return {
+    proposalShare: Math.min(1, Math.max(0, score)),
+    rank,
+    edits: edits.length,
+    files: rewrites.length,
+    charsAdded: sum(({ after }) => after),
+    charsRemoved: sum(({ before }) => before),
+    railRank: decisions.indexOf(part.decision),
+  };
+}

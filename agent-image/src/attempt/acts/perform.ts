@@ -1,0 +1,47 @@
+import type { ShellAct } from '@agentfleet/protocol/inference';
+import { tail } from '../checkRun.ts';
+import { write, type SearchNode } from '../node.ts';
+import { reachOf } from '../reach.ts';
+import type { Scope } from '../scope.ts';
+import type { Trial } from '../trial.ts';
+
+/** Wall time of one command of a candidate, seconds. */
+export const actSeconds = 60;
+
+/** Why the commands of a candidate did not all end with 0. */
+export interface Failed {
+  readonly result: 'Worse' | 'Crashed';
+  readonly why: string;
+}
+
+/** Runs the commands of a candidate one after the other; null when each ended with 0. */
+export async function runActs({ context, hands }: Scope, acts: readonly ShellAct[]): Promise<Failed | null> {
+  const { mode } = context.task.spec.policy.network;
+  const reach = reachOf(context, mode === 'Allowed' ? 'Allowed' : 'None');
+  for (const { command } of acts) {
+    const { stdout, stderr, end } = await hands.exec({ command, timeoutSeconds: actSeconds, reach });
+    if (end.exitCode === 0 && end.interrupted === undefined) continue;
+    const how =
+      end.error?.message ??
+      (end.timedOut ? `ran out of its ${actSeconds} s` : (end.killed ?? `exit ${String(end.exitCode ?? end.signal)}`));
+    const said = tail(`${stdout}\n${stderr}`.trim(), 240);
+    const why = `${tail(command, 120)}: ${how}${said === '' ? '' : `; it said: ${said}`}`;
+    return { result: end.interrupted === undefined ? 'Worse' : 'Crashed', why };
+  }
+  return null;
+}
+
+/**
+ * Makes the tree that a trial's candidate leaves, on the clean tree of its node. Commands are not run again, because they
+ * may reach out of the sandbox or end otherwise the second time: the snapshot that was taken after them is restored.
+ */
+export async function perform(scope: Scope, { after, rewrites }: Pick<Trial, 'after' | 'rewrites'>): Promise<void> {
+  if (after === null) await write(scope, rewrites);
+  else await scope.hands.restore(after);
+}
+
+/** The nearest snapshot at or above a node. */
+export function snapshotOf(node: SearchNode): string {
+  for (let at: SearchNode | null = node; at !== null; at = at.parent) if (at.snapshot !== null) return at.snapshot;
+  throw new Error('the root of a search has a snapshot');
+}

@@ -1,0 +1,47 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../../attempt/failure.ts';
+import type { GitSource } from './index.ts';
+import type { GitCredential } from './program.ts';
+
+/** For servers that take a token and do not look at the name. */
+const anyUser = 'git';
+
+/**
+ * The credential that a repository's host may be sent; undefined when the task names none. The file holds a user name, a
+ * colon and a password, or a token alone.
+ *
+ * @throws AttemptFailure when the pool has no such credential, or not for this host, or not over https
+ */
+export async function credentialFor(source: GitSource, credentials: PoolBrief['credentials']): Promise<GitCredential | undefined> {
+  const { credential: name, url } = source;
+  if (name === undefined) return undefined;
+  const { protocol, hostname } = new URL(url);
+  const refuse = (reason: string, message: string): AttemptFailure => new AttemptFailure('InvalidInput', reason, message);
+  if (protocol !== 'https:') throw refuse('CredentialNotForHost', `credential ${name} is sent over https only; use the https address`);
+  const found = credentials.find((one) => one.name === name);
+  if (found === undefined) throw refuse('CredentialNotFound', `the pool has no credential ${name}; correct spec.workspace.git.credential`);
+  if (!found.hosts.some((host) => host.toLowerCase() === hostname.toLowerCase())) {
+    throw refuse('CredentialNotForHost', `credential ${name} of the pool is not for ${hostname}; it is for ${found.hosts.join(', ')}`);
+  }
+  const text = await readFile(found.file, 'utf8').catch((error: unknown) => {
+    const message = `the value of credential ${name} is not there; check its Secret`;
+    throw new AttemptFailure('Infrastructure', 'CredentialUnreadable', message, { cause: error });
+  });
+  const value = text.replace(/\r?\n$/, '');
+  const colon = value.indexOf(':');
+  return colon < 0 ? { username: anyUser, password: value } : { username: value.slice(0, colon), password: value.slice(colon + 1) };
+}
+
+/**
+ * Writes what `git credential-store` reads: one line for the repository's host and port, readable by the worker alone. Git
+ * asks it anew for every host that it is redirected to, and finds nothing there for others.
+ */
+export async function writeStore(url: string, folder: string, { username, password }: GitCredential): Promise<string> {
+  const { host } = new URL(url);
+  const file = join(folder, 'credentials');
+  const line = `https://${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host.replaceAll(':', '%3a')}`;
+  await writeFile(file, `${line}\n`, { mode: 0o600, flag: 'wx' });
+  return file;
+}
