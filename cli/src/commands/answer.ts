@@ -1,0 +1,48 @@
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { CliError } from '../failure.ts';
+import { printable } from '../text/printable.ts';
+import { taskOf, type CommandContext } from './command.ts';
+import { follow, giveOrder } from './order.ts';
+
+export interface AnswerOptions {
+  readonly type: 'Approve' | 'Reject';
+  readonly task: string;
+  readonly reason?: string;
+  /** Digest of the act that is meant; default: the one that waits. */
+  readonly action?: string;
+  readonly timeoutSeconds: number;
+}
+
+const verbs = { Approve: 'approved', Reject: 'rejected' } as const;
+
+/** The act that waits. Throws a CliError that says why none does. */
+function waitingAct({ metadata: { name }, status }: AgentTask, action: string | undefined) {
+  const pending = status?.run?.pendingApproval;
+  if (status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended (${status.phase ?? ''}); no act of it waits for a decision`);
+  if (pending === undefined)
+    throw new CliError(
+      `no act of AgentTask ${name} waits for a decision (phase ${status?.phase ?? 'Pending'}); look with "fleet show ${name}"`,
+    );
+  const decided = status?.approvals?.findLast((approval) => approval.action === pending.action);
+  if (decided !== undefined) {
+    const by = decided.requester === undefined ? 'because its time was over' : `by ${printable(decided.requester)}`;
+    throw new CliError(`the act of AgentTask ${name} was ${decided.decision.toLowerCase()} already, ${by} at ${decided.at}`);
+  }
+  if (action !== undefined && action !== pending.action)
+    throw new CliError(`the act that waits is ${pending.action}, not ${action}; look at it with "fleet show ${name}"`);
+  return pending;
+}
+
+/** Decides about the act that waits, and waits until the task says so. */
+export async function answer(context: CommandContext, options: AnswerOptions): Promise<void> {
+  const { type, task: name, reason, timeoutSeconds } = options;
+  const task = await taskOf(context, name);
+  const { action, summary, evidence } = waitingAct(task, options.action);
+  const order = await giveOrder(context, { taskRef: { name }, type, action, ...(reason === undefined ? {} : { reason }) });
+  await follow(context, order, ['Done'], timeoutSeconds);
+  context.print(`${verbs[type]} for AgentTask ${name}: ${printable(summary)}`);
+  if (evidence !== undefined) context.print(`  why it waited: ${printable(evidence)}`);
+  context.print(`  act ${action}`);
+  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+}

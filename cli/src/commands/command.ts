@@ -1,0 +1,25 @@
+import { isNotFound, ResourceClient, type Clock } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { Connection } from '../connection.ts';
+import { CliError } from '../failure.ts';
+import { agentTasks } from '../resources.ts';
+
+/** What every command gets. */
+export interface CommandContext extends Connection {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Writes one line to standard output. */
+  readonly print: (line: string) => void;
+}
+
+/** Throws a CliError when there is no such task. */
+export async function taskOf({ transport, namespace, signal }: CommandContext, name: string): Promise<AgentTask> {
+  try {
+    return await new ResourceClient(transport, agentTasks).get({ namespace, name }, { signal });
+  } catch (error) {
+    // The server names the object when the kind exists, and nothing when it does not.
+    if (isNotFound(error) && (error as Error).message.includes(`"${name}"`))
+      throw new CliError(`there is no AgentTask ${name} in namespace ${namespace}; look for it with "fleet tasks -A"`);
+    throw error;
+  }
+}

@@ -1,0 +1,142 @@
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import { ageOf, duration } from '../text/age.ts';
+import { printable, printableLines } from '../text/printable.ts';
+import { table } from '../text/table.ts';
+import { taskOf, type CommandContext } from './command.ts';
+
+/** A heading and what stands below it; nothing when there is nothing to tell. */
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ['', `${title}:`, ...lines.map((line) => `  ${line}`)];
+}
+
+function pairs(values: Readonly<Record<string, string | number | boolean | undefined>>): readonly string[] {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
+  const widest = Math.max(0, ...given.map(([name]) => name.length));
+  return given.map(([name, value]) => `${`${name}:`.padEnd(widest + 1)} ${printable(String(value))}`);
+}
+
+function head({ metadata, spec, status }: AgentTask, now: number): readonly string[] {
+  const { assignment, clock } = status ?? {};
+  return pairs({
+    Task: `${metadata.namespace ?? ''}/${metadata.name}`,
+    Goal: spec.goal,
+    Pool: spec.poolRef === undefined ? 'the default one' : `${spec.poolRef.namespace ?? metadata.namespace ?? ''}/${spec.poolRef.name}`,
+    Profile: spec.profile,
+    Phase: status?.phase ?? 'Pending',
+    Queue: status?.queue === undefined ? undefined : `${status.queue.position} tasks before it`,
+    Age: ageOf(metadata.creationTimestamp, now),
+    Clock: clock === undefined ? undefined : clockOf(clock, spec.deadlineSeconds, now),
+    Attempt: assignment?.attempt,
+    Worker: assignment === undefined ? undefined : `${assignment.workerNamespace}/${assignment.worker} (epoch ${assignment.epoch})`,
+    Sandbox: assignment === undefined ? undefined : `${assignment.sandbox}${assignment.warm ? ' (was warm)' : ''}`,
+    Progress: status?.run?.progress?.message,
+  });
+}
+
+function clockOf(clock: NonNullable<NonNullable<AgentTask['status']>['clock']>, deadlineSeconds: number, now: number): string {
+  const until = clock.pausedAt === undefined ? now : Date.parse(clock.pausedAt);
+  const used = until - Date.parse(clock.startedAt) - clock.pausedSeconds * 1000;
+  return `${duration(used)} of ${duration(deadlineSeconds * 1000)}${clock.pausedAt === undefined ? '' : ', stands still'}`;
+}
+
+function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
+  const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
+  if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return [];
+  return [
+    ...pairs({ Act: pending.summary, Why: pending.evidence, Digest: pending.action }),
+    `Answer within ${duration(Date.parse(pending.expires) - now)}: fleet approve ${name} -n ${namespace ?? ''}, or fleet reject ${name} -n ${namespace ?? ''}`,
+  ];
+}
+
+const depth = { Goal: 0, Subtask: 1, Step: 2 } as const;
+const marks = { Pending: '·', Running: '▶', Done: '✓', Failed: '✗', Dropped: '–' } as const;
+
+function planLines({ plan = [] }: Partial<Run>): readonly string[] {
+  return plan.map(({ kind, state, intent, p, attempts, snapshot }) => {
+    const facts = [
+      p === undefined ? '' : `p ${p}`,
+      attempts === undefined || attempts < 2 ? '' : `${attempts} tries`,
+      snapshot === undefined ? '' : `snapshot ${snapshot}`,
+    ].filter((fact) => fact !== '');
+    return `${'  '.repeat(depth[kind])}${marks[state]} ${printable(intent)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`;
+  });
+}
+
+function runLines(run: Partial<Run>): readonly string[] {
+  const { signals, isolation, experts = [], usage, artifacts = [], patch } = run;
+  const { degraded, ...numbers } = signals ?? {};
+  return [
+    ...section('Plan', planLines(run)),
+    ...section(
+      'Experts',
+      experts.length === 0
+        ? []
+        : table(
+            ['ROLE', 'NAME', 'DIGEST'],
+            experts.map(({ role, name, digest = '-' }) => [role, name, digest]),
+          ),
+    ),
+    ...section('Last decision', [...pairs(numbers), ...(degraded ?? []).map((part) => `degraded: ${printable(part)}`)]),
+    ...section('Isolation', pairs(isolation ?? {})),
+    ...section('Usage of this attempt', pairs(usage ?? {})),
+    ...section(
+      'Artifacts',
+      artifacts.length === 0
+        ? []
+        : table(
+            ['NAME', 'BYTES', 'SHA256', 'URI'],
+            artifacts.map(({ name, bytes, sha256, uri }) => [name, String(bytes), sha256.slice(0, 12), uri]),
+          ),
+    ),
+    ...section('Patch', patch === undefined || patch === '' ? [] : printableLines(patch)),
+  ];
+}
+
+function conditionLines({ status }: AgentTask, now: number): readonly string[] {
+  const rows = (status?.conditions ?? []).map(({ type, status, reason, lastTransitionTime, message }) => [
+    type,
+    status,
+    reason,
+    ageOf(lastTransitionTime, now),
+    message,
+  ]);
+  return rows.length === 0 ? [] : table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows);
+}
+
+function attemptLines({ status }: AgentTask): readonly string[] {
+  const rows = (status?.attempts ?? []).map(({ number, class: failure, reason, startedAt, endedAt }) => [
+    String(number),
+    failure ?? 'none',
+    reason ?? '',
+    endedAt === undefined ? '-' : duration(Date.parse(endedAt) - Date.parse(startedAt)),
+  ]);
+  return rows.length === 0 ? [] : table(['NUMBER', 'FAILURE', 'REASON', 'TIME'], rows);
+}
+
+function decisionLines({ status }: AgentTask): readonly string[] {
+  const rows = (status?.approvals ?? []).map(({ decision, requester, orderRef, action, at }) => [
+    decision,
+    requester ?? 'nobody in time',
+    orderRef?.name ?? '-',
+    at,
+    action.slice(0, 19),
+  ]);
+  return rows.length === 0 ? [] : table(['DECISION', 'BY', 'ORDER', 'AT', 'ACT'], rows);
+}
+
+/** The story of a task in lines. Pure; `now` is wall time in ms. */
+export function story(task: AgentTask, now: number): readonly string[] {
+  return [
+    ...head(task, now),
+    ...section('Waits for you', approvalLines(task, now)),
+    ...section('Conditions', conditionLines(task, now)),
+    ...runLines(task.status?.run ?? {}),
+    ...section('Decisions', decisionLines(task)),
+    ...section('Attempts that have ended', attemptLines(task)),
+  ];
+}
+
+/** Prints all that is known about one task. */
+export async function show(context: CommandContext, name: string): Promise<void> {
+  for (const line of story(await taskOf(context, name), context.clock.now())) context.print(line);
+}

@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { createTransport, defaultConfig, kubeconfigConfig, type ClusterConfig, type Transport } from '@agentfleet/kube';
+import { CliError } from './failure.ts';
+
+/** What kubectl calls so too. */
+export interface ConnectionFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+}
+
+/** What a command works with. */
+export interface Connection {
+  readonly transport: Transport;
+  /** The one that is asked for, else that of the context, else `default`. */
+  readonly namespace: string;
+}
+
+function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
+  const inPod = env['KUBERNETES_SERVICE_HOST'] !== undefined && context === undefined;
+  const named = kubeconfig !== undefined || Boolean(env['KUBECONFIG']) || inPod;
+  if (!named && !existsSync(join(env['HOME'] ?? '', '.kube', 'config')))
+    throw new CliError('there is no kubeconfig; give one by --kubeconfig or KUBECONFIG, or put it at ~/.kube/config');
+  // Several files are put together by the library, from the environment of the process.
+  const one = kubeconfig ?? (env['KUBECONFIG']?.includes(delimiter) === true ? undefined : env['KUBECONFIG'] || undefined);
+  if (one === undefined && context === undefined) return defaultConfig(env);
+  return kubeconfigConfig({ ...(one === undefined ? {} : { file: one }), ...(context === undefined ? {} : { context }) });
+}
+
+/** Finds the cluster as kubectl does; the caller closes the transport. Throws AF_KUBE_CONFIG or a CliError. */
+export async function connect(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<Connection> {
+  const config = await configOf(flags, env);
+  const transport = createTransport(config, { userAgent: 'fleet/0.1.0', connections: 2 });
+  return { transport, namespace: flags.namespace ?? config.namespace ?? 'default' };
+}

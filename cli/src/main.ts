@@ -1,0 +1,14 @@
+// The process of `fleet` and `kubectl fleet`.
+import { systemClock } from '@agentfleet/kube';
+import { run } from './run.ts';
+
+const abort = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  clock: systemClock,
+  signal: abort.signal,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+});

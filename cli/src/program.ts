@@ -1,0 +1,90 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { answer } from './commands/answer.ts';
+import { cancel } from './commands/cancel.ts';
+import type { CommandContext } from './commands/command.ts';
+import { show } from './commands/show.ts';
+import { tasks } from './commands/tasks.ts';
+import type { ConnectionFlags } from './connection.ts';
+
+/** Runs one command with a connection that is closed after it. */
+export type Dispatch = (flags: ConnectionFlags, command: (context: CommandContext) => Promise<void>) => Promise<void>;
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > 86_400) throw new InvalidArgumentError('write whole seconds from 1 to 86400');
+  return value;
+}
+
+interface OrderFlags extends ConnectionFlags {
+  readonly reason?: string;
+  readonly action?: string;
+  readonly wait?: boolean;
+  readonly timeout: number;
+}
+
+const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+
+function addAnswer(program: Command, dispatch: Dispatch, type: 'Approve' | 'Reject'): void {
+  const verb = type.toLowerCase();
+  program
+    .command(`${verb} <task>`)
+    .description(`${verb} the act that the task waits with`)
+    .option('--reason <text>', 'why, for the record')
+    .option('--action <digest>', 'the act that is meant; it is an error when another one waits')
+    .option('--timeout <seconds>', 'how long to wait for the operator', seconds, 60)
+    .action((task: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<OrderFlags>();
+      const { reason, action, timeout: timeoutSeconds } = flags;
+      return dispatch(flags, (context) => answer(context, { type, task, timeoutSeconds, ...given({ reason, action }) }));
+    });
+}
+
+function addCancel(program: Command, dispatch: Dispatch): void {
+  program
+    .command('cancel <task>')
+    .description('cancel the task and undo what it changed')
+    .option('--reason <text>', 'why, for the record')
+    .option('--wait', 'until the task has ended')
+    .option('--timeout <seconds>', 'how long to wait', seconds, 300)
+    .action((task: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<OrderFlags>();
+      const { reason, wait = false, timeout: timeoutSeconds } = flags;
+      return dispatch(flags, (context) => cancel(context, { task, wait, timeoutSeconds, ...given({ reason }) }));
+    });
+}
+
+function addViews(program: Command, dispatch: Dispatch): void {
+  program
+    .command('tasks')
+    .description('list tasks')
+    .option('-A, --all-namespaces', 'of all namespaces')
+    .option('-l, --selector <labels>', 'with these labels only')
+    .action((_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags & { readonly allNamespaces?: boolean; readonly selector?: string }>();
+      const { allNamespaces = false, selector } = flags;
+      return dispatch(flags, (context) => tasks(context, { allNamespaces, ...given({ selector }) }));
+    });
+  program
+    .command('show <task>')
+    .description('tell the story of one task')
+    .action((task: string, _: unknown, command: Command) =>
+      dispatch(command.optsWithGlobals<ConnectionFlags>(), (context) => show(context, task)),
+    );
+}
+
+/** Commands and options. */
+export function createProgram(dispatch: Dispatch): Command {
+  const program = new Command('fleet')
+    .description('What people do with agent tasks. As kubectl-fleet on the PATH it is "kubectl fleet".')
+    .version('0.1.0')
+    .option('-n, --namespace <name>', 'namespace of the task; default: that of the context')
+    .option('--kubeconfig <path>', 'kubeconfig; default: $KUBECONFIG, then ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig; default: the current one')
+    .showHelpAfterError('look at the options with --help');
+  addAnswer(program, dispatch, 'Approve');
+  addAnswer(program, dispatch, 'Reject');
+  addCancel(program, dispatch);
+  addViews(program, dispatch);
+  return program;
+}

@@ -1,0 +1,12 @@
+import { defineResource } from '@agentfleet/kube';
+import { agentTask, agentTaskOrder, group, version, type AgentTask, type AgentTaskOrder } from '@agentfleet/protocol/api';
+
+export const agentTasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
+
+export const agentTaskOrders = defineResource<AgentTaskOrder>({
+  group,
+  version,
+  plural: agentTaskOrder.plural,
+  kind: agentTaskOrder.kind,
+  namespaced: true,
+});

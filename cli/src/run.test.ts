@@ -1,0 +1,234 @@
+import { systemClock, type Clock } from '@agentfleet/kube';
+import { describe, expect, test } from 'vitest';
+import { run } from './run.ts';
+import { ApiServer } from './testing/apiServer.ts';
+
+const action = `sha256:${'a'.repeat(64)}`;
+const now = Date.UTC(2030, 0, 1, 2);
+/** Waits are over at once, and count for the monotonic clock. */
+function fastClock(): Clock {
+  let passed = 0;
+  return { ...systemClock, now: () => now, monotonic: () => passed, after: (ms, then) => ((passed += ms), systemClock.after(0, then)) };
+}
+
+interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function fleet(api: ApiServer, args: readonly string[], env: NodeJS.ProcessEnv = { KUBECONFIG: api.kubeconfig }): Promise<Said> {
+  const said = { out: '', err: '' };
+  const code = await run(args, {
+    env,
+    clock: fastClock(),
+    signal: new AbortController().signal,
+    out: (text) => void (said.out += text),
+    err: (text) => void (said.err += text),
+  });
+  return { code, ...said };
+}
+
+const pendingApproval = { action, summary: 'git push to main', evidence: 'the policy asks for it', expires: '2030-01-01T02:10:00Z' };
+const waiting = { status: { phase: 'AwaitingApproval', finished: 'false', run: { attempt: 1, epoch: 1, pendingApproval } } };
+
+async function bed(parts: Record<string, unknown> = waiting): Promise<ApiServer> {
+  const api = await ApiServer.start();
+  api.addTask('one', parts);
+  return api;
+}
+
+describe('fleet approve and reject', () => {
+  test('give an order in the own name for the act that waits, and tell what was decided', async () => {
+    await using api = await bed();
+    api.operator = (_, looks) => (looks < 3 ? { state: 'Accepted', message: 'goes' } : { state: 'Done', message: 'the act is approved' });
+    const { code, out, err } = await fleet(api, ['approve', 'one', '--reason', 'seen']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('approved for AgentTask one: git push to main');
+    expect(out).toContain(`act ${action}`);
+    expect(out).toContain('by ann, AgentTaskOrder one-approve-x0');
+    expect(api.orders.get('team/one-approve-x0')).toMatchObject({
+      metadata: { namespace: 'team' },
+      spec: { taskRef: { name: 'one' }, type: 'Approve', action, reason: 'seen', requester: 'ann' },
+    });
+  });
+
+  test('reject says so to the operator', async () => {
+    await using api = await bed();
+    api.operator = () => ({ state: 'Done' });
+    expect((await fleet(api, ['reject', 'one'])).out).toContain('rejected for AgentTask one');
+    expect([...api.orders.values()]).toMatchObject([{ spec: { type: 'Reject', action } }]);
+  });
+
+  test('a refusal is told and is a failure', async () => {
+    await using api = await bed();
+    api.operator = () => ({ state: 'Refused', message: 'bob approved the act before' });
+    const { code, out, err } = await fleet(api, ['approve', 'one']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toBe('fleet: AgentTaskOrder one-approve-x0 is refused: bob approved the act before\n');
+  });
+
+  test('an operator that does not answer is waited for so long only', async () => {
+    await using api = await bed();
+    const { code, err } = await fleet(api, ['approve', 'one', '--timeout', '2']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/not answered after 2 s; it stands/);
+  });
+
+  test.each([
+    ['no act waits', { status: { phase: 'Running', finished: 'false' } }, /no act of AgentTask one waits for a decision \(phase Running\)/],
+    ['the task has ended', { status: { ...waiting.status, phase: 'Failed', finished: 'true' } }, /has ended \(Failed\)/],
+    [
+      'it is decided',
+      { status: { ...waiting.status, approvals: [{ action, decision: 'Rejected', requester: 'bob', at: '2030-01-01T01:00:00Z' }] } },
+      /was rejected already, by bob at 2030/,
+    ],
+  ])('nothing is ordered when %s', async (_, parts, message) => {
+    await using api = await bed(parts);
+    const { code, err } = await fleet(api, ['approve', 'one']);
+    expect([code, api.orders.size]).toEqual([1, 0]);
+    expect(err).toMatch(message);
+  });
+
+  test('nothing is ordered about another act than the one that is meant', async () => {
+    await using api = await bed();
+    const { code, err } = await fleet(api, ['approve', 'one', '--action', `sha256:${'b'.repeat(64)}`]);
+    expect([code, api.orders.size]).toEqual([1, 0]);
+    expect(err).toContain(`the act that waits is ${action}`);
+  });
+
+  test('what an agent wrote cannot change what is on the screen', async () => {
+    const summary = 'rm -rf /\u001b[2K\rls\u202e\u200b';
+    await using api = await bed({
+      status: { ...waiting.status, run: { ...waiting.status.run, pendingApproval: { ...pendingApproval, summary } } },
+    });
+    api.operator = () => ({ state: 'Done' });
+    expect((await fleet(api, ['approve', 'one'])).out).toContain(String.raw`rm -rf /\u{1b}[2K\u{d}ls\u{202e}\u{200b}`);
+    expect((await fleet(api, ['show', 'one'])).out).not.toContain('\u001b');
+  });
+});
+
+describe('fleet cancel', () => {
+  test('is done when the operator took it on, or with --wait when the task has ended', async () => {
+    await using api = await bed();
+    api.operator = (_, looks) =>
+      looks < 3 ? { state: 'Accepted', message: 'it will be' } : { state: 'Done', message: 'the task is cancelled' };
+    expect((await fleet(api, ['cancel', 'one'])).out).toContain('AgentTask one: it will be');
+    expect((await fleet(api, ['cancel', 'one', '--wait'])).out).toContain('AgentTask one: the task is cancelled');
+    expect([...api.orders.values()].every((order) => (order['spec'] as { action?: string }).action === undefined)).toBe(true);
+  });
+
+  test('is refused for a task that has ended', async () => {
+    await using api = await bed({ status: { phase: 'Succeeded', finished: 'true' } });
+    expect(await fleet(api, ['cancel', 'one'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('has ended already (Succeeded)') as string,
+    });
+  });
+});
+
+describe('fleet tasks', () => {
+  test('lists the namespace of the context, another one, or all', async () => {
+    await using api = await bed();
+    api.addTask(
+      'busy',
+      { status: { phase: 'Running', assignment: { attempt: 2 }, run: { progress: { done: 1, total: 4, message: 'edits' } } } },
+      'other',
+    );
+    expect((await fleet(api, ['tasks'])).out.split('\n')).toEqual([
+      'NAME   PHASE              ATTEMPT   PROGRESS           AGE',
+      'one    AwaitingApproval   -         git push to main   120m',
+      '',
+    ]);
+    expect((await fleet(api, ['tasks', '-n', 'other'])).out).toContain('busy   Running   2         1/4 edits   120m');
+    expect((await fleet(api, ['tasks', '--context', 'two'])).out).toContain('busy');
+    const all = (await fleet(api, ['tasks', '-A'])).out;
+    expect([all.includes('team        one'), all.includes('other       busy')]).toEqual([true, true]);
+    expect((await fleet(api, ['tasks', '-n', 'none'])).out).toBe('there are no AgentTasks in namespace none\n');
+  });
+});
+
+describe('fleet show', () => {
+  test('tells the story of a task', async () => {
+    await using api = await bed({
+      status: {
+        phase: 'AwaitingApproval',
+        finished: 'false',
+        clock: { startedAt: '2030-01-01T00:00:00Z', pausedSeconds: 600, pausedAt: '2030-01-01T00:30:00Z' },
+        assignment: { attempt: 2, epoch: 3, worker: 'w-1', workerNamespace: 'platform', sandbox: 's-1', warm: true },
+        conditions: [
+          { type: 'Ready', status: 'Unknown', reason: 'AwaitingApproval', message: 'waits', lastTransitionTime: '2030-01-01T01:59:00Z' },
+        ],
+        attempts: [
+          { number: 1, class: 'CheckFailed', reason: 'ChecksFailed', startedAt: '2030-01-01T00:00:00Z', endedAt: '2030-01-01T00:01:30Z' },
+        ],
+        approvals: [{ action: `sha256:${'b'.repeat(64)}`, decision: 'Rejected', at: '2030-01-01T00:20:00Z' }],
+        run: {
+          ...waiting.status.run,
+          plan: [
+            { id: 'g', kind: 'Goal', intent: 'fix it', state: 'Running' },
+            { id: 's', kind: 'Subtask', intent: 'parser', state: 'Done', p: '0.8', snapshot: 's0003', attempts: 2 },
+          ],
+          experts: [{ role: 'Verifier', name: 'ebm', digest: action }],
+          signals: { risk: '0.25', k: 8, deliberate: true, degraded: ['Planner: priors are uniform'] },
+          isolation: { level: 'Landlock', network: 'Enforced' },
+          artifacts: [{ name: 'trace', uri: 's3://a/trace', sha256: 'c'.repeat(64), bytes: 12 }],
+          patch: '--- a\n+++ b',
+        },
+      },
+    });
+    const { out } = await fleet(api, ['show', 'one']);
+    for (const line of [
+      'Sandbox: s-1 (was warm)',
+      'Clock:   20m of 60m, stands still',
+      '  Act:    git push to main',
+      '  Answer within 10m: fleet approve one -n team, or fleet reject one -n team',
+      '▶ fix it',
+      '    ✓ parser (p 0.8, 2 tries, snapshot s0003)',
+      'Verifier   ebm    sha256:aaa',
+      'deliberate: true',
+      'degraded: Planner: priors are uniform',
+      'level:   Landlock',
+      'trace   12      cccccccccccc   s3://a/trace',
+      '  +++ b',
+      'Rejected   nobody in time',
+      '1        CheckFailed   ChecksFailed   90s',
+    ])
+      expect(out).toContain(line);
+  });
+});
+
+describe('failures are told with their cure', () => {
+  const forbidden = { code: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'ann cannot create agenttaskorders' } };
+
+  test('a task that is not there, rights that are missing, a cluster without AgentFleet', async () => {
+    await using api = await bed();
+    expect((await fleet(api, ['show', 'two'])).err).toBe(
+      'fleet: there is no AgentTask two in namespace team; look for it with "fleet tasks -A"\n',
+    );
+    api.refuse = ({ method, path }) => (method === 'POST' && path.endsWith('agenttaskorders') ? forbidden : undefined);
+    expect(await fleet(api, ['approve', 'one'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/cannot create.*agentfleet-approver/) as string,
+    });
+    api.refuse = () => ({ code: 404, body: { message: '404 page not found' } });
+    expect((await fleet(api, ['tasks'])).err).toContain('is AgentFleet installed in this cluster');
+    expect((await fleet(api, ['show', 'one'])).err).toContain('is AgentFleet installed in this cluster');
+  });
+
+  test('a kubeconfig or context that is not there, and arguments that are none', async () => {
+    await using api = await bed();
+    expect((await fleet(api, ['tasks', '--kubeconfig', '/nowhere/config'])).err).toContain('give one by --kubeconfig or KUBECONFIG');
+    expect((await fleet(api, ['tasks'], { HOME: '/nowhere' })).err).toContain('there is no kubeconfig');
+    expect((await fleet(api, ['tasks', '--kubeconfig', api.kubeconfig], {})).code).toBe(0);
+    expect((await fleet(api, ['tasks', '--context', 'three'])).err).toContain('"three"');
+    expect(await fleet(api, ['aprove', 'one'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("unknown command 'aprove'") as string,
+    });
+    expect((await fleet(api, ['approve'])).err).toContain("missing required argument 'task'");
+    expect((await fleet(api, ['approve', 'one', '--timeout', 'soon'])).err).toContain('whole seconds');
+    expect(api.orders.size).toBe(0);
+    expect(await fleet(api, ['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('approve') as string });
+  });
+});

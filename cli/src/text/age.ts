@@ -1,0 +1,52 @@
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** From which age on which parts are shown, as kubectl does: the older, the coarser. */
+const steps: readonly { readonly below: number; readonly parts: readonly (readonly [number, string])[] }[] = [
+  { below: 2 * minute, parts: [[second, 's']] },
+  {
+    below: 10 * minute,
+    parts: [
+      [minute, 'm'],
+      [second, 's'],
+    ],
+  },
+  { below: 3 * hour, parts: [[minute, 'm']] },
+  {
+    below: 8 * hour,
+    parts: [
+      [hour, 'h'],
+      [minute, 'm'],
+    ],
+  },
+  { below: 2 * day, parts: [[hour, 'h']] },
+  {
+    below: 8 * day,
+    parts: [
+      [day, 'd'],
+      [hour, 'h'],
+    ],
+  },
+  { below: Infinity, parts: [[day, 'd']] },
+];
+
+/** A length of time in ms, short: `45s`, `2m30s`, `3d4h`. Negative ones are `0s`: clocks differ. */
+export function duration(ms: number): string {
+  const rest = Math.max(0, Math.floor(ms / second) * second);
+  const { parts } = steps.find(({ below }) => rest < below) ?? { parts: [[day, 'd']] as const };
+  let left = rest;
+  const shown: string[] = [];
+  for (const [unit, letter] of parts) {
+    const count = Math.floor(left / unit);
+    left -= count * unit;
+    if (count > 0) shown.push(`${count}${letter}`);
+  }
+  return shown.length === 0 ? '0s' : shown.join('');
+}
+
+/** How long ago a timestamp was; `-` when there is none. */
+export function ageOf(time: string | undefined, now: number): string {
+  return time === undefined ? '-' : duration(now - Date.parse(time));
+}
