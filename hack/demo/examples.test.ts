@@ -1,10 +1,11 @@
 // The examples are what they say they are: how far each is from right.
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { ajvOptions, group, validators, type AgentTask, type Resources } from '@agentfleet/protocol/api';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
+import { Ajv } from 'ajv';
 import { execa } from 'execa';
 import { load, loadAll } from 'js-yaml';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -94,3 +95,22 @@ test('recorded: each proposal fits the workspace of its task', async () => {
 function failedTests(output: string): readonly string[] {
   return [...output.matchAll(/^FAIL: (\w+)/gm)].map(([, name = '']) => name);
 }
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: keyof Resources;
+  readonly metadata: { readonly name: string };
+}
+
+test('every object of ours fits the schema of its kind', async () => {
+  const ajv = new Ajv(ajvOptions);
+  const valid = validators(ajv);
+  const files = (await readdir(example(''))).filter((name) => name.endsWith('.yaml'));
+  const found = await Promise.all(files.map(async (name) => loadAll(await readFile(example(name), 'utf8')) as Manifest[]));
+  const ours = found.flat().filter(({ apiVersion }) => apiVersion.startsWith(`${group}/`));
+  expect(new Set(ours.map(({ kind }) => kind))).toContain('EnergyModel');
+  for (const object of ours) {
+    const fits = valid[object.kind];
+    expect(fits(object) ? '' : `${object.kind} ${object.metadata.name}: ${ajv.errorsText(fits.errors)}`).toBe('');
+  }
+});

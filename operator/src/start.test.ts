@@ -1,8 +1,11 @@
 import { leases } from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
 import { newPool, newTask } from './controllers/agenttask/testing/objects.ts';
+import { newModel } from './controllers/energymodel/testing/models.ts';
 import { Bed } from './controllers/expertpool/testing/bed.ts';
 import { resources } from './runtime/resources.ts';
+import { isReady } from './serving/index.ts';
 import { leaseName } from './start.ts';
 
 const get = async (port: number | undefined, path: string): Promise<{ readonly status: number; readonly text: string }> => {
@@ -17,6 +20,7 @@ describe('the operator', () => {
   it('leads, answers probes and metrics, and gives the lease up at its end', async () => {
     await using bed = await Bed.start();
     await bed.create(resources.expertPools, newPool());
+    await bed.create(resources.energyModels, newModel());
     await bed.create(resources.agentTasks, newTask('fix'));
     void bed.startOperator('operator-0_a').catch(() => {});
     await bed.until('it leads', () => holder(bed) === 'operator-0_a');
@@ -24,10 +28,17 @@ describe('the operator', () => {
     expect(await get(probes, '/readyz')).toEqual({ status: 200, text: 'ok' });
     expect(await get(probes, '/healthz')).toEqual({ status: 200, text: 'ok' });
     await bed.addWorker('coding-workers-1');
+    await bed.addServer('v-1', { [labels.component]: 'verifier', [labels.model]: 'judge' }, '10.0.0.1');
+    await bed.until(
+      'the verifier counts',
+      () => bed.operator?.context.caches.pods.lister.byIndex('model', 'platform/judge').some(isReady) === true,
+    );
     await bed.until('the worker counts', () => bed.pool().status?.workers?.ready === 1);
     const { text } = await get(metrics, '/metrics');
     expect(text).toMatch(/^agentfleet_tasks\{pool="platform\/coding",phase="[A-Z][A-Za-z]+"\} 1$/m);
     expect(text).toMatch(/^agentfleet_pool_workers_ready\{pool="platform\/coding"\} 1$/m);
+    expect(text).toMatch(/^agentfleet_expert_ready\{pool="platform\/coding",expert="gen",role="Generalist"\} 0$/m);
+    expect(text).toMatch(/^agentfleet_energymodel_ready\{model="platform\/judge"\} 1$/m);
     expect(text).toMatch(/^controller_runtime_reconcile_total\{controller="agenttask"/m);
     await bed.stopOperator();
     expect(holder(bed)).toBe('');

@@ -9,7 +9,7 @@ const digest = `sha256:${'a'.repeat(64)}`;
 const never = new AbortController().signal;
 const podOf = (name: string, podIP?: string): Pod => ({
   metadata: { name, uid: `uid-${name}` },
-  status: { ...(podIP === undefined ? {} : { podIP }) },
+  status: podIP === undefined ? {} : { podIP },
 });
 
 /** A reader whose time the test moves, and whom it asked. */

@@ -12,12 +12,12 @@ interface Manifest {
 }
 
 const folder = fileURLToPath(new URL('../../../examples/', import.meta.url));
-const plurals: Readonly<Record<string, string>> = { AgentTask: 'agenttasks', ExpertPool: 'expertpools' };
+const plurals: Readonly<Record<string, string>> = { AgentTask: 'agenttasks', ExpertPool: 'expertpools', EnergyModel: 'energymodels' };
 
 async function examples(): Promise<readonly Manifest[]> {
   const all: Manifest[] = [];
   for (const file of await readdir(folder)) all.push(...(loadAll(await readFile(folder + file, 'utf8')) as Manifest[]));
-  return all.filter(({ kind }) => kind !== 'Namespace');
+  return all.filter(({ kind }) => plurals[kind] !== undefined);
 }
 
 describe.runIf(enabled)('the examples', async () => {

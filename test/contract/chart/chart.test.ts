@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
 import { chart, chartValues } from '../../../hack/install/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
+import { parseEgress } from '../../../operator/src/egress.ts';
+import { operatorLabels } from '../../../operator/src/serving/index.ts';
 import { allows, image, one, render, template, type Manifest } from './rendered.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -52,6 +54,8 @@ describe('what the chart renders', () => {
     ['an unknown value', { replica: 2 }],
     ['a value of another type', { replicas: 'two' }],
     ['an unknown level', { logLevel: 'loud' }],
+    ['a registry without a port', { egress: { registries: [{ host: 'packages.example.com' }] } }],
+    ['a registry with a path', { egress: { registries: [{ host: 'packages.example.com/npm', port: 443 }] } }],
   ] as const)('refuses %s', async ([, values]) => {
     await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
   });
@@ -62,6 +66,28 @@ describe('what the chart renders', () => {
     const env = Object.fromEntries(containers[0]!.env.map(({ name, value }) => [name, value]));
     for (const part of ['agent', 'inference', 'sandbox', 'tools']) expect(env[`AGENTFLEET_${part.toUpperCase()}_IMAGE`]).toBe(image(part));
     expect(one(all, 'ClusterRole', env['AGENTFLEET_WORKER_CLUSTER_ROLE']!)).toBeDefined();
+  });
+
+  it('gives the image of the language model only when there is one, and where registries are', async () => {
+    const environment = (manifests: readonly Manifest[]): Readonly<Record<string, string | undefined>> => {
+      const [container] = one(manifests, 'Deployment', 'agentfleet-operator').spec!.template!.spec.containers;
+      return Object.fromEntries(container!.env.map(({ name, value }) => [name, value]));
+    };
+    expect(environment(all)).not.toHaveProperty('AGENTFLEET_INFERENCE_LLAMA_IMAGE');
+    expect(parseEgress(environment(all)['AGENTFLEET_EGRESS']!)).toEqual({ registries: [], environment: {} });
+    const egress = {
+      registries: [{ host: 'packages.example.com', port: 443 }],
+      environment: { REGISTRY: 'https://packages.example.com/' },
+    };
+    const images = [{ name: 'inference-llama', ref: image('inference-llama') }];
+    const full = environment(await rendered({ ...chartValues({ image, images }), egress }));
+    expect(full['AGENTFLEET_INFERENCE_LLAMA_IMAGE']).toBe(image('inference-llama'));
+    expect(parseEgress(full['AGENTFLEET_EGRESS']!)).toEqual(egress);
+  });
+
+  it('gives the operator the labels that experts and verifiers let in', () => {
+    const { metadata } = one(all, 'Deployment', 'agentfleet-operator').spec!.template!;
+    expect((metadata as Manifest['metadata']).labels).toMatchObject(operatorLabels);
   });
 
   it('adds what several replicas need, and monitoring when asked', async () => {
@@ -75,7 +101,7 @@ describe('what the chart renders', () => {
   it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(definitions.map(({ metadata }) => metadata.name).sort()).toEqual(
-      ['agenttaskorders', 'agenttasks', 'expertpools'].map((plural) => `${plural}.agentfleet.dev`),
+      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools'].map((plural) => `${plural}.agentfleet.dev`),
     );
     for (const { metadata } of definitions) expect(metadata.annotations?.['helm.sh/resource-policy']).toBe('keep');
     expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');
@@ -117,8 +143,11 @@ describe('who may do what', () => {
   it('lets approvers alone give orders', () => {
     expect(['viewer', 'editor', 'approver'].filter((name) => allows(role(name), 'create', 'agenttaskorders'))).toEqual(['approver']);
     expect(['viewer', 'editor', 'approver'].filter((name) => allows(role(name), 'create', 'agenttasks'))).toEqual(['editor']);
-    const writers = all.filter(({ kind }) => kind === 'ClusterRole').filter((found) => allows(found, 'create', 'expertpools'));
-    expect(writers.map(({ metadata }) => metadata.name)).toEqual(['agentfleet-pools']);
+    for (const plural of ['expertpools', 'energymodels']) {
+      const writers = all.filter(({ kind }) => kind === 'ClusterRole').filter((found) => allows(found, 'create', plural));
+      expect(writers.map(({ metadata }) => metadata.name)).toEqual(['agentfleet-pools']);
+      expect(allows(role('viewer'), 'list', plural)).toBe(true);
+    }
   });
 
   it('adds nothing to the built-in roles when told so', async () => {

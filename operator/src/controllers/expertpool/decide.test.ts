@@ -123,6 +123,27 @@ describe('what a pool consists of', () => {
     expect(rendered[0]).not.toBe(rendered[1]);
   });
 
+  describe('with a language model', () => {
+    const experts = [...newPool().spec.experts, { name: 'prior', role: 'Draft', engine: { type: 'Llama', llama: {} } }];
+    const images = { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' };
+
+    it('says what to set without its image, and neither makes pods of it nor sends workers there', () => {
+      const { apply, obstacles } = decidePool(newSnapshot(newPool({ experts }), { images }));
+      expect(names(apply)).toContain('Service coding-expert-prior');
+      expect(names(apply)).not.toContain('Deployment coding-expert-prior');
+      expect(find(apply, 'ConfigMap coding-workers')).not.toContain('coding-expert-prior');
+      const message = 'the engine Llama has no image; set the chart value images.inferenceLlama, or remove the expert';
+      expect(obstacles).toEqual([{ reason: 'ImageNotSet', message, expert: 'prior' }]);
+    });
+
+    it('runs its image when there is one', () => {
+      const { apply, obstacles } = decidePool(newSnapshot(newPool({ experts }), { images: { ...images, inferenceLlama: 'llama:1' } }));
+      expect(find(apply, 'Deployment coding-expert-prior')).toContain('"image":"llama:1"');
+      expect(find(apply, 'ConfigMap coding-workers')).toContain('coding-expert-prior');
+      expect(obstacles).toEqual([]);
+    });
+  });
+
   it('is the same for the same snapshot', () => {
     const snapshot = newSnapshot(newPool());
     expect(decidePool(snapshot)).toEqual(decidePool(structuredClone(snapshot)));

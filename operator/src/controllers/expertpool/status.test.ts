@@ -2,6 +2,7 @@ import { conditionFaults, kstatus, type Condition } from '@agentfleet/kube';
 import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
+import { newModel } from '../energymodel/testing/models.ts';
 import type { PoolDecision } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { poolStatus } from './status.ts';
@@ -122,6 +123,62 @@ describe('the status of a pool', () => {
     expect(said).toMatchObject({ Stalled: 'True ReplayNotFound', EnginesReady: 'False ReplayNotFound' });
     expect(message).toBe('expert gen: there is no ConfigMap tape');
     expect(status.experts?.[0]?.message).toBe('there is no ConfigMap tape');
+  });
+
+  describe('without what it can do without', () => {
+    const gen = { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } };
+    const builtin = (name: string, role: string) => ({ name, role, engine: { type: 'Builtin' } });
+    const draft = { name: 'prior', role: 'Draft', engine: { type: 'Llama', llama: {} } };
+
+    it.each(['Planner', 'Embedder', 'Policy'])('is ready, and says that the %s is missing', (role) => {
+      const { said, status, kstatus } = look({}, { experts: [gen, builtin('it', role)] });
+      expect(said).toMatchObject({ Ready: 'True Ready', EnginesReady: 'True Ready', Degraded: 'True Progressing' });
+      expect(kstatus).toBe('Current');
+      expect(status.experts?.[1]).toMatchObject({ name: 'it', role, phase: 'Starting', ready: 0 });
+    });
+
+    it('is ready without the image of a language model', () => {
+      const obstacles = [{ reason: 'ImageNotSet', message: 'set images.inferenceLlama', expert: 'prior' }];
+      const { said, status } = look({}, { experts: [gen, draft] }, { ...nothing, obstacles });
+      expect(said).toMatchObject({ Ready: 'True Ready', Degraded: 'True ImageNotSet' });
+      expect(said).not.toHaveProperty('Stalled');
+      expect(status.experts?.[1]).toMatchObject({ phase: 'Unavailable', message: 'set images.inferenceLlama' });
+    });
+
+    it('is not ready when the language model is its only Generalist', () => {
+      const obstacles = [{ reason: 'ImageNotSet', message: 'set images.inferenceLlama', expert: 'gen' }];
+      const alone = [{ ...draft, name: 'gen', role: 'Generalist' }];
+      const { said } = look({ deployments: new Map([deployment('coding-workers', 1)]) }, { experts: alone }, { ...nothing, obstacles });
+      expect(said).toMatchObject({ Ready: 'False ImageNotSet', Stalled: 'True ImageNotSet' });
+      expect(said).not.toHaveProperty('Degraded');
+    });
+
+    it('says which verifier is not there, or does not answer and what then holds', () => {
+      const spec = { energyModelRef: { name: 'judge' } };
+      expect(look({}, spec).said).toMatchObject({ Ready: 'True Ready', Degraded: 'True EnergyModelNotFound' });
+      const silent = look({ energyModel: newModel() }, spec);
+      expect(silent.said).toMatchObject({ Ready: 'True Ready', Degraded: 'True EnergyModelNotReady' });
+      const message = silent.status.conditions?.find(({ type }) => type === 'Degraded')?.message;
+      expect(message).toBe('EnergyModel judge does not answer, so FailClosed holds for unsafe acts');
+      expect(look({ energyModel: { ...newModel(), status: { ready: 1 } } }, spec).said).not.toHaveProperty('Degraded');
+    });
+
+    it('lacks nothing when nothing is asked for', () => {
+      const experts = [gen, { ...builtin('it', 'Planner'), replicas: 0 }];
+      const { said, status } = look({ deployments: new Map([...good.deployments, deployment('coding-expert-it', 0)]) }, { experts });
+      expect(said).not.toHaveProperty('Degraded');
+      expect(status.experts?.[1]?.phase).toBe('Scaled');
+    });
+  });
+
+  it('tells the digest of an expert, and that nobody acts upon what it says', () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const pod = worker('e-1', undefined, 'inference:1');
+    const own = { 'agentfleet.dev/component': 'expert', 'agentfleet.dev/pool': 'coding', 'agentfleet.dev/expert': 'gen' };
+    const pods = [...good.pods, { ...pod, metadata: { ...pod.metadata, labels: own } }];
+    const { status } = look({ pods, infos: new Map([['e-1', { digest, shadow: 'no better than chance' }]]) });
+    const message = 'in shadow, so nobody acts upon it: no better than chance';
+    expect(status.experts?.[0]).toMatchObject({ phase: 'Ready', digest, message });
   });
 
   it('fits the schema however long the kubelet talks', () => {

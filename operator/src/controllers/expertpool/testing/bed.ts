@@ -9,12 +9,13 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer, type KindDefinition, type SeenRequest } from '@agentfleet/kube/testing';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import type { ProcessConfig } from '../../../config.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
+import type { AskInfo } from '../../../serving/index.ts';
 import { createOperator, type Operator } from '../../../start.ts';
 
 const kinds: readonly KindDefinition[] = [
@@ -72,6 +73,8 @@ export class Bed {
   readonly transport: Transport;
   readonly discovery: Discovery = { issuer: 'https://kubernetes.default.svc', keys: [{ kid: 'a' }] };
   operator: Operator | undefined;
+  /** What servers answer to `/v1/info`; an error when they do not. */
+  ask: AskInfo = () => Promise.reject(new Error('nobody answers'));
   #transport: Transport | undefined;
   #abort = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -101,6 +104,7 @@ export class Bed {
       log: silentLog,
       registry: new Registry(),
       host: '127.0.0.1',
+      ask: (origin, signal) => this.ask(origin, signal),
     });
     this.#running = this.operator.run(this.#abort.signal);
     this.#running.catch(() => {});
@@ -127,6 +131,12 @@ export class Bed {
     return found;
   }
 
+  model(name = 'judge'): EnergyModel {
+    const found = this.server.objects(resources.energyModels).find(({ metadata }) => metadata.name === name);
+    if (found === undefined) throw new Error(`there is no model ${name}`);
+    return found;
+  }
+
   task(name: string): AgentTask | undefined {
     return this.server.objects(resources.agentTasks).find(({ metadata }) => metadata.name === name);
   }
@@ -146,6 +156,15 @@ export class Bed {
   async bindClaim(name: string): Promise<void> {
     const claims = resourceClient<PersistentVolumeClaim>(this.transport, resources.persistentVolumeClaims);
     await claims.patch({ namespace: 'platform', name }, { status: { phase: 'Bound' } }, { subresource: 'status' });
+  }
+
+  /** A pod that answers, with these labels. */
+  async addServer(name: string, own: Readonly<Record<string, string>>, podIP: string): Promise<void> {
+    const pods = resourceClient<Pod>(this.transport, resources.pods);
+    const containers = [{ name: 'inference', image: testConfig.images.inference }];
+    await pods.create({ metadata: { name, namespace: 'platform', labels: own }, spec: { nodeName: 'n1', containers } });
+    const status = { phase: 'Running', podIP, conditions: [{ type: 'Ready', status: 'True' }] };
+    await pods.patch({ namespace: 'platform', name }, { status }, { subresource: 'status' });
   }
 
   /** A worker that answers and renews its Lease. */
