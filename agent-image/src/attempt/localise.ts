@@ -7,18 +7,22 @@ import {
   type FocusFile,
   type Localisation,
 } from '@agentfleet/protocol/inference';
-import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
 import type { Baseline } from './baseline.ts';
 import { tail, timeoutOf, type Ran } from './checkRun.ts';
-import { domainOf, mainDomain } from './languages.ts';
+import { reachable } from './imports.ts';
+import { domainOf, isForeign, mainDomain } from './languages.ts';
 import type { Scope } from './scope.ts';
+import { suspicionOf } from './suspicion.ts';
 
-/** Where to look, and who is asked. */
+/** Where to look. */
 export interface Focus {
-  readonly expert: ExpertEndpoint;
+  /** Of the files; who is asked follows from it. */
+  readonly domain: string;
   readonly files: readonly FocusFile[];
   readonly localisation: Localisation;
+  /** How suspicious a line is, 0…1; null: not known. */
+  readonly suspicion: (path: string, line: number) => number | null;
 }
 
 const maxTests = 64;
@@ -36,26 +40,50 @@ export async function localise(scope: Scope, baseline: Baseline, runs: readonly 
   const covered = await coverage(scope, baseline, runs);
   const spectrum = spectrumFromRuns(covered);
   const weights = suspicion(covered);
-  const open = baseline.tree.filter((path) => domainOf(path) !== null && mayEdit(path, baseline));
+  const open = baseline.tree.filter((path) => domainOf(path) !== null && !isForeign(path) && mayEdit(path, baseline));
   const reached = open.filter((path) => weights.has(path));
-  const expert = scope.context.experts.choose(
-    mainDomain((reached.length > 0 ? reached : open).map((path) => [path, weights.get(path) ?? 1])),
+  const hints = reached.length > 0 ? { paths: reached, weights } : await hinted(scope, baseline, open, runs);
+  const domain = mainDomain(hints.paths.map((path) => [path, hints.weights.get(path) ?? 1]));
+  const score = (path: string): number => (domainOf(path) === domain ? 2 : 0) + (hints.weights.get(path) ?? 0);
+  const files = await readFiles(
+    scope,
+    hints.paths.toSorted((a, b) => score(b) - score(a) || (a < b ? -1 : 1)),
   );
-  const mentioned = runs.map(({ output }) => output).join('\n');
-  const score = (path: string): number => (weights.get(path) ?? 0) + (knows(expert, path) ? 2 : 0) + (mentioned.includes(path) ? 1 : 0);
-  const ordered = open.toSorted((a, b) => score(b) - score(a) || (a < b ? -1 : 1));
-  const files = await readFiles(scope, reached.length > 0 ? ordered.filter((path) => weights.has(path)) : ordered);
   if (files.length === 0) return null;
   const lines = new Map(files.map(({ path, content }) => [path, content.split('\n').length]));
-  const inFiles = spectrum.lines.filter(({ path, line }) => line <= (lines.get(path) ?? 0));
-  return { expert, files, localisation: { spectrum: { ...spectrum, lines: inFiles }, failingTests: failingTests(runs) } };
+  const measured = { ...spectrum, lines: spectrum.lines.filter(({ path, line }) => line <= (lines.get(path) ?? 0)) };
+  const localisation = { spectrum: measured, failingTests: failingTests(runs) };
+  return { domain, files, localisation, suspicion: suspicionOf(measured) };
+}
+
+interface Hints {
+  readonly paths: readonly string[];
+  /** 0…2: named by a failing run, and how near to a test by imports. */
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+/**
+ * Where to look when no coverage tells: files that failing runs name, as in a stack trace, and those that test files import,
+ * the nearest first. Without either, all of them.
+ */
+async function hinted({ hands }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]): Promise<Hints> {
+  const output = runs.map((run) => run.output).join('\n');
+  const tests = tree.filter((path) => !isForeign(path) && protectedSet.why(path)?.kind === 'Test');
+  const failing = tests.filter((path) => output.includes(path));
+  const read = async (path: string): Promise<string | null> => (await hands.read(path))?.toString('utf8') ?? null;
+  const distances = await reachable(failing.length > 0 ? failing : tests, new Set(tree), read);
+  const weights = new Map<string, number>();
+  for (const path of open) {
+    const distance = distances.get(path);
+    const weight = (output.includes(path) ? 1 : 0) + (distance === undefined ? 0 : 1 / distance);
+    if (weight > 0) weights.set(path, weight);
+  }
+  return weights.size > 0 ? { paths: [...weights.keys()], weights } : { paths: open, weights };
 }
 
 function mayEdit(path: string, { protectedSet }: Baseline): boolean {
   return protectedSet.why(path) === null && !protectedSet.derived(path);
 }
-
-const knows = ({ domains }: ExpertEndpoint, path: string): boolean => domains.includes('*') || domains.includes(domainOf(path) ?? '');
 
 async function coverage(
   { context, hands, meter, options }: Scope,

@@ -20,13 +20,16 @@ export class SearchNode {
   readonly passing: ReadonlySet<string>;
   /** Ids of candidates that were judged here. */
   readonly tried = new Set<string>();
+  /** Experts that have nothing new left for it. */
+  readonly spent = new Set<string>();
   exhausted = false;
   /** Rounds of proposals that were used up. */
   step = 0;
   /** The round that the newest proposals came from; it may hold more that were not tried. */
   asked = 0;
   maxEdits: 1 | 2 = 1;
-  k = 4;
+  /** Of the newest proposals here, or above where there are none yet. */
+  spread: { readonly entropyNats: number; readonly margin: number | null } | null;
   focus: Focus | null | undefined;
   /** Newest runs of the checks here. */
   proofs: readonly Proof[] | undefined;
@@ -39,6 +42,7 @@ export class SearchNode {
     this.snapshot = init.snapshot;
     this.passing = init.passing;
     this.step = init.parent === null ? 0 : init.parent.step + 1;
+    this.spread = init.parent?.spread ?? null;
   }
 
   get depth(): number {

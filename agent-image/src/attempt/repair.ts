@@ -1,15 +1,19 @@
-import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference';
+import type { Candidate } from '@agentfleet/protocol/inference';
+import { perform } from './acts/perform.ts';
 import type { Baseline } from './baseline.ts';
 import { passing, prove, stillFailing, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
 import { Frontier } from './frontier.ts';
 import { createGate, type Gate } from './gate.ts';
 import { localise, type Focus } from './localise.ts';
-import { enter, stateAfter, write, type SearchNode } from './node.ts';
+import { enter, stateAfter, type SearchNode } from './node.ts';
+import type { Participant, Ranked } from './mind.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
-import { propose } from './proposals.ts';
+import { settle } from './proposals.ts';
+import { Rounds, type Round } from './rounds.ts';
 import type { Scope } from './scope.ts';
+import { signalsReport } from './signals.ts';
 import { startOf } from './start.ts';
 import { attemptCandidate, type Trial } from './trial.ts';
 
@@ -34,11 +38,27 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   return { candidate: null, from: frontier.root };
 }
 
+/** A trial, and its energy by what it measured. */
+type MeasuredTrial = Trial & { readonly energy: number | null };
+
+/** A candidate that made a better tree. */
+interface Improvement {
+  readonly candidate: Candidate;
+  readonly trial: MeasuredTrial;
+  readonly planId: string;
+}
+
+/** Most that the API shows. */
+const maxParticipants = 16;
+
 class Search {
   readonly #scope: Scope;
   readonly #baseline: Baseline;
   readonly #gate: Gate;
   readonly #frontier: Frontier;
+  readonly #rounds: Rounds;
+  /** Who proposed something, by name. */
+  readonly #proposers = new Map<string, Participant>();
 
   constructor(scope: Scope, baseline: Baseline, frontier: Frontier) {
     const { context, hands, options } = scope;
@@ -47,6 +67,7 @@ class Search {
     const absolute = (path: string): string => hands.absolute(path);
     this.#gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
     this.#frontier = frontier;
+    this.#rounds = new Rounds(scope, baseline);
   }
 
   async run(): Promise<Winner> {
@@ -60,14 +81,15 @@ class Search {
         current = node;
       }
       const focus = await this.#focus(node);
-      const round = focus === null ? null : await propose(this.#scope, node, focus);
+      const round = focus === null ? null : await this.#rounds.next(node, focus);
       if (focus === null || round === null) {
         node.exhausted = true;
         if (node.planId !== 'repair') progress.change(node.planId, { state: 'Failed' });
         continue;
       }
-      const winner = await this.#round(node, focus, round);
+      const winner = await this.#round(node, round);
       if (winner !== null) return winner;
+      settle(node, round.response);
     }
     throw await this.#stuck();
   }
@@ -90,79 +112,84 @@ class Search {
     return node.focus;
   }
 
-  /** Tries the candidates of one answer; ends early when one of them makes a better tree. */
-  async #round(node: SearchNode, focus: Focus, round: GenerateResponse): Promise<Winner | null> {
-    const { progress } = this.#scope;
-    this.#tellSignals(focus, node, round);
-    for (const [at, candidate] of round.candidates.entries()) {
-      if (node.tried.has(candidate.id)) continue;
-      const total = this.#frontier.tried + round.candidates.length - at;
-      progress.count(this.#frontier.tried, total);
-      const where = `${candidate.location.path}:${candidate.location.line}`;
-      const planId = progress.step(node.planId, `${candidate.rationale} (${where})`, candidate.score);
-      progress.say(`trying ${this.#frontier.tried + 1} of ${total}: ${candidate.rationale} in ${where}`);
-      const trial = await attemptCandidate(this.#scope, this.#baseline, this.#gate, node, candidate);
-      node.tried.add(candidate.id);
-      await this.#note(node, candidate, trial);
+  /**
+   * Tries what is due, the best first. Usually the first that makes a better tree is kept; in a deliberate round all are
+   * tried and the one with the lowest energy is.
+   */
+  async #round(node: SearchNode, round: Round): Promise<Winner | null> {
+    const better: Improvement[] = [];
+    this.#tellSignals(round, round.due[0]);
+    for (const [at, ranked] of round.due.entries()) {
+      const { candidate } = ranked;
+      const planId = this.#begin(node, ranked, round.due.length - at);
+      const trial = await this.#try(node, round, ranked);
       if (trial.result === 'Reached') return this.#take(node, candidate, trial, planId);
-      if (trial.result === 'Better') {
-        await this.#accept(node, candidate, trial, planId);
-        return null;
-      }
-      progress.change(planId, { state: trial.result === 'Denied' || trial.result === 'Unusable' ? 'Dropped' : 'Failed' });
+      const state = trial.result === 'Denied' || trial.result === 'Unusable' ? 'Dropped' : 'Failed';
+      if (trial.result === 'Better') better.push({ candidate, trial, planId });
+      else this.#scope.progress.change(planId, { state });
+      if (better.length > 0 && !round.plan.deliberate) break;
     }
-    progress.count(this.#frontier.tried, this.#frontier.tried);
+    this.#scope.progress.count(this.#frontier.tried, this.#frontier.tried);
+    await this.#acceptBest(node, better);
     return null;
   }
 
-  #tellSignals({ expert }: Focus, node: SearchNode, { margin, entropyNats, candidates, modelDigest }: GenerateResponse): void {
-    const number = (value: number): string => Math.min(value, 1e8).toFixed(6);
-    const energy = candidates[0]?.energy;
-    this.#scope.progress.say(
-      null,
-      {},
-      {
-        experts: [{ role: expert.role, name: expert.name, digest: modelDigest }],
-        signals: {
-          k: candidates.length,
-          entropyNats: number(entropyNats),
-          deliberate: node.maxEdits === 2,
-          ...(margin !== null && { margin: number(margin) }),
-          ...(energy !== undefined && { energy: number(energy) }),
-        },
-      },
-    );
+  #begin(node: SearchNode, { candidate: { rationale, location, score }, pSuccess }: Ranked, left: number): string {
+    const { progress } = this.#scope;
+    const { tried } = this.#frontier;
+    progress.count(tried, tried + left);
+    const where = `${location.path}:${location.line}`;
+    progress.say(`trying ${tried + 1} of ${tried + left}: ${rationale} in ${where}`);
+    return progress.step(node.planId, `${rationale} (${where})`, pSuccess ?? score);
   }
 
-  async #note(node: SearchNode, candidate: Candidate, { result, decision, why }: Trial): Promise<void> {
-    const note: TriedNote = {
-      attempt: this.#scope.context.assignment.attempt,
-      state: node.state,
-      step: node.asked,
-      id: candidate.id,
-      operator: candidate.operator,
-      location: `${candidate.location.path}:${candidate.location.line}`,
-      decision,
-      result,
-      why: why.slice(0, 500),
-    };
-    await this.#scope.hands.note('Tried', { ...note });
+  async #try(node: SearchNode, round: Round, ranked: Ranked): Promise<MeasuredTrial> {
+    const { clock } = this.#scope.context;
+    const began = clock.monotonic();
+    const trial = await attemptCandidate(this.#scope, this.#baseline, this.#gate, node, ranked.candidate);
+    node.tried.add(ranked.candidate.id);
+    const { facts, signals } = await this.#rounds.judge(node, round, ranked, trial, (clock.monotonic() - began) / 1000);
+    const note = noteOf({ node, candidate: ranked.candidate, trial, attempt: this.#scope.context.assignment.attempt });
+    await this.#scope.hands.note('Tried', { ...note, facts, signals });
+    this.#rounds.add({ ...note, facts, signals });
+    this.#tellSignals(round, signals);
+    return { ...trial, energy: signals.energy };
   }
 
-  /** All checks hold in place: the candidate's edits are made again on the clean tree. */
-  async #take(node: SearchNode, candidate: Candidate, { rewrites }: Trial, planId: string): Promise<Winner> {
-    await write(this.#scope, rewrites);
+  #tellSignals(round: Round, about: Pick<Ranked, 'energy' | 'pSuccess'> | undefined): void {
+    const { mind } = this.#scope.context;
+    const { expert, response } = round;
+    const proposed = { role: expert.role, name: expert.name, digest: response.modelDigest };
+    this.#proposers.set(expert.name, proposed);
+    const signals = this.#rounds.signals(round, about ?? { energy: null, pSuccess: null });
+    const experts = [...this.#proposers.values(), ...mind.participants].slice(0, maxParticipants);
+    this.#scope.progress.say(null, {}, { experts, signals: signalsReport(signals) });
+  }
+
+  /** All checks hold in place: what the candidate did is made again on the clean tree. */
+  async #take(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<Winner> {
+    await perform(this.#scope, trial);
     this.#scope.progress.change(planId, { state: 'Done' });
     this.#scope.progress.establish('ReachedInPlace');
     return { candidate, from: node };
   }
 
+  /** The lowest energy of those that brought the work forward; the first where none was measured. */
+  async #acceptBest(node: SearchNode, better: readonly Improvement[]): Promise<void> {
+    const energy = ({ trial }: Improvement): number => trial.energy ?? Number.POSITIVE_INFINITY;
+    const [best, ...others] = better.toSorted((a, b) => (energy(a) === energy(b) ? 0 : energy(a) - energy(b)));
+    if (best === undefined) return;
+    for (const { planId } of others) this.#scope.progress.change(planId, { state: 'Dropped' });
+    await this.#accept(node, best.candidate, best.trial, best.planId);
+  }
+
   /** A better tree becomes a node of its own: good, and the place to come back to. */
-  async #accept(node: SearchNode, candidate: Candidate, { rewrites, proofs }: Trial, planId: string): Promise<void> {
+  async #accept(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<void> {
     const { context, hands, progress } = this.#scope;
-    await write(this.#scope, rewrites);
-    const taken = context.task.spec.snapshots.policy === 'InitialOnly' ? null : (await hands.snapshot(planId)).id;
-    const now = passing(proofs);
+    await perform(this.#scope, trial);
+    const { after, acts } = trial;
+    const taken = after ?? (context.task.spec.snapshots.policy === 'InitialOnly' ? null : (await hands.snapshot(planId)).id);
+    const now = passing(trial.proofs);
     const state = stateAfter(node.state, candidate.id);
     const note: AcceptedNote = {
       attempt: context.assignment.attempt,
@@ -170,6 +197,7 @@ class Search {
       state,
       candidate: candidate.id,
       edits: candidate.edits,
+      ...(acts.length > 0 && { acts }),
       snapshot: taken,
       passing: [...now],
     };
@@ -190,6 +218,31 @@ class Search {
         : `the best made ${furthest.passing.size} of ${fails} failing tests pass`;
     const open = left.length === 0 ? '' : `; still failing: ${left.join(', ')}`;
     const message = `${tried} candidates were tried and ${best}${open}. Give the pool an expert for this kind of change, or split the goal`;
+    const { rejection } = this.#scope.approvals;
+    if (rejection !== null)
+      return new AttemptFailure('ApprovalRejected', 'ApprovalRejected', `${rejection}; ${tried} candidates were tried`);
     return new AttemptFailure('Stuck', 'ProposalsExhausted', message);
   }
+}
+
+interface Noting {
+  readonly node: SearchNode;
+  readonly candidate: Candidate;
+  readonly trial: Trial;
+  readonly attempt: number;
+}
+
+function noteOf({ node, candidate, trial: { result, decision, why }, attempt }: Noting): TriedNote {
+  const { id, operator, location } = candidate;
+  return {
+    attempt,
+    state: node.state,
+    step: node.asked,
+    id,
+    operator,
+    location: `${location.path}:${location.line}`,
+    decision,
+    result,
+    why: why.slice(0, 500),
+  };
 }

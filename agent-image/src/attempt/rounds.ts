@@ -1,0 +1,160 @@
+import type { GenerateResponse } from '@agentfleet/protocol/inference';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import type { ControlStep, Features } from '@agentfleet/protocol/inference';
+import type { Baseline } from './baseline.ts';
+import { executedFeatures, testsFailed, testsTotal } from './executed.ts';
+import type { Focus } from './localise.ts';
+import type { Control, Plan, Ranked, Ranking } from './mind.ts';
+import type { SearchNode } from './node.ts';
+import type { TriedNote } from './notes.ts';
+import { propose } from './proposals.ts';
+import type { Scope } from './scope.ts';
+import { budgetUsed, controlStep, proposers, type StepFacts, type StepSignals } from './steps.ts';
+import type { Trial } from './trial.ts';
+
+/** A margin needs two. */
+const leastAsked = 2;
+/** Trials that the usual wall time is taken from. */
+const rememberedTrials = 31;
+
+/** One round of proposals: who made them, how much is computed, and what is tried in which order. */
+export interface Round {
+  readonly expert: ExpertEndpoint;
+  readonly control: Control;
+  readonly plan: Plan;
+  readonly response: GenerateResponse;
+  readonly ranking: Ranking;
+  /** What is tried before the next round is asked for, the best first. */
+  readonly due: readonly Ranked[];
+}
+
+/** Plans rounds with the mind, and keeps what it has to know of those that were. */
+export class Rounds {
+  readonly #scope: Scope;
+  readonly #baseline: Baseline;
+  readonly #experts: readonly string[];
+  readonly #steps: ControlStep[];
+  readonly #seconds: number[] = [];
+
+  constructor(scope: Scope, baseline: Baseline) {
+    this.#scope = scope;
+    this.#baseline = baseline;
+    this.#experts = proposers(scope.context.pool);
+    this.#steps = scope.noted.tried.flatMap((note) => controlStep(note, this.#experts) ?? []);
+  }
+
+  /**
+   * The next round on the tree of a node; null when nobody has proposals left. The plan is made twice: with what is known
+   * before the request, for how many are asked for; and with the entropy and margin of the answer, for how many of them are
+   * compared. A deliberate round asks for pairs of edits too and tries all that it compares; another one tries the best
+   * alone when it is far ahead.
+   */
+  async next(node: SearchNode, focus: Focus): Promise<Round | null> {
+    const { mind } = this.#scope.context;
+    const control = await mind.control(this.#steps);
+    const { risk, deliberate } = control;
+    const { entropyNats, margin } = node.spread ?? { entropyNats: null, margin: null };
+    const before = mind.plan({ entropyNats, margin, risk, deliberate });
+    const answer = await this.#propose(node, focus, control, before);
+    if (answer === null) return null;
+    const { expert, response } = answer;
+    node.spread = { entropyNats: response.entropyNats, margin: response.margin };
+    const plan = mind.plan({ ...node.spread, risk, deliberate });
+    const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
+    const { files, localisation, suspicion } = focus;
+    const trialSeconds = median(this.#seconds);
+    const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds });
+    const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > mind.compute.earlyExitMargin;
+    return { expert, control, plan, response, ranking, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
+  }
+
+  /** Asks the expert that the planner and the domain speak for; the next one when it has nothing new left here. */
+  async #propose(node: SearchNode, focus: Focus, { experts: weights }: Control, { k, deliberate }: Plan) {
+    for (;;) {
+      const left = Object.fromEntries(Object.entries(weights).map(([name, p]) => [name, node.spent.has(name) ? 0 : p]));
+      const expert = this.#scope.context.experts.choose(focus.domain, left);
+      if (node.spent.has(expert.name)) return null;
+      const asking = { expert, k: Math.max(leastAsked, k), pairs: deliberate };
+      const response = await propose(this.#scope, node, focus, asking);
+      if (response?.candidates.some(({ id }) => !node.tried.has(id)) === true) return { expert, response };
+      node.spent.add(expert.name);
+      node.maxEdits = 1;
+    }
+  }
+
+  /** What a trial measured: its energy by all that is known now, and what its note tells. */
+  async judge(
+    node: SearchNode,
+    round: Round,
+    ranked: Ranked,
+    trial: Trial,
+    seconds: number,
+  ): Promise<Pick<Required<TriedNote>, 'facts' | 'signals'>> {
+    const executed = executedFeatures(trial.proofs, trial.result);
+    if (trial.proofs.length > 0) this.#learn(seconds);
+    const { mind } = this.#scope.context;
+    const measured = trial.proofs.length === 0 ? null : await mind.score(ranked, executed);
+    const { energy, pSuccess } = measured ?? ranked;
+    const signals = { ...this.signals(round, ranked), energy, pSuccess };
+    return { facts: this.#facts(node, round, ranked, trial, { executed, seconds }), signals };
+  }
+
+  /** What a decision about a candidate is based on. */
+  signals({ control, plan, response, ranking }: Round, { energy, pSuccess }: Pick<Ranked, 'energy' | 'pSuccess'>): StepSignals {
+    return {
+      risk: control.risk,
+      energy,
+      pSuccess,
+      margin: ranking.margin ?? response.margin,
+      entropyNats: response.entropyNats,
+      k: ranking.ranked.length,
+      deliberate: plan.deliberate,
+      degraded: this.#scope.context.mind.degraded,
+    };
+  }
+
+  /** A noted candidate is a step from now on. */
+  add(note: TriedNote): void {
+    const step = controlStep(note, this.#experts);
+    if (step !== null) this.#steps.push(step);
+  }
+
+  #facts(
+    node: SearchNode,
+    { expert }: Round,
+    { candidate, features }: Ranked,
+    { proofs }: Trial,
+    { executed, seconds }: { readonly executed: Features; readonly seconds: number },
+  ): StepFacts {
+    const onTree = node.proofs === undefined || node.proofs.length === 0 ? this.#baselineRuns() : node.proofs;
+    const runs = proofs.length > 0 ? proofs : onTree;
+    const sum = (of: (run: (typeof runs)[number]) => number): number => runs.reduce((total, run) => total + of(run), 0);
+    const { edits, acts = [], score } = candidate;
+    return {
+      tool: acts.length > 0 ? 'Shell' : 'Editor',
+      expert: expert.name,
+      proposalShare: score,
+      ...(features.suspicion !== undefined && { suspicion: features.suspicion }),
+      edits: Math.min(64, edits.length),
+      testsFailing: sum(testsFailed),
+      testsTotal: sum(testsTotal),
+      testsFixed: executed.testsFixed ?? 0,
+      depth: Math.min(64, node.depth),
+      seconds,
+      budgetUsed: budgetUsed(this.#scope),
+    };
+  }
+
+  #baselineRuns() {
+    return this.#baseline.checks.flatMap(({ baseline }) => baseline.slice(0, 1).map((run) => ({ run })));
+  }
+
+  #learn(seconds: number): void {
+    this.#seconds.push(seconds);
+    if (this.#seconds.length > rememberedTrials) this.#seconds.shift();
+  }
+}
+
+function median(values: readonly number[]): number | null {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
+}

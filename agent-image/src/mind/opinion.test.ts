@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { decide, type Voices } from './opinion.ts';
+
+const silent = { silent: 'no answer within 2000 ms' };
+const benign = { unsafe: 0.1, label: 'Benign' };
+const all: Voices = {
+  policy: benign,
+  planner: { risk: 0.2 },
+  verifier: { energy: -1, pSuccess: 0.8 },
+  whenUnavailable: 'FailClosed',
+  riskThreshold: 0.6,
+  vetoBelowProbability: 0.15,
+};
+
+/** Each row of the table in docs/reference/gates.md: what differs from a fleet that agrees, the risk of gate 1, and the end. */
+const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Reversible' | 'Unknown' | 'External', why: RegExp | null])[] =
+  [
+    ['all agree', {}, 'Unknown', null],
+    ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
+    ['Planner fears harm', { planner: { risk: 0.61 } }, 'Reversible', /^Planner: risk 0\.610 is above 0\.6/],
+    ['a risk at the threshold', { planner: { risk: 0.6 } }, 'Reversible', null],
+    [
+      'Verifier does not believe in it',
+      { verifier: { energy: 4, pSuccess: 0.14 } },
+      'Reversible',
+      /^Verifier: pSuccess 0\.140 is below 0\.15/,
+    ],
+    ['Verifier is not calibrated', { verifier: { energy: 9, pSuccess: null } }, 'Unknown', null],
+    ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],
+    ['the pool has no Planner', { planner: null }, 'Unknown', null],
+    ['Policy is silent', { policy: silent }, 'Reversible', /^Policy gave no answer .* FailClosed/],
+    ['Planner is silent', { planner: silent }, 'Reversible', /^Planner gave no answer .* FailClosed/],
+    ['Verifier is silent', { verifier: silent }, 'Reversible', /^Verifier gave no answer .* FailClosed/],
+    ['the pool has no Policy', { policy: null }, 'Reversible', /no Policy expert and whenUnavailable is FailClosed/],
+    ['Policy is silent, Degrade', { policy: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+    ['Verifier is silent, Degrade', { verifier: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+    ['Planner is silent, Degrade', { planner: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+    [
+      'Verifier is silent and Policy says no, Degrade',
+      { verifier: silent, policy: { unsafe: 0.9, label: 'Tampering' }, whenUnavailable: 'Degrade' },
+      'Reversible',
+      /^Policy/,
+    ],
+    [
+      'all are silent, Degrade, it can be put back',
+      { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
+      'Reversible',
+      null,
+    ],
+    [
+      'all are silent, Degrade, it is unknown',
+      { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
+      'Unknown',
+      /nobody could judge it/,
+    ],
+    [
+      'Policy is silent and Verifier uncalibrated, Degrade',
+      { policy: silent, verifier: { energy: 1, pSuccess: null }, whenUnavailable: 'Degrade' },
+      'Unknown',
+      /nobody could judge it/,
+    ],
+    ['no verifier, Policy is sure', { verifier: null }, 'Unknown', null],
+    ['no verifier, Policy is not sure', { verifier: null, policy: { unsafe: 0.2, label: 'Benign' } }, 'Unknown', /is not below 0\.2/],
+    ['no verifier, it cannot be put back', { verifier: null }, 'External', /cannot be put back/],
+    ['no verifier, no Policy', { verifier: null, policy: null }, 'Reversible', /neither a Policy expert nor a verifier/],
+    ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
+  ];
+
+describe('gate 2', () => {
+  it.for(rows)('%s', ([, change, risk, why]) => {
+    const opinion = decide({ ...all, ...change }, risk);
+    expect(opinion.allowed).toBe(why === null);
+    if (why === null) expect(opinion.why).toBe('');
+    else expect(opinion.why).toMatch(why);
+  });
+
+  it('tells the numbers it was decided by', () => {
+    expect(decide(all, 'Unknown')).toEqual({ allowed: true, why: '', unsafe: 0.1, risk: 0.2, energy: -1, pSuccess: 0.8 });
+    expect(decide({ ...all, policy: silent, planner: null, verifier: silent }, 'Unknown')).toMatchObject({
+      unsafe: null,
+      risk: null,
+      energy: null,
+      pSuccess: null,
+    });
+  });
+});
