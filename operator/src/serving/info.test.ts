@@ -6,6 +6,7 @@ import type { Pod } from '../runtime/objects.ts';
 import { askByHttp, infoOf, InfoReader, infoRetryMs, originOf, type AskInfo } from './info.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
+const artifact = `sha256:${'b'.repeat(64)}`;
 const never = new AbortController().signal;
 const podOf = (name: string, podIP?: string): Pod => ({
   metadata: { name, uid: `uid-${name}` },
@@ -37,8 +38,12 @@ async function withServer<T>(listener: RequestListener, use: (origin: string) =>
 
 describe('what servers tell', () => {
   it('is asked of each pod once', async () => {
-    const { reader, asked } = readerOf(() => ({ modelDigest: digest, shadow: 'not better than chance' }));
-    const told = new Map([['a', { digest, shadow: 'not better than chance' }]]);
+    const { reader, asked } = readerOf(() => ({
+      modelDigest: digest,
+      shadow: 'not better than chance',
+      about: { artifactDigest: artifact },
+    }));
+    const told = new Map([['a', { digest, artifact, shadow: 'not better than chance' }]]);
     expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(told);
     expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(told);
     await reader.read([podOf('b', 'fd00::1')], never);
@@ -54,7 +59,7 @@ describe('what servers tell', () => {
     expect(await reader.read(pods, never)).toEqual(new Map());
     expect(asked).toHaveLength(1);
     pass(1);
-    expect(await reader.read(pods, never)).toEqual(new Map([['a', { digest, shadow: null }]]));
+    expect(await reader.read(pods, never)).toEqual(new Map([['a', { digest, artifact: null, shadow: null }]]));
     expect(asked).toHaveLength(2);
     expect(originOf(podOf('b'))).toBeUndefined();
   });

@@ -6,6 +6,8 @@ import type { Pod } from '../runtime/objects.ts';
 export interface ServerInfo {
   /** `sha256:` of code and weights. */
   readonly digest: string;
+  /** `sha256:` of the artifact alone, as a spec may demand it; null for an engine without one. */
+  readonly artifact: string | null;
   /** Why what it says is not acted upon; null: it is. */
   readonly shadow: string | null;
 }
@@ -34,11 +36,22 @@ export const askByHttp: AskInfo = async (origin, signal) => {
   return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
 };
 
+type Answer = Readonly<Record<string, unknown>>;
+
+const objectOf = (value: unknown): Answer => (typeof value === 'object' && value !== null ? (value as Answer) : {});
+
+const isDigest = (value: unknown): value is string => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value);
+
 /** What is told of an answer. @throws Error when it has no digest */
 export function infoOf(answer: unknown): ServerInfo {
-  const { modelDigest, shadow } = (typeof answer === 'object' && answer !== null ? answer : {}) as Readonly<Record<string, unknown>>;
-  if (typeof modelDigest !== 'string' || !/^sha256:[0-9a-f]{64}$/.test(modelDigest)) throw new Error('modelDigest is not a digest');
-  return { digest: modelDigest, shadow: typeof shadow === 'string' && shadow !== '' ? shadow : null };
+  const { modelDigest, shadow, about } = objectOf(answer);
+  if (!isDigest(modelDigest)) throw new Error('modelDigest is not a digest');
+  const { artifactDigest } = objectOf(about);
+  return {
+    digest: modelDigest,
+    artifact: isDigest(artifactDigest) ? artifactDigest : null,
+    shadow: typeof shadow === 'string' && shadow !== '' ? shadow : null,
+  };
 }
 
 /** Where a pod answers; undefined while it has no address. */

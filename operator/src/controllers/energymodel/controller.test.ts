@@ -25,7 +25,7 @@ function briefOf(bed: Bed): PoolBrief | undefined {
 /** A model that has a status, and pods that tell their digest. */
 async function withModel(spec: Readonly<Record<string, unknown>> = {}): Promise<Bed> {
   const bed = await Bed.start();
-  bed.ask = () => Promise.resolve({ modelDigest: digest, shadow: null });
+  bed.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
   await bed.create(resources.energyModels, newModel(spec));
   void bed.startOperator().catch(() => {});
   await bed.until('there is a status', () => bed.model().status?.conditions !== undefined);

@@ -9,6 +9,8 @@ import type { ModelSnapshot } from './snapshot.ts';
 const now = Date.UTC(2030, 0, 1);
 const digest = `sha256:${'1'.repeat(64)}`;
 const other = `sha256:${'2'.repeat(64)}`;
+/** The digest of the code around it is another one. */
+const told = (artifact: string) => ({ digest: `sha256:${'f'.repeat(64)}`, artifact, shadow: null });
 const pinned = { artifact: { uri: 'builtin://features-v1', digest } };
 
 const deploymentOf = (ready: number, more: Deployment['status'] = {}): Deployment => ({
@@ -45,7 +47,7 @@ function look(spec: Readonly<Record<string, unknown>>, parts: Partial<ModelSnaps
 
 describe('the status of a model', () => {
   it('tells address, digest, pods and thresholds', () => {
-    const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: { digest, shadow: null } });
+    const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: told(digest) });
     expect(said).toBe('Ready True Ready');
     expect(kstatus).toBe('Current');
     expect(status).toMatchObject({
@@ -64,18 +66,12 @@ describe('the status of a model', () => {
     ['none is asked for', { resources: { replicas: 0 } }, { deployment: deploymentOf(0) }, 'Unavailable True ScaledToZero', 'Current'],
     ['one of two answers', { resources: { replicas: 2 } }, { deployment: deploymentOf(1) }, 'Degraded False Progressing', 'InProgress'],
     ['the artifact is not known', { artifact: { uri: 'builtin://x' } }, {}, 'Unavailable False ArtifactUnknown', 'Failed'],
-    ['the digest is right', pinned, { deployment: deploymentOf(1), info: { digest, shadow: null } }, 'Ready True Ready', 'Current'],
-    [
-      'another digest is told',
-      pinned,
-      { deployment: deploymentOf(1), info: { digest: other, shadow: null } },
-      'Degraded False DigestMismatch',
-      'Failed',
-    ],
+    ['the digest is right', pinned, { deployment: deploymentOf(1), info: told(digest) }, 'Ready True Ready', 'Current'],
+    ['another digest is told', pinned, { deployment: deploymentOf(1), info: told(other) }, 'Degraded False DigestMismatch', 'Failed'],
     [
       'another digest is told by pods that are replaced',
       pinned,
-      { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: { digest: other, shadow: null } },
+      { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: told(other) },
       'Starting False Progressing',
       'InProgress',
     ],
@@ -93,7 +89,7 @@ describe('the status of a model', () => {
   });
 
   it('names both digests and the cure', () => {
-    const { message } = look(pinned, { deployment: deploymentOf(1), info: { digest: other, shadow: null } });
+    const { message } = look(pinned, { deployment: deploymentOf(1), info: told(other) });
     expect(message).toContain(`the pods tell ${other}, and spec.artifact.digest is ${digest}; correct spec.artifact.digest`);
     expect(look(pinned, { deployment: deploymentOf(0), pods: [refusing] }).message).toContain(`the artifact has ${other}`);
   });

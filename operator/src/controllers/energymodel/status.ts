@@ -16,8 +16,9 @@ function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving
   const cure = 'correct spec.artifact.digest, or bring the image that has it';
   if (fault?.message.includes('AGENTFLEET_ARTIFACT_DIGEST') === true) return `${fault.message}; ${cure}`;
   // While pods are replaced the old ones may answer.
-  if (info === undefined || info.digest === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
-  return `the pods tell ${info.digest}, and spec.artifact.digest is ${digest}; ${cure}`;
+  const told = info?.artifact ?? digest;
+  if (told === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
+  return `the pods tell ${told}, and spec.artifact.digest is ${digest}; ${cure}`;
 }
 
 function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
@@ -65,7 +66,8 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
     conditions: conditionsOf(model, wordOf(serving), now),
     phase: phaseOf(serving, snapshot),
     endpoint: serverUrl(verifierName(model.metadata.name), model.metadata.namespace ?? ''),
-    ...(info === undefined ? {} : { digest: info.digest }),
+    // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
+    ...(info?.artifact == null ? {} : { digest: info.artifact }),
     replicas: serving.replicas,
     ready: serving.ready,
     thresholdsInForce: { vetoBelowProbability, warnBelowProbability },

@@ -176,7 +176,7 @@ describe('the status of a pool', () => {
     const pod = worker('e-1', undefined, 'inference:1');
     const own = { 'agentfleet.dev/component': 'expert', 'agentfleet.dev/pool': 'coding', 'agentfleet.dev/expert': 'gen' };
     const pods = [...good.pods, { ...pod, metadata: { ...pod.metadata, labels: own } }];
-    const { status } = look({ pods, infos: new Map([['e-1', { digest, shadow: 'no better than chance' }]]) });
+    const { status } = look({ pods, infos: new Map([['e-1', { digest, artifact: null, shadow: 'no better than chance' }]]) });
     const message = 'in shadow, so nobody acts upon it: no better than chance';
     expect(status.experts?.[0]).toMatchObject({ phase: 'Ready', digest, message });
   });

@@ -1,0 +1,206 @@
+// The whole operator on a real API server: the example fleet becomes objects, and what stands still is not written again.
+import { readFile } from 'node:fs/promises';
+import {
+  createTransport,
+  findCondition,
+  kubeconfigConfig,
+  keyOf,
+  ResourceClient,
+  silentLog,
+  systemClock,
+  type KubeObject,
+  type Resource,
+  type Transport,
+} from '@agentfleet/kube';
+import type { Condition, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
+import { loadAll } from 'js-yaml';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
+import type { ProcessConfig } from '../../operator/src/config.ts';
+import type { ConfigMap } from '../../operator/src/runtime/objects.ts';
+import { resources } from '../../operator/src/runtime/resources.ts';
+import { createOperator } from '../../operator/src/start.ts';
+import { connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
+
+const egress = { registries: [{ host: 'packages.example.com', port: 443 }], environment: { REGISTRY: 'https://packages.example.com/' } };
+
+/** No image can be pulled, and the one of the language model is not set. */
+const config: ProcessConfig = {
+  namespace: 'agentfleet-system',
+  podName: 'operator-0',
+  version: '0.0.0-test',
+  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
+  egress,
+  workerClusterRole: 'agentfleet-worker',
+  logLevel: 'silent',
+  probesPort: 0,
+  metricsPort: 0,
+  leaderElection: false,
+  kubeconfig: undefined,
+};
+
+describe.runIf(enabled)('the fleet', () => {
+  let server: Server;
+  let namespace: string;
+  let transport: Transport;
+  let stop: () => Promise<void>;
+  /** Writes of the operator in the namespace of this file, apart from Events. */
+  const writes: string[] = [];
+
+  const client = <T extends KubeObject>(resource: Resource<T>): ResourceClient<T> => new ResourceClient<T>(transport, resource);
+  const names = async (resource: Resource): Promise<readonly string[]> =>
+    (await client(resource).list({ namespace })).map(({ metadata }) => metadata.name).toSorted();
+  const model = (name: string): Promise<EnergyModel> => client(resources.energyModels).get({ namespace, name });
+  const pool = (name: string): Promise<ExpertPool> => client(resources.expertPools).get({ namespace, name });
+  const said = ({ status }: EnergyModel | ExpertPool, type: string): Condition | undefined => findCondition(status?.conditions, type);
+  const brief = async (name: string): Promise<PoolBrief> => {
+    const { data } = await client<ConfigMap>(resources.configMaps).get({ namespace, name: `${name}-workers` });
+    return JSON.parse(data?.[briefKey] ?? '') as PoolBrief;
+  };
+
+  /** An object of examples/fleet.yaml in the namespace of this file, with these changes of its spec. */
+  const create = async (kind: string, spec: object = {}, name?: string): Promise<void> => {
+    const file = new URL('../../examples/fleet.yaml', import.meta.url);
+    const found = (loadAll(await readFile(file, 'utf8')) as { kind: string; metadata: { name: string }; spec: object }[]).find(
+      (object) => object.kind === kind,
+    )!;
+    const body = { ...found, metadata: { name: name ?? found.metadata.name, namespace }, spec: { ...found.spec, ...spec } };
+    const resource: Resource = kind === 'EnergyModel' ? resources.energyModels : resources.expertPools;
+    await client(resource).create(body);
+  };
+
+  /** Waits until the operator writes nothing for a second. */
+  const quiet = async (): Promise<void> => {
+    let [count, calm] = [-1, 0];
+    await until('the operator rests', () => {
+      calm = writes.length === count ? calm + 1 : 0;
+      count = writes.length;
+      return Promise.resolve(calm >= 20);
+    });
+  };
+
+  const startOperator = async (): Promise<() => Promise<void>> => {
+    const real = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'operator/1' });
+    const counted: Transport = {
+      host: real.host,
+      request: (request) => {
+        if (request.method !== 'GET' && request.path.includes(`/${namespace}/`) && !request.path.includes('/events'))
+          writes.push(`${request.method} ${request.path}`);
+        return real.request(request);
+      },
+      stream: (request) => real.stream(request),
+      close: () => real.close(),
+    };
+    const common = { transport: counted, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
+    const ask = () => Promise.reject(new Error('nobody answers'));
+    const operator = createOperator({ ...common, config, identity: 'contract', host: '127.0.0.1', ask });
+    const abort = new AbortController();
+    const running = operator.run(abort.signal);
+    running.catch(() => undefined);
+    return async () => {
+      abort.abort();
+      await running;
+      await real.close();
+    };
+  };
+
+  beforeAll(async () => {
+    server = await connect();
+    await install(server);
+    namespace = await createNamespace(server);
+    transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    // Where the cluster has a kubelet, that must not look for images which are not there.
+    const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
+    await server.ask('POST', quotas, { body: { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } } });
+    await until('the quota counts', async () => (await server.ask('GET', `${quotas}/no-pods`)).body.status?.['hard'] !== undefined);
+    stop = await startOperator();
+    await create('EnergyModel');
+    // Nobody else's tasks, and no warm sandboxes in a namespace that may not be there.
+    await create('ExpertPool', { allowedNamespaces: { from: 'Same' }, sandbox: {} });
+    await until('the pool has a status', async () => said(await pool('fleet'), 'Ready') !== undefined);
+    await until('the model has a status', async () => said(await model('verifier'), 'Ready') !== undefined);
+  });
+  afterAll(async () => {
+    await stop();
+    await server.ask('DELETE', `/api/v1/namespaces/${namespace}`);
+    await transport.close();
+  });
+
+  it('has a Deployment, an address and a wall for every role whose image is set', async () => {
+    const experts = ['embed', 'gen', 'hrm', 'tpc'].map((name) => `fleet-expert-${name}`);
+    expect(await names(resources.deployments)).toEqual([...experts, 'fleet-workers', 'verifier-verifier']);
+    expect(await names(resources.services)).toEqual([...experts, 'fleet-expert-prior', 'verifier-verifier'].toSorted());
+    expect(await names(resources.networkPolicies)).toEqual(expect.arrayContaining(['fleet-experts', 'fleet-workers', 'verifier-verifier']));
+  });
+
+  it('tells the state of each expert, and what it goes on without', async () => {
+    const { status } = await pool('fleet');
+    expect(status?.experts?.map(({ name, role, phase }) => `${name} ${role} ${phase}`)).toEqual([
+      'gen Generalist Starting',
+      'prior Draft Unavailable',
+      'hrm Planner Starting',
+      'embed Embedder Starting',
+      'tpc Policy Starting',
+    ]);
+    const degraded = said(await pool('fleet'), 'Degraded');
+    expect(degraded?.reason).toBe('ImageNotSet');
+    expect(degraded?.message).toContain('images.inferenceLlama');
+    expect(said(await pool('fleet'), 'Stalled')).toBeUndefined();
+  });
+
+  it('tells the workers who judges, how to compute and where registries are', async () => {
+    const { verifier, profiles, experts, egress: told } = await brief('fleet');
+    expect(verifier).toMatchObject({
+      name: 'verifier',
+      url: `http://verifier-verifier.${namespace}.svc:7080`,
+      whenUnavailable: 'FailClosed',
+    });
+    expect(profiles).toMatchObject({ default: { kBase: 2, kMax: 8 } });
+    expect(experts.map(({ name }) => name)).toEqual(['gen', 'hrm', 'embed', 'tpc']);
+    expect(told).toEqual(egress);
+  });
+
+  it('tells the state of the model', async () => {
+    const { status } = await model('verifier');
+    expect(status).toMatchObject({
+      endpoint: `http://verifier-verifier.${namespace}.svc:7080`,
+      ready: 0,
+      thresholdsInForce: { vetoBelowProbability: '0.15', warnBelowProbability: '0.35' },
+    });
+  });
+
+  it('says which artifacts there are, and which model a pool misses', async () => {
+    await create('EnergyModel', { artifact: { uri: 'builtin://features-v9' } }, 'unknown');
+    await until('it is said', async () => said(await model('unknown'), 'Stalled')?.reason === 'ArtifactUnknown');
+    expect(said(await model('unknown'), 'Ready')?.message).toContain('builtin://features-v1');
+    await create('ExpertPool', { allowedNamespaces: { from: 'Same' }, sandbox: {}, energyModelRef: { name: 'absent' } }, 'alone');
+    await until('it is missed', async () => said(await pool('alone'), 'Degraded')?.message.includes('no EnergyModel absent') === true);
+    expect((await brief('alone')).verifier).toBeNull();
+  });
+
+  it('writes nothing while nothing changes that it tells, however often it looks', async () => {
+    await quiet();
+    const before = writes.length;
+    expect(before).toBeGreaterThan(0);
+    const looks: readonly (readonly [Resource, string])[] = [
+      [resources.deployments, 'verifier-verifier'],
+      [resources.deployments, 'fleet-expert-hrm'],
+      [resources.services, 'fleet-expert-embed'],
+      [resources.networkPolicies, 'verifier-verifier'],
+    ];
+    for (const [resource, name] of looks)
+      await client(resource).patch({ namespace, name }, { metadata: { annotations: { look: 'again' } } });
+    await quiet();
+    expect(writes.slice(before)).toEqual([]);
+  });
+
+  it('loses what belonged to a model, and tells the workers', async () => {
+    await client(resources.energyModels).delete({ namespace, name: 'verifier' });
+    await until('the brief forgets it', async () => (await brief('fleet')).verifier === null);
+    await until('its pods go', async () => !(await names(resources.deployments)).includes('verifier-verifier'));
+    await until('its address goes', async () => !(await names(resources.services)).includes('verifier-verifier'));
+    expect(keyOf(await pool('fleet'))).toBe(`${namespace}/fleet`);
+  });
+});
