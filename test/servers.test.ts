@@ -1,0 +1,68 @@
+// What the operator tells its inference servers is what they take: environment, roles and artifacts.
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { describe, expect, it } from 'vitest';
+import { readConfig, type Config } from '../inference-image/src/config.ts';
+import { artifacts } from '../inference-image/src/engineConfig.ts';
+import { newPool } from '../operator/src/controllers/agenttask/testing/objects.ts';
+import { knownArtifacts } from '../operator/src/controllers/energymodel/artifacts.ts';
+import { verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
+import { newModel } from '../operator/src/controllers/energymodel/testing/models.ts';
+import { expertDeployment } from '../operator/src/controllers/expertpool/manifests/experts.ts';
+import type { Manifest } from '../operator/src/controllers/expertpool/manifests/manifest.ts';
+
+/** What the server makes of the environment in the only container of a Deployment. */
+function configOf({ object }: Manifest): Config {
+  const { spec } = object as unknown as {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly env: readonly Variable[] }[] } } };
+  };
+  return readConfig(Object.fromEntries(spec.template.spec.containers[0]!.env.map(({ name, value }) => [name, value])));
+}
+
+interface Variable {
+  readonly name: string;
+  readonly value: string;
+}
+
+function withUid<T extends { readonly metadata: object }>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, uid: 'uid' } };
+}
+
+describe('an inference server takes what the operator sets', () => {
+  const replay = { type: 'Replay', replay: { configMap: { name: 'tape' } } };
+  const llama = { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } };
+
+  it.each([
+    ['Generalist', { type: 'Synth' }],
+    ['Specialist', replay],
+    ['Draft', llama],
+    ['Generalist', llama],
+    ['Planner', { type: 'Builtin' }],
+    ['Embedder', { type: 'Builtin' }],
+    ['Policy', { type: 'Builtin' }],
+  ])('for the role %s with %j', (role, engine) => {
+    const experts = [
+      { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
+      { name: 'it', role, engine },
+    ];
+    const pool: ExpertPool = withUid(newPool({ experts }));
+    const expert = pool.spec.experts.find(({ name }) => name === 'it')!;
+    const config = configOf(expertDeployment({ pool, expert, image: 'i:1', replayHash: 'h' }));
+    expect(config.roles).toEqual([role]);
+    expect(config.engine.type).toBe(engine.type);
+    if (config.engine.type === 'Llama') expect(config.engine).toMatchObject(llama.llama);
+  });
+
+  it('for an EnergyModel, with its artifact and weights', () => {
+    const digest = `sha256:${'0'.repeat(64)}`;
+    const heads = [{ name: 'Shell', lambda: '2.0' }];
+    const model = withUid(newModel({ artifact: { uri: 'builtin://features-v1', digest }, lambda: '0.5', heads }));
+    const { engine, roles } = configOf(verifierDeployment(model, 'i:1'));
+    expect(roles).toEqual(['Verifier']);
+    const weighting = { lambda: 0.5, heads: { Code: 0.7, Shell: 2, Editor: 0.6 } };
+    expect(engine).toMatchObject({ type: 'Builtin', role: 'Verifier', artifact: 'features-v1', digest, weighting });
+  });
+
+  it('for every artifact that the operator knows', () => {
+    expect(knownArtifacts).toEqual(artifacts.Verifier);
+  });
+});
