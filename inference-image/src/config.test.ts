@@ -16,8 +16,8 @@ describe('the configuration', () => {
     const bad = {
       AGENTFLEET_LISTEN: 'nowhere',
       AGENTFLEET_SOCKET: 'here.sock',
-      AGENTFLEET_ENGINE: 'Magic',
       AGENTFLEET_ROLES: 'Generalist,King',
+      AGENTFLEET_ENGINE: 'Magic',
       AGENTFLEET_QUEUE_LIMIT: '0',
       AGENTFLEET_BATCH_LIMIT: 'many',
       AGENTFLEET_GRAMMARS: 'wasm',
@@ -30,5 +30,56 @@ describe('the configuration', () => {
       expect(error).toBeInstanceOf(ConfigError);
       expect((error as ConfigError).faults.map((fault) => fault.split(':')[0])).toEqual(Object.keys(bad));
     }
+  });
+
+  const builtin = { AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: 'Verifier' };
+
+  it('takes the artifact and the weights of a verifier', () => {
+    const heads = { AGENTFLEET_LAMBDA: '0.5', AGENTFLEET_HEADS: 'Code=0.9,Shell=1' };
+    expect(readConfig({ ...builtin, ...heads })).toMatchObject({
+      roles: ['Verifier'],
+      engine: {
+        role: 'Verifier',
+        artifact: 'features-v1',
+        digest: null,
+        weighting: { lambda: 0.5, heads: { Code: 0.9, Shell: 1, Editor: 0.6 } },
+      },
+    });
+  });
+
+  it.each([
+    [
+      'a role that the engine has not',
+      { AGENTFLEET_ROLES: 'Policy' },
+      /AGENTFLEET_ROLES: Synth does not answer as Policy; it can be Generalist/,
+    ],
+    [
+      'a generating role of Builtin',
+      { ...builtin, AGENTFLEET_ROLES: 'Draft' },
+      /AGENTFLEET_ROLES: Builtin does not answer as Draft; it can be Planner/,
+    ],
+    ['no role of Builtin', { AGENTFLEET_ENGINE: 'Builtin' }, /AGENTFLEET_ROLES: .*one role; name one of Planner/],
+    ['two roles of Builtin', { ...builtin, AGENTFLEET_ROLES: 'Verifier,Policy' }, /AGENTFLEET_ROLES: .*one role/],
+    [
+      'an artifact of nobody',
+      { ...builtin, AGENTFLEET_ARTIFACT: 'other-v2' },
+      /AGENTFLEET_ARTIFACT: there is no builtin:\/\/other-v2 for the role Verifier; there is/,
+    ],
+    ['an artifact of another role', { ...builtin, AGENTFLEET_ARTIFACT: 'policy-v1' }, /AGENTFLEET_ARTIFACT: there is no/],
+    ['a digest that is none', { ...builtin, AGENTFLEET_ARTIFACT_DIGEST: 'abc' }, /AGENTFLEET_ARTIFACT_DIGEST: "abc" is not a digest/],
+    ['a head of nobody', { ...builtin, AGENTFLEET_HEADS: 'Code=1,Tail=2' }, /AGENTFLEET_HEADS: "Tail=2" is not HEAD=WEIGHT/],
+    ['a weight below 0', { ...builtin, AGENTFLEET_LAMBDA: '-1' }, /AGENTFLEET_LAMBDA: "-1" is not a decimal number/],
+    [
+      'weights of a verifier for a planner',
+      { ...builtin, AGENTFLEET_ROLES: 'Planner', AGENTFLEET_LAMBDA: '1' },
+      /AGENTFLEET_LAMBDA: the role is not Verifier/,
+    ],
+    [
+      'threads that nobody uses',
+      { AGENTFLEET_THREADS: '2' },
+      /AGENTFLEET_THREADS: the engine is not Llama; set AGENTFLEET_ENGINE=Llama or remove it/,
+    ],
+  ])('refuses %s', (_name, env, told) => {
+    expect(() => readConfig(env)).toThrow(told);
   });
 });

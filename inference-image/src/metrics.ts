@@ -1,19 +1,20 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** The server's own registry; nothing is registered globally. */
+/** The server's own registry; nothing is registered globally. Labels have few values: capabilities and codes of the contract. */
 export class InferenceMetrics {
   readonly registry = new Registry();
   /** code: `ok` or the AF_ code of the refusal. */
   readonly requests = new Counter({
     name: 'agentfleet_inference_requests_total',
-    help: 'Answers of /v1/generate, by code',
-    labelNames: ['code'],
+    help: 'Answers, by capability and code',
+    labelNames: ['capability', 'code'],
     registers: [this.registry],
   });
   readonly seconds = new Histogram({
     name: 'agentfleet_inference_request_seconds',
     help: 'Time from the request to its answer, waiting included',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    labelNames: ['capability'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [this.registry],
   });
   readonly candidates = new Counter({
@@ -24,11 +25,19 @@ export class InferenceMetrics {
   readonly batch = new Histogram({
     name: 'agentfleet_inference_batch_requests',
     help: 'Requests that an engine got at once',
+    labelNames: ['capability'],
     buckets: [1, 2, 4, 8, 16, 32],
     registers: [this.registry],
   });
+  readonly items = new Histogram({
+    name: 'agentfleet_inference_batch_items',
+    help: 'Acts, texts, candidates or steps in what an engine got at once',
+    labelNames: ['capability'],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registers: [this.registry],
+  });
 
-  /** @param waiting requests in the queue */
+  /** @param waiting requests in all queues */
   constructor(waiting: () => number, ready: () => boolean) {
     this.#gauge('agentfleet_inference_queue_waiting', 'Requests that wait for the engine', waiting);
     this.#gauge('agentfleet_inference_ready', '1 when the engine has proved that it answers', () => Number(ready()));

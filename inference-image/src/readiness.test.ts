@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine } from './engines/engine.ts';
 import { Readiness } from './readiness.ts';
 
 function readiness() {
@@ -8,7 +7,7 @@ function readiness() {
     state.proofs += 1;
     return state.fails ? Promise.reject(new Error('no weights')) : Promise.resolve();
   };
-  return { state, readiness: new Readiness({ prove } as unknown as Engine, () => state.now) };
+  return { state, readiness: new Readiness({ prove }, () => state.now) };
 }
 
 describe('readiness', () => {

@@ -1,18 +1,21 @@
-import type { Engine } from './engines/engine.ts';
-
 /** A proof is believed for this long, milliseconds. */
 const freshMs = 60_000;
 
-/** Ready = the engine has really generated an answer not long ago, and the server is not stopping. */
+/** Gets a real answer for each capability. @throws Error when one fails */
+export interface Provable {
+  prove(): Promise<void>;
+}
+
+/** Ready = the engine has really answered for each capability not long ago, and the server is not stopping. */
 export class Readiness {
-  readonly #engine: Engine;
+  readonly #engine: Provable;
   readonly #now: () => number;
   #provedAt: number | null = null;
   #proving: Promise<string | null> | null = null;
   #stopping = false;
 
   /** @param now monotonic milliseconds */
-  constructor(engine: Engine, now: () => number) {
+  constructor(engine: Provable, now: () => number) {
     this.#engine = engine;
     this.#now = now;
   }

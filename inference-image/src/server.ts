@@ -1,15 +1,16 @@
-import type { InferenceInfo } from '@agentfleet/protocol/inference';
+import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
+import { capabilityModules, type Service } from './capabilities/index.ts';
 import type { Config } from './config.ts';
-import type { Engine } from './engines/engine.ts';
+import type { ServedEngine } from './engines/served.ts';
 import type { Logger } from './logger.ts';
 import { InferenceMetrics } from './metrics.ts';
-import { BatchQueue } from './queue/index.ts';
 import { Readiness } from './readiness.ts';
 
 /** What the routes work with. */
 export interface Server {
   readonly info: InferenceInfo;
-  readonly queue: BatchQueue;
+  /** What this server can be asked for. */
+  readonly services: ReadonlyMap<Capability, Service>;
   readonly readiness: Readiness;
   readonly metrics: InferenceMetrics;
   readonly logger: Logger;
@@ -19,36 +20,44 @@ export interface Server {
 
 export interface ServerOptions {
   readonly config: Pick<Config, 'version' | 'roles' | 'queueLimit' | 'batchLimit'>;
-  readonly engine: Engine;
+  readonly engine: ServedEngine;
   readonly logger: Logger;
   readonly now: () => number;
+  /** Resolves after so many milliseconds, or at once when the signal fires. */
+  readonly pause: (millis: number, signal: AbortSignal) => Promise<void>;
 }
 
-export function createServer({ config, engine, logger, now }: ServerOptions): Server {
-  const readiness = new Readiness(engine, now);
+export function createServer({ config, engine, logger, now, pause }: ServerOptions): Server {
+  const services = new Map<Capability, Service>();
+  const prove = async (): Promise<void> => {
+    await engine.prove?.();
+    for (const service of services.values()) await service.prove();
+  };
+  const readiness = new Readiness({ prove }, now);
   const metrics: InferenceMetrics = new InferenceMetrics(
-    () => queue.waiting,
+    () => [...services.values()].reduce((sum, { waiting }) => sum + waiting, 0),
     () => readiness.ready,
   );
-  const queue = new BatchQueue({
-    engine,
-    limit: config.queueLimit,
-    batchLimit: config.batchLimit,
-    now,
-    onBatch: (requests) => metrics.batch.observe(requests),
-  });
-  const { name, modelDigest, learned, languages } = engine;
-  const roles = config.roles.filter((role) => engine.roles.includes(role));
-  const info = {
+  const info = describe(config, engine);
+  const { queueLimit, batchLimit } = config;
+  for (const module of capabilityModules) {
+    const service = module.open(engine, { info, queueLimit, batchLimit, metrics, now, pause });
+    if (service !== null) services.set(module.name, service);
+  }
+  return { info, services, readiness, metrics, logger, now };
+}
+
+function describe(config: ServerOptions['config'], engine: ServedEngine): InferenceInfo {
+  const { name, modelDigest, learned, languages, shadow, about } = engine;
+  return {
     version: config.version,
     engine: name,
-    roles,
-    capabilities: ['Generate'] as const,
+    roles: config.roles.filter((role) => engine.roles.includes(role)),
+    capabilities: capabilities.filter((capability) => engine.abilities[capability] !== undefined),
     modelDigest,
     learned,
     languages,
-    shadow: null,
-    about: {},
+    shadow,
+    about,
   };
-  return { info, queue, readiness, metrics, logger, now };
 }

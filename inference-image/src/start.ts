@@ -1,4 +1,5 @@
 import { chmod, lstat, unlink } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { createEngine } from './engines/index.ts';
@@ -22,10 +23,10 @@ export interface StartOptions {
   readonly now: () => number;
 }
 
-/** Loads the engine and listens. Not ready before the engine has answered its own example. */
+/** Loads the engine and listens. Not ready before the engine has answered an example of each capability. */
 export async function startServer({ config, logger, now }: StartOptions): Promise<RunningServer> {
   const engine = await createEngine(config, now);
-  const server = createServer({ config, engine, logger, now });
+  const server = createServer({ config, engine, logger, now, pause });
   const apps = [createApp(server)];
   const addresses = [await listen(apps[0] as FastifyInstance, config.listen)];
   if (config.socket !== null) {
@@ -37,11 +38,17 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
   logger.log(reason === null ? 'info' : 'error', reason ?? 'ready', { engine: engine.name, modelDigest: engine.modelDigest });
   const stop = async (): Promise<void> => {
     server.readiness.stop();
-    await server.queue.close(AbortSignal.timeout(drainMs));
+    const giveUp = AbortSignal.timeout(drainMs);
+    await Promise.all([...server.services.values()].map((service) => service.close(giveUp)));
     await Promise.all(apps.map((app) => app.close()));
     await engine.close();
   };
   return { addresses, stop };
+}
+
+/** Waits, or not any longer when the signal fires. */
+async function pause(millis: number, signal: AbortSignal): Promise<void> {
+  await delay(millis, undefined, { signal }).catch(() => undefined);
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<string> {

@@ -9,8 +9,9 @@ import { dirname, join, relative } from 'node:path';
  *
  * @param folder the engine's folder, when run from the sources
  * @param weights files that determine answers besides the code
+ * @param settings what else determines them, as text
  */
-export async function codeDigest(folder: string, weights: readonly string[]): Promise<string> {
+export async function codeDigest(folder: string, weights: readonly string[], settings = ''): Promise<string> {
   const own = import.meta.filename;
   const sources = own.endsWith('.ts') ? await sourcesOf(join(dirname(own), folder)) : [own];
   const hash = createHash('sha256');
@@ -18,7 +19,7 @@ export async function codeDigest(folder: string, weights: readonly string[]): Pr
     const content = await readFile(file);
     hash.update(`${relative(dirname(own), file).split('/').at(-1)}\n${content.length}\n`).update(content);
   }
-  return `sha256:${hash.digest('hex')}`;
+  return `sha256:${hash.update(settings).digest('hex')}`;
 }
 
 async function sourcesOf(folder: string): Promise<readonly string[]> {

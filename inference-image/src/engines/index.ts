@@ -1,14 +1,36 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
+import type { LlamaConfig } from '../engineConfig.ts';
+import { ConfigError } from '../settings.ts';
+import { createBuiltin, weightsFolder } from './builtin/index.ts';
 import { codeDigest } from './digest.ts';
-import type { Engine } from './engine.ts';
+import { createLlamaEngine, llamaWeights } from './llama/index.ts';
 import { readRecords, ReplayEngine } from './replay/index.ts';
+import { alone, generating, type ServedEngine } from './served.ts';
 import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 
+type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
+
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */
-export async function createEngine(config: Pick<Config, 'engine' | 'grammars'>, now: () => number): Promise<Engine> {
-  if (config.engine.type === 'Replay') return new ReplayEngine(await readRecords(config.engine.record), now);
-  const folder = config.grammars ?? (import.meta.filename.endsWith('.ts') ? null : dirname(import.meta.filename));
+export async function createEngine({ engine, grammars }: EngineOptions, now: () => number): Promise<ServedEngine> {
+  if (engine.type === 'Replay') return generating(new ReplayEngine(await readRecords(engine.record), now));
+  if (engine.type === 'Builtin') return createBuiltin(engine);
+  if (engine.type === 'Llama') return createLlama(engine, now);
+  return generating(await createSynth(grammars, now));
+}
+
+/** Llama fails for what its image lacks: the engine that was asked for is then the wrong one for this image. */
+async function createLlama({ weights, threads, contextTokens }: LlamaConfig, now: () => number): Promise<ServedEngine> {
+  const model = join(weightsFolder({ weights }), llamaWeights);
+  const engine = await createLlamaEngine({ model, threads, contextTokens, now }).catch((error: unknown) => {
+    const told = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`AGENTFLEET_ENGINE: Llama does not start: ${told}; use the image inference-llama, or another engine`]);
+  });
+  return generating(engine, { abilities: { Prior: alone((request, signal) => engine.prior(request, signal)) }, about: engine.about });
+}
+
+async function createSynth(grammars: string | null, now: () => number): Promise<SynthEngine> {
+  const folder = grammars ?? (import.meta.filename.endsWith('.ts') ? null : dirname(import.meta.filename));
   const files = folder === null ? installedGrammars() : bundledGrammars(folder);
   const modelDigest = await codeDigest('synth', Object.values(files));
   return new SynthEngine({ grammars: await Grammars.open(files), modelDigest, now });

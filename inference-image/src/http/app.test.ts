@@ -19,6 +19,7 @@ beforeAll(async () => {
     engine,
     logger,
     now,
+    pause: () => Promise.resolve(),
   });
   app = createApp(server);
   close = () => engine.close();
@@ -91,6 +92,13 @@ describe('POST /v1/generate', () => {
     expect((await app.inject('/v2')).json()).toMatchObject({ error: { code: 'AF_NOT_FOUND' } });
   });
 
+  it.each(['prior', 'control', 'score', 'embed', 'judge'])('says that it does not %s', async (route) => {
+    const response = await app.inject({ method: 'POST', url: `/v1/${route}`, payload: {} });
+    expect(response.statusCode).toBe(404);
+    expect(response.json()).toMatchObject({ error: { code: 'AF_CAPABILITY_UNSUPPORTED', field: null } });
+    expect(response.json<InferenceErrorBody>().error.message).toContain('Synth as Generalist, Draft answers Generate');
+  });
+
   it('says 429 and when to come again if the queue is full', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => post(minimal)));
     const refused = answers.filter((answer) => answer.statusCode === 429);
@@ -107,7 +115,7 @@ describe('the other routes', () => {
       engine: 'Synth',
       roles: ['Generalist', 'Draft'],
       learned: false,
-      languages: ['python'],
+      languages: expect.arrayContaining(['python']) as string[],
       modelDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
     });
     expect((await app.inject('/healthz')).statusCode).toBe(200);
@@ -116,8 +124,8 @@ describe('the other routes', () => {
   it('count answers by code', async () => {
     await post({ ...minimal, k: 0 });
     const { body } = await app.inject('/metrics');
-    expect(body).toMatch(/agentfleet_inference_requests_total\{code="AF_INVALID"\} [1-9]/);
-    expect(body).toMatch(/agentfleet_inference_requests_total\{code="ok"\} [1-9]/);
+    expect(body).toMatch(/agentfleet_inference_requests_total\{capability="Generate",code="AF_INVALID"\} [1-9]/);
+    expect(body).toMatch(/agentfleet_inference_requests_total\{capability="Generate",code="ok"\} [1-9]/);
     expect(body).toMatch(/agentfleet_inference_queue_waiting 0/);
   });
 

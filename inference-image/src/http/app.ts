@@ -1,9 +1,9 @@
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
-import { generatingRoles, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
+import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
 import { asInferenceError, InferenceError } from '../failure.ts';
 import { errorFields } from '../logger.ts';
 import type { Server } from '../server.ts';
-import { compileGenerate } from './validation.ts';
 
 const bodyLimit = 32 * 1024 * 1024;
 const requestTimeoutMs = 120_000;
@@ -22,36 +22,43 @@ export function createApp(server: Server): FastifyInstance {
   app.setNotFoundHandler((request, reply) => {
     answer(server, reply, new InferenceError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`));
   });
-  generateRoute(app, server);
+  for (const module of capabilityModules) capabilityRoute(app, server, module);
   stateRoutes(app, server);
   return app;
 }
 
-function generateRoute(app: FastifyInstance, server: Server): void {
-  const validate = compileGenerate(generatingRoles.filter((role) => server.info.roles.includes(role)));
-  const { metrics, now } = server;
-  app.post('/v1/generate', async (request, reply) => {
+/** A route of the contract, also where this server lacks the capability: it then says so. */
+function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: CapabilityModule): void {
+  const { metrics, now, services, info } = server;
+  const service = services.get(name);
+  app.post(route, async (request, reply) => {
     const started = now();
     try {
-      const response = await generate(server, validate(request.body), reply);
-      metrics.requests.inc({ code: 'ok' });
-      metrics.candidates.inc(response.candidates.length);
+      if (service === undefined) throw unsupported(name, info);
+      const response = await service.answer(request.body, leaving(reply));
+      metrics.requests.inc({ capability: name, code: 'ok' });
       return response;
     } catch (error) {
-      metrics.requests.inc({ code: asInferenceError(error).code });
-      throw error;
+      const failure = asInferenceError(error);
+      metrics.requests.inc({ capability: name, code: failure.code });
+      if (failure.code === 'AF_QUEUE_FULL') reply.header('retry-after', service?.retryAfterSeconds);
+      throw failure;
     } finally {
-      metrics.seconds.observe((now() - started) / 1000);
+      metrics.seconds.observe({ capability: name }, (now() - started) / 1000);
     }
   });
 }
 
-async function generate(server: Server, request: GenerateRequest, reply: FastifyReply): Promise<GenerateResponse> {
+function unsupported(name: Capability, { engine, roles, capabilities }: InferenceInfo): InferenceError {
+  const told = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
+  return new InferenceError('AF_CAPABILITY_UNSUPPORTED', told);
+}
+
+/** Fires when the caller is gone. */
+function leaving(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   reply.raw.once('close', () => left.abort());
-  const { engine, modelDigest } = server.info;
-  const generated = await server.queue.submit(request, left.signal);
-  return { requestId: request.requestId, engine, modelDigest, ...generated };
+  return left.signal;
 }
 
 function stateRoutes(app: FastifyInstance, server: Server): void {
@@ -73,7 +80,6 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
 function answer(server: Server, reply: FastifyReply, error: unknown): void {
   const failure = fromFastify(error) ?? asInferenceError(error);
   if (failure.code === 'AF_INTERNAL') server.logger.log('error', 'a request failed', errorFields(failure));
-  if (failure.code === 'AF_QUEUE_FULL') reply.header('retry-after', server.queue.retryAfterSeconds);
   void reply.code(failure.status).type('application/json').send(failure.body);
 }
 

@@ -1,22 +1,23 @@
-import type { GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Engine, Generated } from '../engines/engine.ts';
+import type { Ability } from '../engines/served.ts';
 import { InferenceError } from '../failure.ts';
 
-export interface QueueOptions {
-  readonly engine: Engine;
+export interface QueueOptions<Request, Result> {
+  readonly answer: Ability<Request, Result>;
   /** Requests that may wait. */
   readonly limit: number;
   /** Requests that the engine gets at once. */
   readonly batchLimit: number;
+  /** Waits a moment for more callers before a batch that is not full; absent: requests of the same turn only. */
+  readonly linger?: (signal: AbortSignal) => Promise<void>;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  readonly onBatch?: (requests: number) => void;
+  readonly onBatch?: (requests: readonly Request[]) => void;
 }
 
-interface Waiting {
-  readonly request: GenerateRequest;
+interface Waiting<Request, Result> {
+  readonly request: Request;
   readonly signal: AbortSignal;
-  readonly resolve: (generated: Generated) => void;
+  readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -24,16 +25,17 @@ interface Waiting {
 const newest = 0.3;
 
 /** First come, first served, in batches. Bounded: a full queue refuses at once. */
-export class BatchQueue {
-  readonly #options: QueueOptions;
-  readonly #waiting: Waiting[] = [];
+export class BatchQueue<Request, Result> {
+  readonly #options: QueueOptions<Request, Result>;
+  readonly #waiting: Waiting<Request, Result>[] = [];
   readonly #stopping = new AbortController();
+  #full = new AbortController();
   #running: Promise<void> | null = null;
   #closed = false;
   /** Mean time of one request, milliseconds. */
   #millis = 100;
 
-  constructor(options: QueueOptions) {
+  constructor(options: QueueOptions<Request, Result>) {
     this.#options = options;
   }
 
@@ -47,12 +49,13 @@ export class BatchQueue {
   }
 
   /** @throws InferenceError `AF_QUEUE_FULL`, `AF_STOPPING`, or what the engine refuses with */
-  submit(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
+  submit(request: Request, signal: AbortSignal): Promise<Result> {
     if (this.#closed) return Promise.reject(new InferenceError('AF_STOPPING', 'the server is stopping'));
     if (this.#waiting.length >= this.#options.limit) {
       return Promise.reject(new InferenceError('AF_QUEUE_FULL', `${this.#waiting.length} requests wait already`));
     }
-    const answer = new Promise<Generated>((resolve, reject) => this.#waiting.push({ request, signal, resolve, reject }));
+    const answer = new Promise<Result>((resolve, reject) => this.#waiting.push({ request, signal, resolve, reject }));
+    if (this.#waiting.length >= this.#options.batchLimit) this.#full.abort();
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
@@ -75,6 +78,7 @@ export class BatchQueue {
     // Requests of the same turn come together into one batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
+      await this.#gather();
       const batch = this.#waiting.splice(0, this.#options.batchLimit).filter(({ signal, reject }) => {
         if (signal.aborted) reject(new InferenceError('AF_CANCELLED', 'the caller left'));
         return !signal.aborted;
@@ -83,19 +87,25 @@ export class BatchQueue {
     }
   }
 
-  async #answer(batch: readonly Waiting[]): Promise<void> {
-    const { engine, now, onBatch } = this.#options;
-    onBatch?.(batch.length);
+  /** Gives other callers the moment to join; ends at once when the batch is full or the server stops. */
+  async #gather(): Promise<void> {
+    const { linger, batchLimit } = this.#options;
+    if (linger === undefined || this.#waiting.length >= batchLimit) return;
+    this.#full = new AbortController();
+    await linger(AbortSignal.any([this.#full.signal, this.#stopping.signal]));
+  }
+
+  async #answer(batch: readonly Waiting<Request, Result>[]): Promise<void> {
+    const { answer, now, onBatch } = this.#options;
+    const requests = batch.map((waiting) => waiting.request);
+    onBatch?.(requests);
     const started = now();
     const signal = AbortSignal.any([this.#stopping.signal, allAborted(batch.map((waiting) => waiting.signal))]);
     try {
-      const outcomes = await engine.generate(
-        batch.map((waiting) => waiting.request),
-        signal,
-      );
+      const answers = await answer(requests, signal);
       for (const [at, { resolve, reject }] of batch.entries()) {
-        const outcome = outcomes[at] ?? { error: new Error(`the engine left out request ${at} of ${batch.length}`) };
-        if ('generated' in outcome) resolve(outcome.generated);
+        const outcome = answers[at] ?? { error: new Error(`the engine left out request ${at} of ${batch.length}`) };
+        if ('answer' in outcome) resolve(outcome.answer);
         else reject(outcome.error);
       }
     } catch (error) {

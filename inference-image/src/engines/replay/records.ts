@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
-import { ReplayFile, type RecordedCandidate } from '@agentfleet/protocol/inference';
+import { ReplayFile, type RecordedCandidate, type ReplayRecord } from '@agentfleet/protocol/inference';
 
 /** Recorded steps by digest of the goal, and the digest of all that was read. */
 export interface Records {
@@ -33,10 +33,20 @@ export async function readRecords(path: string): Promise<Records> {
     for (const record of content.records) {
       const key = goalDigest(record.goal);
       if (steps.has(key)) throw new Error(`${file}: the goal ${JSON.stringify(record.goal)} is recorded twice; keep one`);
+      refuseIdle(file, record);
       steps.set(key, record.steps);
     }
   }
   return { steps, digest: `sha256:${hash.digest('hex')}` };
+}
+
+/** A candidate that neither edits nor acts would look like a step that did nothing. */
+function refuseIdle(file: string, { goal, steps }: ReplayRecord): void {
+  for (const [step, candidates] of steps.entries()) {
+    const at = candidates.findIndex(({ edits, acts }) => edits.length + acts.length === 0);
+    const told = JSON.stringify(goal.slice(0, 80));
+    if (at !== -1) throw new Error(`${file}: ${told}, steps.${step}.${at}: it has neither an edit nor an act; record one or remove it`);
+  }
 }
 
 function parse(file: string, text: string): unknown {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +86,35 @@ describe('the Replay engine', () => {
     const edit = { path: 'tests/a.py', before: 'x', after: 'y', range: { startByte: 0, endByte: 1 }, expectedSha256: 'a'.repeat(64) };
     const bad = await engine({ ...record, records: [{ goal, steps: [[{ edits: [edit] }]] }] });
     expect(await bad.generate([request], new AbortController().signal)).toMatchObject([{ generated: { candidates: [{ edits: [edit] }] } }]);
+  });
+
+  const acting = { edits: [one], acts: [{ tool: 'Shell', command: 'rm -rf build' }], weight: 4 };
+  const acts = { ...record, records: [{ goal, steps: [[acting, { edits: [], acts: acting.acts }, { edits: [one], weight: 1 }]] }] };
+  const never = new AbortController().signal;
+
+  it('gives acts only under the grammar that knows them, and counts what it leaves out', async () => {
+    const engineOfActs = await engine(acts);
+    const [tool] = await engineOfActs.generate([{ ...request, grammar: 'Tool' }], never);
+    expect(tool).toMatchObject({ generated: { candidates: [{ acts: acting.acts, score: 4 / 6 }, { edits: [] }, {}], exhausted: true } });
+    const [edit] = await engineOfActs.generate([request], never);
+    expect(edit).toMatchObject({ generated: { candidates: [{ rank: 1, score: 1 / 6 }], exhausted: true, stats: { considered: 3 } } });
+    expect(JSON.stringify(edit)).not.toContain('rm -rf');
+  });
+
+  it('tells apart what acts and what does not; the id of edits alone is as ever', async () => {
+    const [tool] = await (await engine(acts)).generate([{ ...request, grammar: 'Tool' }], never);
+    const ids = tool !== undefined && 'generated' in tool ? tool.generated.candidates.map(({ id }) => id) : [];
+    expect(new Set(ids).size).toBe(3);
+    const outcome = await ask();
+    const first = outcome !== undefined && 'generated' in outcome ? outcome.generated.candidates[0] : undefined;
+    expect(ids).toContain(first?.id);
+    const edits = first?.edits.map((e) => [e.path, e.range.startByte, e.range.endByte, e.before, e.after, e.expectedSha256]);
+    expect(first?.id).toBe(`sha256:${createHash('sha256').update(JSON.stringify(edits)).digest('hex')}`);
+  });
+
+  it('refuses a record in which a candidate does nothing', async () => {
+    const idle = { ...record, records: [{ goal, steps: [[acting], [{ edits: [one] }, { edits: [] }]] }] };
+    await expect(engine(idle)).rejects.toThrow(/record\.json: "Make it pass\.", steps\.1\.1: .*neither an edit nor an act/);
   });
 
   it('names the file of a record that it cannot read', async () => {

@@ -13,7 +13,10 @@ import { candidateId } from '../candidateId.ts';
 import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
 import { goalDigest, type Records } from './records.ts';
 
-/** Answers with what was recorded for the goal and the step; invents nothing. */
+/**
+ * Answers with what was recorded for the goal and the step; invents nothing. Under the grammar Edit candidates that act are
+ * left out; they stay counted in `considered` and in the mass.
+ */
 export class ReplayEngine implements Engine {
   readonly name = 'Replay';
   readonly roles = generatingRoles;
@@ -47,7 +50,8 @@ export class ReplayEngine implements Engine {
     const recorded = this.#step(request);
     const mass = recorded.reduce((sum, candidate) => sum + candidate.weight, 0);
     const excluded = new Set(request.exclude);
-    const all = recorded.map((candidate) => replayed(candidate, mass, request)).sort((a, b) => b.score - a.score);
+    const fit = request.grammar === 'Tool' ? recorded : recorded.filter(({ acts }) => acts.length === 0);
+    const all = fit.map((candidate) => replayed(candidate, mass, request)).sort((a, b) => b.score - a.score);
     const open = all.filter((candidate) => !excluded.has(candidate.id));
     const candidates = open.slice(0, request.k).map((candidate, at) => ({ ...candidate, rank: at + 1 }));
     const [first, second] = candidates;
@@ -58,7 +62,7 @@ export class ReplayEngine implements Engine {
       truncated: false,
       entropyNats: entropyNats(open.map((candidate) => candidate.score)),
       margin: first === undefined || second === undefined ? null : Math.log(first.score / second.score),
-      stats: { parsed: 0, considered: all.length, millis: Math.round(this.#now() - started) },
+      stats: { parsed: 0, considered: recorded.length, millis: Math.round(this.#now() - started) },
     };
   }
 
@@ -74,11 +78,12 @@ export class ReplayEngine implements Engine {
   }
 }
 
-function replayed({ edits, weight, operator, rationale }: RecordedCandidate, mass: number, request: GenerateRequest): Candidate {
+function replayed({ edits, acts, weight, operator, rationale }: RecordedCandidate, mass: number, request: GenerateRequest): Candidate {
   const wire = edits.map((edit) => located(edit, request));
   const score = weight / mass;
   const location = { path: wire[0]?.path ?? '', ...place(wire[0], request) };
-  return { id: candidateId(wire), rank: 0, score, energy: -Math.log(score), edits: wire, operator, rationale, location };
+  const told = acts.length === 0 ? {} : { acts };
+  return { id: candidateId(wire, acts), rank: 0, score, energy: -Math.log(score), edits: wire, ...told, operator, rationale, location };
 }
 
 /** A recorded edit with its place in the file of the request. */

@@ -1,0 +1,148 @@
+import type { TSchema } from 'typebox';
+import { routes, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
+import type { Ability, Exchanges, ServedEngine } from '../engines/served.ts';
+import { InferenceError } from '../failure.ts';
+import type { InferenceMetrics } from '../metrics.ts';
+import { BatchQueue } from '../queue/index.ts';
+import { compileAnswer, compileRequest } from './schema.ts';
+
+type Request<C extends Capability> = Exchanges[C]['request'];
+type Result<C extends Capability> = Exchanges[C]['result'];
+
+/** Everything that makes a capability what it is. */
+export interface CapabilitySpec<C extends Capability> {
+  readonly name: C;
+  readonly request: TSchema;
+  /** Of the engine's own part of the answer. */
+  readonly result: TSchema;
+  /** What a schema cannot say about a request. @throws InferenceError */
+  readonly checkRequest?: (request: Request<C>, info: InferenceInfo) => void;
+  /** What a schema cannot say about an answer: a sentence, or null. */
+  readonly checkResult?: (request: Request<C>, result: Result<C>) => string | null;
+  /** What the answer has besides requestId and modelDigest. */
+  readonly envelope?: (info: InferenceInfo) => object;
+  /** Joins requests of several callers for at most this long; absent: those of the same turn. */
+  readonly lingerMs?: number;
+  /** Counts what is particular to the capability. */
+  readonly onAnswer?: (result: Result<C>, metrics: InferenceMetrics) => void;
+  /** Members of one request that are worked upon, for the metric of batches. */
+  readonly items: (request: Request<C>) => number;
+  /** A real request that every engine with this capability answers; absent: each engine has its own. */
+  readonly example?: Request<C>;
+  /** What must hold in the answer to the example: a sentence that says what does not, or null. */
+  readonly plausible?: (result: Result<C>) => string | null;
+}
+
+/** What a capability is served with. */
+export interface CapabilityContext {
+  readonly info: InferenceInfo;
+  readonly queueLimit: number;
+  readonly batchLimit: number;
+  readonly metrics: InferenceMetrics;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** Resolves after so many milliseconds, or at once when the signal fires. */
+  readonly pause: (millis: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** A capability that this server has. */
+export interface Service {
+  readonly name: Capability;
+  readonly waiting: number;
+  readonly retryAfterSeconds: number;
+  /** @throws InferenceError */
+  answer(body: unknown, signal: AbortSignal): Promise<object>;
+  /** Answers the example through queue and checks. @throws Error that says what does not hold */
+  prove(): Promise<void>;
+  close(now: AbortSignal): Promise<void>;
+}
+
+export interface CapabilityModule {
+  readonly name: Capability;
+  readonly route: string;
+  /** Null when the engine lacks it. */
+  open(engine: ServedEngine, context: CapabilityContext): Service | null;
+}
+
+/** A capability as the server mounts it. Schemas are compiled once per process that serves it. */
+export function capability<C extends Capability>(spec: CapabilitySpec<C>): CapabilityModule {
+  const { name } = spec;
+  return {
+    name,
+    route: routes[name],
+    open: (engine, context) => {
+      const ability: Ability<Request<C>, Result<C>> | undefined = engine.abilities[name];
+      return ability === undefined ? null : new CapabilityService(spec, ability, context);
+    },
+  };
+}
+
+class CapabilityService<C extends Capability> implements Service {
+  readonly #spec: CapabilitySpec<C>;
+  readonly #context: CapabilityContext;
+  readonly #queue: BatchQueue<Request<C>, Result<C>>;
+  readonly #validRequest: (body: unknown) => unknown;
+  readonly #resultFault: (result: unknown) => string | null;
+
+  constructor(spec: CapabilitySpec<C>, ability: Ability<Request<C>, Result<C>>, context: CapabilityContext) {
+    const { queueLimit, batchLimit, metrics, now, pause } = context;
+    const { name, lingerMs } = spec;
+    this.#spec = spec;
+    this.#context = context;
+    this.#validRequest = compileRequest(spec.request);
+    this.#resultFault = compileAnswer(spec.result);
+    this.#queue = new BatchQueue({
+      answer: ability,
+      limit: queueLimit,
+      batchLimit,
+      now,
+      ...(lingerMs === undefined ? {} : { linger: (signal) => pause(lingerMs, signal) }),
+      onBatch: (requests) => {
+        metrics.batch.observe({ capability: name }, requests.length);
+        metrics.items.observe(
+          { capability: name },
+          requests.reduce((sum, request) => sum + spec.items(request), 0),
+        );
+      },
+    });
+  }
+
+  get name(): Capability {
+    return this.#spec.name;
+  }
+
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
+  get retryAfterSeconds(): number {
+    return this.#queue.retryAfterSeconds;
+  }
+
+  async answer(body: unknown, signal: AbortSignal): Promise<object> {
+    const { info } = this.#context;
+    const request = this.#validRequest(body) as Request<C>;
+    this.#spec.checkRequest?.(request, info);
+    const result = await this.#ask(request, signal);
+    this.#spec.onAnswer?.(result, this.#context.metrics);
+    return { requestId: request.requestId, modelDigest: info.modelDigest, ...this.#spec.envelope?.(info), ...result };
+  }
+
+  async prove(): Promise<void> {
+    const { example, plausible } = this.#spec;
+    if (example === undefined) return;
+    const fault = plausible?.(await this.#ask(example, new AbortController().signal)) ?? null;
+    if (fault !== null) throw new Error(`${this.name}: ${fault}`);
+  }
+
+  close(now: AbortSignal): Promise<void> {
+    return this.#queue.close(now);
+  }
+
+  async #ask(request: Request<C>, signal: AbortSignal): Promise<Result<C>> {
+    const result = await this.#queue.submit(request, signal);
+    const fault = this.#resultFault(result) ?? this.#spec.checkResult?.(request, result) ?? null;
+    if (fault === null) return result;
+    throw new InferenceError('AF_INTERNAL', 'the engine gave an answer that is not fit to be sent', { cause: new Error(fault) });
+  }
+}

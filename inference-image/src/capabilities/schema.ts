@@ -1,0 +1,65 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import type { TSchema } from 'typebox';
+import { InferenceError } from '../failure.ts';
+
+/** Nothing is coerced, removed or ignored; NaN and infinities are no numbers. */
+const rules = { strict: false, strictNumbers: true } as const;
+
+/** Checks bodies of requests; defaults are filled in. Compiled once. The check throws InferenceError `AF_INVALID`. */
+export function compileRequest(schema: TSchema): (body: unknown) => unknown {
+  const validate = new Ajv({ ...rules, useDefaults: true }).compile(schema);
+  return (body) => {
+    if (validate(body)) return body;
+    const { field, message } = explain(validate.errors?.[0]);
+    throw invalid(field, message);
+  };
+}
+
+/** Checks answers of engines: a sentence that says what does not fit, or null. Compiled once. */
+export function compileAnswer(schema: TSchema): (answer: unknown) => string | null {
+  const validate = new Ajv(rules).compile(schema);
+  return (answer) => (validate(answer) ? null : explain(validate.errors?.[0]).message);
+}
+
+/** A refusal that names one member by its dotted path; '' = the whole body. */
+export function invalid(field: string, message: string): InferenceError {
+  return new InferenceError('AF_INVALID', message, { field: field === '' ? null : field });
+}
+
+/** @throws InferenceError when two members have the same value */
+export function refuseTwice(list: string, member: string, values: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const [at, value] of values.entries()) {
+    const field = [list, at, ...(member === '' ? [] : [member])].join('.');
+    if (seen.has(value)) throw invalid(field, `${field}: ${value} is named twice`);
+    seen.add(value);
+  }
+}
+
+/** Whether an answer has the items of the request, in their order. */
+export function sameOrder(asked: readonly { readonly id: string }[], told: readonly { readonly id: string }[]): string | null {
+  if (asked.length !== told.length) return `${told.length} answers to ${asked.length} items`;
+  const at = asked.findIndex(({ id }, index) => told[index]?.id !== id);
+  return at === -1 ? null : `item ${at} is ${asked[at]?.id}, the answer says ${told[at]?.id}`;
+}
+
+interface Explained {
+  readonly field: string;
+  readonly message: string;
+}
+
+function explain(error: ErrorObject | undefined): Explained {
+  if (error === undefined) return { field: '', message: 'it does not fit the schema' };
+  const at = error.instancePath.slice(1).replaceAll('/', '.');
+  const params = error.params as Readonly<Record<string, unknown>>;
+  const extra = params['additionalProperty'] ?? params['missingProperty'];
+  const field = [at, typeof extra === 'string' ? extra : ''].filter((part) => part !== '').join('.');
+  return { field, message: `${field === '' ? 'the body' : field}: ${reason(error, params)}` };
+}
+
+function reason(error: ErrorObject, params: Readonly<Record<string, unknown>>): string {
+  if (error.keyword === 'additionalProperties') return 'this field is not known';
+  if (error.keyword === 'required') return 'this field is required';
+  const allowed = Array.isArray(params['allowedValues']) ? `: ${params['allowedValues'].join(', ')}` : '';
+  return `${error.message ?? 'it is wrong'}${allowed}`;
+}

@@ -1,0 +1,149 @@
+import {
+  builtinRoles,
+  energyHeads,
+  engineTypes,
+  generatingRoles,
+  type BuiltinRole,
+  type EnergyHead,
+  type EngineType,
+  type Role,
+} from '@agentfleet/protocol/inference';
+import { parseCount, parsePath, type Env, type Read } from './settings.ts';
+
+/** λ of the energy model and of the features of each head. */
+export interface EnergyWeighting {
+  readonly lambda: number;
+  readonly heads: Readonly<Record<EnergyHead, number>>;
+}
+
+export interface BuiltinConfig {
+  readonly type: 'Builtin';
+  readonly role: BuiltinRole;
+  /** Folder of the weights; null = beside the code. */
+  readonly weights: string | null;
+  /** Name behind builtin://. */
+  readonly artifact: string;
+  /** `sha256:` that the artifact must have; null = whatever is there. */
+  readonly digest: string | null;
+  readonly weighting: EnergyWeighting;
+}
+
+export interface LlamaConfig {
+  readonly type: 'Llama';
+  readonly weights: string | null;
+  readonly threads: number;
+  readonly contextTokens: number;
+}
+
+export type EngineConfig = { readonly type: 'Synth' } | { readonly type: 'Replay'; readonly record: string } | LlamaConfig | BuiltinConfig;
+
+/** Artifacts by role; the first is the default. */
+export const artifacts = {
+  Verifier: ['features-v1'],
+  Planner: ['gru512'],
+  Embedder: ['sentences-en'],
+  Policy: ['policy-v1'],
+} as const satisfies Record<BuiltinRole, readonly string[]>;
+
+const weighting: EnergyWeighting = { lambda: 1, heads: { Code: 0.7, Shell: 1.2, Editor: 0.6 } };
+
+export interface EngineEnvironment {
+  readonly env: Env;
+  readonly faults: string[];
+  readonly read: Read;
+  /** As asked for; null = what the engine is for. */
+  readonly roles: readonly Role[] | null;
+}
+
+/** The engine and its roles; what does not fit goes to `faults`. */
+export function readEngine(given: EngineEnvironment): { readonly config: EngineConfig; readonly roles: readonly Role[] } {
+  const { faults, read } = given;
+  const type = read<EngineType>('AGENTFLEET_ENGINE', parseEngine, 'Synth');
+  const fitting: readonly Role[] = type === 'Builtin' ? builtinRoles : generatingRoles;
+  const roles = given.roles ?? (type === 'Builtin' ? [] : fitting);
+  const strangers = roles.filter((role) => !fitting.includes(role));
+  if (strangers.length > 0)
+    faults.push(`AGENTFLEET_ROLES: ${type} does not answer as ${strangers.join(', ')}; it can be ${fitting.join(', ')}`);
+  else if (type === 'Builtin' && roles.length !== 1)
+    faults.push(`AGENTFLEET_ROLES: a server with the engine Builtin has one role; name one of ${builtinRoles.join(', ')}`);
+  refuseForeign(type, roles, given);
+  return { config: configOf(type, roles, given), roles };
+}
+
+function configOf(type: EngineType, roles: readonly Role[], { read }: EngineEnvironment): EngineConfig {
+  if (type === 'Synth') return { type };
+  if (type === 'Replay') return { type, record: read('AGENTFLEET_REPLAY', parsePath) };
+  const weights = read<string | null>('AGENTFLEET_WEIGHTS', parsePath, null);
+  if (type === 'Llama') {
+    const threads = read('AGENTFLEET_THREADS', parseCount, 2);
+    return { type, weights, threads, contextTokens: read('AGENTFLEET_CONTEXT_TOKENS', parseCount, 2048) };
+  }
+  const role = builtinRoles.find((known) => known === roles[0]) ?? 'Planner';
+  return {
+    type,
+    role,
+    weights,
+    artifact: read('AGENTFLEET_ARTIFACT', (value) => parseArtifact(role, value), artifacts[role][0]),
+    digest: read<string | null>('AGENTFLEET_ARTIFACT_DIGEST', parseDigest, null),
+    weighting: {
+      lambda: read('AGENTFLEET_LAMBDA', parseWeight, weighting.lambda),
+      heads: read('AGENTFLEET_HEADS', parseHeads, weighting.heads),
+    },
+  };
+}
+
+/** Who may set what: a variable that nobody would obey is a mistake. */
+const owners: readonly { readonly name: string; readonly engines: readonly EngineType[]; readonly role?: Role }[] = [
+  { name: 'AGENTFLEET_REPLAY', engines: ['Replay'] },
+  { name: 'AGENTFLEET_THREADS', engines: ['Llama'] },
+  { name: 'AGENTFLEET_CONTEXT_TOKENS', engines: ['Llama'] },
+  { name: 'AGENTFLEET_ARTIFACT', engines: ['Builtin'] },
+  { name: 'AGENTFLEET_ARTIFACT_DIGEST', engines: ['Builtin'] },
+  { name: 'AGENTFLEET_LAMBDA', engines: ['Builtin'], role: 'Verifier' },
+  { name: 'AGENTFLEET_HEADS', engines: ['Builtin'], role: 'Verifier' },
+];
+
+function refuseForeign(type: EngineType, roles: readonly Role[], { env, faults }: EngineEnvironment): void {
+  for (const { name, engines, role } of owners) {
+    if (!env[name]) continue;
+    const cure = `set AGENTFLEET_ENGINE=${engines[0]}${role === undefined ? '' : ` and AGENTFLEET_ROLES=${role}`} or remove it`;
+    if (!engines.includes(type)) faults.push(`${name}: the engine is not ${engines.join(' or ')}; ${cure}`);
+    else if (role !== undefined && !roles.includes(role)) faults.push(`${name}: the role is not ${role}; ${cure}`);
+  }
+}
+
+function parseEngine(value: string): EngineType {
+  const type = engineTypes.find((known) => known === value);
+  if (type === undefined) throw new Error(`"${value}" is not one of ${engineTypes.join(', ')}`);
+  return type;
+}
+
+function parseArtifact(role: BuiltinRole, value: string): string {
+  const known: readonly string[] = artifacts[role];
+  if (!known.includes(value))
+    throw new Error(`there is no builtin://${value} for the role ${role}; there is builtin://${known.join(', ')}`);
+  return value;
+}
+
+function parseDigest(value: string): string {
+  if (!/^sha256:[0-9a-f]{64}$/.test(value)) throw new Error(`"${value}" is not a digest; write sha256: and 64 hexadecimal digits`);
+  return value;
+}
+
+function parseWeight(value: string): number {
+  const weight = Number(value);
+  if (!/^\d+(\.\d+)?$/.test(value) || weight > 1e6) throw new Error(`"${value}" is not a decimal number from 0 to 1000000`);
+  return weight;
+}
+
+/** `Code=0.7,Shell=1.2`; heads that are not named keep the weight of the design. */
+function parseHeads(value: string): EnergyWeighting['heads'] {
+  const heads = { ...weighting.heads };
+  for (const item of value.split(',')) {
+    const [name = '', weight = '', ...rest] = item.trim().split('=');
+    const head = energyHeads.find((known) => known === name);
+    if (head === undefined || rest.length > 0) throw new Error(`"${item.trim()}" is not HEAD=WEIGHT with one of ${energyHeads.join(', ')}`);
+    heads[head] = parseWeight(weight);
+  }
+  return heads;
+}

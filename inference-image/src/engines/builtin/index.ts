@@ -1,0 +1,22 @@
+/** The engine Builtin: one role per server, each with weights of ours or a small model that the image brings. */
+import type { BuiltinRole } from '@agentfleet/protocol/inference';
+import type { BuiltinConfig } from '../../engineConfig.ts';
+import type { ServedEngine } from '../served.ts';
+import { createEmbedder } from './embedder.ts';
+import { createPlanner } from './planner.ts';
+import { createPolicy } from './policy.ts';
+import { createVerifier } from './verifier.ts';
+
+export { weightsFolder } from './weights.ts';
+
+const creators: Readonly<Record<BuiltinRole, (config: BuiltinConfig) => Promise<ServedEngine>>> = {
+  Planner: createPlanner,
+  Verifier: createVerifier,
+  Embedder: createEmbedder,
+  Policy: createPolicy,
+};
+
+/** @throws ConfigError when its artifact is absent or another one than asked for */
+export function createBuiltin(config: BuiltinConfig): Promise<ServedEngine> {
+  return creators[config.role](config);
+}

@@ -1,0 +1,33 @@
+/** What is used of `@energetic-ai/core` (TensorFlow.js for servers), whose own types need packages that it does not bring. */
+export interface Runtime {
+  setWasmPaths(folder: string): void;
+  setBackend(name: string): Promise<boolean>;
+  getBackend(): string;
+  ready(): Promise<void>;
+  loadGraphModel(url: string): Promise<GraphModel>;
+  tensor1d(values: readonly number[], type: 'int32'): Tensor;
+  tensor2d(values: readonly (readonly number[])[], shape: readonly [number, number], type: 'int32'): Tensor;
+}
+
+export interface Tensor {
+  array(): Promise<unknown>;
+  dispose(): void;
+}
+
+export interface GraphModel {
+  executeAsync(inputs: Readonly<Record<string, Tensor>>): Promise<Tensor>;
+  dispose(): void;
+}
+
+/** The runtime on WebAssembly; its binaries lie in the folder. One per process: the library keeps its backend. */
+export async function loadRuntime(folder: string): Promise<Runtime> {
+  const imported = (await import('@energetic-ai/core')) as unknown as Runtime & { readonly default?: Runtime };
+  const runtime = imported.default ?? imported;
+  // It answers '' before a backend was chosen, and refuses new paths afterwards.
+  if (runtime.getBackend() !== 'wasm') {
+    runtime.setWasmPaths(`${folder}/`);
+    if (!(await runtime.setBackend('wasm'))) throw new Error(`the WebAssembly backend of ${folder} does not start; is it for this CPU?`);
+  }
+  await runtime.ready();
+  return runtime;
+}
