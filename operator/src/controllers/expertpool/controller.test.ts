@@ -113,6 +113,17 @@ describe('the pool controller', () => {
     await bed.until('the wall is gone', () => !names(bed, resources.networkPolicies).includes('team/agentfleet-sandbox'));
   });
 
+  it('prepares a namespace in which sandboxes are to wait before its first task, if the pool allows it', async () => {
+    const warm = [{ namespace: 'team', replicas: 1 }];
+    await using bed = await withPool({ sandbox: { warm } });
+    await bed.until('the brief names it', () => briefOf(bed)?.namespaces.includes('team') === true);
+    expect(names(bed, resources.networkPolicies)).toContain('team/agentfleet-sandbox');
+    expect(names(bed, resources.configMaps)).toContain('team/agentfleet-jwks');
+    await bed.patchPool({ allowedNamespaces: { from: 'Same' } });
+    await bed.until('the brief forgets it', () => briefOf(bed)?.namespaces.includes('team') === false);
+    await bed.until('the access is gone', () => !names(bed, resources.roleBindings).some((name) => name.startsWith('team/')));
+  });
+
   it('says what the API server refused, and goes on when it does not any more', async () => {
     await using bed = await Bed.start();
     bed.server.onRequest = ({ verb, resource }) =>

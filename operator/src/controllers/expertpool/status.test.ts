@@ -6,7 +6,7 @@ import { newModel } from '../energymodel/testing/models.ts';
 import type { PoolDecision } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { poolStatus } from './status.ts';
-import { holdCounts, readyEvent } from './statusWriter.ts';
+import { degradedEvent, holdCounts, readyEvent } from './statusWriter.ts';
 import { deployment, newSnapshot, worker } from './testing/snapshots.ts';
 
 const nothing: PoolDecision = { apply: [], remove: [], obstacles: [] };
@@ -224,6 +224,23 @@ describe('Events', () => {
     ['the same obstacle', of('False', 'NameTaken', true), of('False', 'NameTaken', true), undefined],
   ])('tell of transitions alone: %s', (_, present, next, expected) => {
     const event = readyEvent(present, next);
+    expect(event === undefined ? undefined : `${event.type} ${event.reason}`).toBe(expected);
+  });
+
+  const stateOf = (ready: 'True' | 'False', degraded?: string): ExpertPoolStatus => {
+    const condition = { message: 'words', lastTransitionTime: '2030-01-01T00:00:00Z' };
+    const missing = degraded === undefined ? [] : [{ type: 'Degraded', status: 'True' as const, reason: degraded, ...condition }];
+    return { conditions: [{ type: 'Ready', status: ready, reason: 'Ready', ...condition }, ...missing] };
+  };
+
+  it.each([
+    ['the start', undefined, stateOf('False', 'Progressing'), undefined],
+    ['losing what it can do without', stateOf('True'), stateOf('True', 'EnergyModelNotFound'), 'Warning EnergyModelNotFound'],
+    ['still missing it', stateOf('True', 'EnergyModelNotFound'), stateOf('True', 'EnergyModelNotFound'), undefined],
+    ['having it again', stateOf('True', 'EnergyModelNotFound'), stateOf('True'), 'Normal Complete'],
+    ['lacking nothing', stateOf('True'), stateOf('True'), undefined],
+  ])('tell what a ready pool goes on without: %s', (_, present, next, expected) => {
+    const event = degradedEvent(present, next);
     expect(event === undefined ? undefined : `${event.type} ${event.reason}`).toBe(expected);
   });
 });

@@ -38,6 +38,14 @@ export function readyEvent(present: Told | undefined, next: Told): NewEvent | un
   return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
 }
 
+/** What people should hear of a pool that is ready: what it goes on without, and the end of that. Pure. */
+export function degradedEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+  const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
+  if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
+  if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
+  return { type: 'Normal', reason: 'Complete', action: 'Reconcile', note: 'nothing is missing any more' };
+}
+
 /** Writes the status of pools: one apply, and only when it tells something new. */
 export class PoolStatusWriter {
   readonly #context: OperatorContext;
@@ -69,8 +77,8 @@ export class PoolStatusWriter {
     const { written } = await this.#applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
     if (!written) return waitMs;
     this.#writtenAt.set(key, clock.monotonic());
-    const event = readyEvent(pool.status, status);
-    if (event !== undefined) events.record(pool, event);
+    for (const event of [readyEvent(pool.status, status), degradedEvent(pool.status, status)])
+      if (event !== undefined) events.record(pool, event);
     return waitMs;
   }
 }

@@ -1,7 +1,7 @@
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, namedPool, poolIndex, poolLookup } from '../../pools/lookup.ts';
-import { resolvePool, type PoolLookup } from '../../pools/resolve.ts';
+import { allows, resolvePool, type PoolLookup } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { homeOf } from './manifests/manifest.ts';
 
@@ -46,7 +46,15 @@ export class Tenancy {
   namespacesOf(pool: ExpertPool): readonly string[] {
     const found = new Set(this.tasksOf(pool).map(({ metadata }) => metadata.namespace ?? ''));
     if (pool.spec.allowedNamespaces.from === 'Same') found.add(homeOf(pool));
+    for (const { namespace } of pool.spec.sandbox.warm ?? []) if (this.#warms(pool, namespace)) found.add(namespace);
     return [...found].sort();
+  }
+
+  /** Whether sandboxes of the pool are to wait in a namespace: what they need is there before the first task. */
+  #warms(pool: ExpertPool, name: string): boolean {
+    const asked = pool.spec.sandbox.warm?.some(({ namespace, replicas }) => namespace === name && replicas > 0) === true;
+    const namespace = this.#lookup.namespace(name);
+    return asked && pool.metadata.deletionTimestamp === undefined && namespace !== undefined && allows(pool, namespace);
   }
 
   /** Pools whose workers run tasks of a namespace, sorted by their keys. */
@@ -60,6 +68,7 @@ export class Tenancy {
       const alone = pool.spec.allowedNamespaces.from === 'Same' && pool.metadata.deletionTimestamp === undefined;
       if (alone) found.set(poolKey(pool), pool);
     }
+    for (const pool of this.#caches.pools.lister.values()) if (this.#warms(pool, namespace)) found.set(poolKey(pool), pool);
     return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pool]) => pool);
   }
 

@@ -52,7 +52,8 @@ function reachOf(context: OperatorContext, children: ChildCaches): (pool: Expert
       ...tasks.lister.byIndex(poolIndex, poolKey(pool)),
       ...(pool.spec.default ? tasks.lister.byIndex(poolIndex, anyDefault) : []),
     ];
-    return [...new Set([homeOf(pool), ...objects.flatMap(own)])];
+    const warm = (pool.spec.sandbox.warm ?? []).map(({ namespace }) => namespace);
+    return [...new Set([homeOf(pool), ...warm, ...objects.flatMap(own)])];
   };
 }
 
