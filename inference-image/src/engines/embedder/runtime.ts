@@ -2,7 +2,6 @@
 export interface Runtime {
   setWasmPaths(folder: string): void;
   setBackend(name: string): Promise<boolean>;
-  getBackend(): string;
   ready(): Promise<void>;
   loadGraphModel(url: string): Promise<GraphModel>;
   tensor1d(values: readonly number[], type: 'int32'): Tensor;
@@ -23,11 +22,17 @@ export interface GraphModel {
 export async function loadRuntime(folder: string): Promise<Runtime> {
   const imported = (await import('@energetic-ai/core')) as unknown as Runtime & { readonly default?: Runtime };
   const runtime = imported.default ?? imported;
-  // It answers '' before a backend was chosen, and refuses new paths afterwards.
-  if (runtime.getBackend() !== 'wasm') {
-    runtime.setWasmPaths(`${folder}/`);
-    if (!(await runtime.setBackend('wasm'))) throw new Error(`the WebAssembly backend of ${folder} does not start; is it for this CPU?`);
-  }
+  setPaths(runtime, folder);
+  if (!(await runtime.setBackend('wasm'))) throw new Error(`the WebAssembly backend of ${folder} does not start; is it for this CPU?`);
   await runtime.ready();
   return runtime;
+}
+
+/** The library refuses new paths once its backend runs; it then has what an engine before this one gave it. */
+function setPaths(runtime: Runtime, folder: string): void {
+  try {
+    runtime.setWasmPaths(`${folder}/`);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes('already initialized'))) throw error;
+  }
 }
