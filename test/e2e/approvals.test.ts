@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { buildCli } from '../../hack/cli/index.ts';
+import { installCli } from '../../hack/cli.ts';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { brokenPromises, condition, useFleet } from './fleet.ts';
 import type { Repository } from './repositories.ts';
@@ -48,7 +48,7 @@ const fleet = useFleet('approve', {
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentfleet-cli-'));
-  await buildCli({ folder });
+  await installCli(folder);
 });
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -1,7 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { execa } from 'execa';
-import { buildCli } from '../../cli/index.ts';
+import { installCli } from '../../cli.ts';
 import { conditionOf, namespaces, type Stage } from './stage.ts';
 
 /**
@@ -19,7 +21,9 @@ export class Approver {
   }
 
   static async open(stage: Stage): Promise<Approver> {
-    return new Approver(stage, await buildCli());
+    const folder = await mkdtemp(join(tmpdir(), 'agentfleet-cli-'));
+    await installCli(folder);
+    return new Approver(stage, folder);
   }
 
   see(task: AgentTask): void {
@@ -28,8 +32,13 @@ export class Approver {
     this.#given.catch(() => undefined); // told by `settled`
   }
 
+  /** Resolves when the order, if any was given, has been obeyed. */
   async settled(): Promise<void> {
     await this.#given;
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#folder, { recursive: true });
   }
 
   async #approve(name: string): Promise<void> {
@@ -37,7 +46,7 @@ export class Approver {
     const args = ['fleet', '-n', namespaces.tasks, 'approve', name, '--reason', 'it is retired'];
     console.log(`            kubectl ${args.join(' ')}`);
     const { stdout } = await execa(cluster.bin('kubectl'), [...args, '--kubeconfig', cluster.kubeconfig, '--context', cluster.context], {
-      env: { PATH: `${join(this.#folder)}:${process.env['PATH'] ?? ''}` },
+      env: { PATH: `${this.#folder}:${process.env['PATH'] ?? ''}` },
     });
     for (const line of stdout.split('\n')) console.log(`            ${line}`);
   }

@@ -56,16 +56,20 @@ async function playAll(stage: Stage): Promise<ReadonlyMap<string, Course>> {
   const files = names.flatMap((name) => ['-f', example(`${name}.yaml`)]);
   console.log(`     kubectl apply ${names.map((name) => `-f examples/${name}.yaml`).join(' ')}`);
   const approver = await Approver.open(stage);
-  const courses = await follow({
-    cluster: ground.cluster,
-    namespace: namespaces.tasks,
-    names,
-    apply: async () => {
-      await kubectl.text(['apply', '--validate=strict', ...files]);
-    },
-    onState: (task) => approver.see(task),
-    signal: AbortSignal.timeout(seconds * 1000),
-  });
-  await approver.settled();
-  return courses;
+  try {
+    const courses = await follow({
+      cluster: ground.cluster,
+      namespace: namespaces.tasks,
+      names,
+      apply: async () => {
+        await kubectl.text(['apply', '--validate=strict', ...files]);
+      },
+      onState: (task) => approver.see(task),
+      signal: AbortSignal.timeout(seconds * 1000),
+    });
+    await approver.settled();
+    return courses;
+  } finally {
+    await approver.close();
+  }
 }
