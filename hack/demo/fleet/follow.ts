@@ -70,7 +70,7 @@ class Record {
 
   /** Prints what is new in a state and keeps it; false for a task of somebody else. */
   add(task: AgentTask): boolean {
-    const { name = '' } = task.metadata;
+    const { name } = task.metadata;
     const states = this.states.get(name);
     if (states === undefined) return false;
     const at = Date.now();
