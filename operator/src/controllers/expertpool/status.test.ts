@@ -195,10 +195,14 @@ describe('the status of a pool', () => {
 describe('counts', () => {
   const status = (running: number, ready = 1): ExpertPoolStatus => ({ running, queued: 0, workers: { replicas: 1, ready, selector: 's' } });
 
+  const ahead = (warm: number): ExpertPoolStatus => ({ ...status(1), sandboxes: { warm, starting: 0, claimed: 0 } });
+
   it.each([
     ['written at first', status(1), undefined, 0, 1, undefined],
     ['held back when nothing else changed a moment ago', status(2), status(1), 2_000, 1, 3_000],
     ['written after five seconds', status(2), status(1), 5_000, 2, undefined],
+    ['held back also of sandboxes', ahead(2), ahead(1), 2_000, 1, 3_000],
+    ['not held back when they are the same', ahead(1), ahead(1), 2_000, 1, undefined],
     ['written with what else changed', status(2, 0), status(1), 10, 2, undefined],
   ])('are %s', (_, desired, present, since, running, waitMs) => {
     const held = holdCounts(desired, present, since);

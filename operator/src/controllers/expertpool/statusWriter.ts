@@ -12,13 +12,15 @@ export interface Held {
   readonly waitMs: number | undefined;
 }
 
+const countsOf = ({ running, queued, sandboxes }: ExpertPoolStatus): string => canonical({ running, queued, sandboxes });
+
 /** Keeps the old counts when nothing but they changed a moment ago. Pure. `sinceMs`: since the last write. */
 export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus | undefined, sinceMs: number): Held {
   const whole: Held = { status: desired, waitMs: undefined };
   if (present === undefined || sinceMs >= countsEveryMs) return whole;
-  const { running, queued } = present;
-  if (running === undefined || queued === undefined || (running === desired.running && queued === desired.queued)) return whole;
-  const held = { ...desired, running, queued };
+  const { running, queued, sandboxes } = present;
+  if (running === undefined || queued === undefined || countsOf(present) === countsOf(desired)) return whole;
+  const held = { ...desired, running, queued, ...(sandboxes === undefined ? {} : { sandboxes }) };
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
