@@ -26,6 +26,7 @@ import {
   createServedNamespaceController,
   type ChildCaches,
 } from './controllers/expertpool/index.ts';
+import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
@@ -95,6 +96,7 @@ function controllersOf(context: OperatorContext, { children, heartbeats, tokens,
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
     createExpertPoolController(context, { children, writer, heartbeats, infos }),
+    createWarmPoolController(context),
     createEnergyModelController(context, { children, writer, infos }),
   ];
 }

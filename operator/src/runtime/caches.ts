@@ -11,6 +11,7 @@ import {
 } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { namedPool, poolIndex } from '../pools/lookup.ts';
+import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
@@ -43,6 +44,11 @@ function poolOfPod(pod: Pod): readonly string[] {
   return pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : label(pod, labels.pool);
 }
 
+function warmOf(pod: Pod): readonly string[] {
+  const pool = warmPoolOf(pod);
+  return pool === undefined ? [] : [pool];
+}
+
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
   return {
@@ -59,7 +65,7 @@ export function createCaches(options: CacheOptions): Caches {
       ...options,
       resource: resources.pods,
       labelSelector: labels.component,
-      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod, model: (pod) => label(pod, labels.model) },
+      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod, model: (pod) => label(pod, labels.model), [warmIndex]: warmOf },
       transform: slimPod,
     }),
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),

@@ -159,7 +159,9 @@ function sandboxWord(facts: Facts, course: Course): Word {
     const stays = sandboxSeconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${sandboxSeconds} s after the end`;
     return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
-  if (course.kind === 'Bind' && course.create) return word('False', 'Starting', `pod ${course.sandbox} starts`);
+  if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return word('False', 'Starting', `pod ${course.sandbox.name} starts`);
+  if (course.kind === 'Bind' && course.sandbox.kind === 'Claim')
+    return word('True', 'Ready', `pod ${course.sandbox.name} answers; it waited ready`);
   if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');
   // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is told.
   const known = findCondition(facts.status.conditions, 'SandboxReady');

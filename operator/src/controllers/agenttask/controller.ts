@@ -19,9 +19,10 @@ import { decide } from './decide.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './ledger.ts';
 import { sandboxFinalizer } from './names.ts';
-import { Observer } from './observe.ts';
+import { Observer, type Hindrances } from './observe.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
-import type { Decision } from './snapshot.ts';
+import type { Decision, Snapshot } from './snapshot.ts';
+import { TemplateHashes } from './warmTemplate.ts';
 import { Wakes } from './wakes.ts';
 import { WorkerLeases } from './workerLeases.ts';
 
@@ -79,6 +80,9 @@ function taskOfSandbox(pod: Pod): readonly string[] {
   return task === undefined || pod.metadata.labels?.[labels.component] !== 'sandbox' ? [] : [`${pod.metadata.namespace ?? ''}/${task}`];
 }
 
+/** Waiting sandboxes that a task tries for before it looks again. */
+const mostRounds = 8;
+
 class Reconciler {
   readonly wakes: Wakes;
   readonly #context: OperatorContext;
@@ -94,8 +98,16 @@ class Reconciler {
     // What is in the cache already is told before there is anything to wake.
     let wakes: Wakes | undefined;
     const leases = new WorkerLeases({ leases: caches.leases, clock, onFresh: (key) => wakes?.workerIsFresh(key) });
-    const registriesListed = context.config.egress.registries.length > 0;
-    this.#observer = new Observer({ caches, clock, registriesListed, ledger: this.#ledger, leases });
+    const { config, tokens } = context;
+    const hashes = new TemplateHashes();
+    this.#observer = new Observer({
+      caches,
+      clock,
+      registriesListed: config.egress.registries.length > 0,
+      templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer() }, floor),
+      ledger: this.#ledger,
+      leases,
+    });
     this.#executor = new Executor({ context, consistency, newLinkKey });
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;
@@ -114,26 +126,28 @@ class Reconciler {
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
-    // From here to the assumption nothing waits: no other task is decided about in between.
-    let decision = this.#decide(task);
-    const { snapshot } = decision;
-    this.#assume(task, decision.taken);
-    const refusal = await this.#executor.run(snapshot, decision.taken, signal);
-    if (refusal !== undefined) {
+    const taken = new Set<string>();
+    let refusal: string | undefined;
+    // A task that loses every race for a waiting sandbox gets one of its own; one that is refused waits.
+    for (let round = 0; round < mostRounds; round += 1) {
+      // From here to the assumption nothing waits: no other task is decided about in between.
+      const { snapshot, decision } = this.#decide(task, { refusal, taken });
+      this.#assume(task, decision);
+      const hindrance = await this.#executor.run(snapshot, decision, signal);
+      if (hindrance === undefined) return this.#told(key, task, decision);
       this.#ledger.forget(key);
-      decision = this.#decide(task, refusal);
-      await this.#executor.run(decision.snapshot, decision.taken, signal);
+      if (hindrance.kind === 'Again') break;
+      if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
+      else refusal = hindrance.message;
     }
-    this.#tell(key, task, decision.taken);
-    const { requeueAfterMs } = decision.taken;
-    return requeueAfterMs === undefined ? done : requeueAfter(requeueAfterMs);
+    return requeueAfter(conflictMs);
   }
 
-  #decide(task: AgentTask, refusal?: string): { readonly snapshot: ReturnType<Observer['snapshot']>; readonly taken: Decision } {
+  #decide(task: AgentTask, hindrances: Hindrances): { readonly snapshot: Snapshot; readonly decision: Decision } {
     const { clock } = this.#context;
     const since = clock.monotonic() - (this.#written.get(keyOf(task)) ?? -Infinity);
-    const snapshot = this.#observer.snapshot(task, since, refusal);
-    return { snapshot, taken: decide(snapshot, clock.now()) };
+    const snapshot = this.#observer.snapshot(task, since, hindrances);
+    return { snapshot, decision: decide(snapshot, clock.now()) };
   }
 
   #assume(task: AgentTask, { takes, status }: Decision): void {
@@ -141,9 +155,10 @@ class Reconciler {
     else if (status.phase === 'Queued') this.#ledger.assume(task, { kind: 'queued' });
   }
 
-  #tell(key: string, task: AgentTask, { events, written }: Decision): void {
+  #told(key: string, task: AgentTask, { events, written, requeueAfterMs }: Decision): Outcome {
     if (written) this.#written.set(key, this.#context.clock.monotonic());
     for (const event of events) this.#context.events.record(task, event);
+    return requeueAfterMs === undefined ? done : requeueAfter(requeueAfterMs);
   }
 
   /** The garbage collector deletes the sandbox of a task that is gone; we let it go when its containers have ended. */

@@ -1,10 +1,15 @@
 import type { AgentTaskStatus, Run } from '@agentfleet/protocol/api';
+import type { Pod } from '../../runtime/objects.ts';
 import type { Refusal } from './acceptance.ts';
 import type { WorkerView } from './snapshot.ts';
 import type { Verdict } from './verdict.ts';
 
 /** An act that the worker holds back. */
 export type PendingApproval = NonNullable<Run['pendingApproval']>;
+
+/** The sandbox of an attempt: the one that the task has, a new one, or one that waits ready. */
+export type SandboxChoice =
+  { readonly kind: 'Held' | 'Create'; readonly name: string } | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
 
 /** Where a decision takes the task. */
 export type Course =
@@ -13,7 +18,7 @@ export type Course =
   | { readonly kind: 'End'; readonly verdict: Verdict; readonly undone: Undone | undefined }
   | { readonly kind: 'Refuse'; readonly refusal: Refusal }
   | { readonly kind: 'Wait'; readonly reason: string; readonly message: string; readonly untilMs?: number; readonly position?: number }
-  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: string; readonly create: boolean }
+  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice }
   | { readonly kind: 'Run' }
   /** The worker holds an act back until a person, or the time, has decided. */
   | { readonly kind: 'Await'; readonly pending: PendingApproval }

@@ -1,10 +1,11 @@
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
 import type { AgentTaskStatus, Approval, Assignment } from '@agentfleet/protocol/api';
+import { warmPoolOf } from '../../pools/warm.ts';
 import { approvalsOf } from './approvals.ts';
 import { closeAttempt, type Books, type Ending } from './attempts.ts';
 import { courseOf } from './choose.ts';
 import { conditionsOf, storyOf } from './conditions.ts';
-import type { Course } from './course.ts';
+import type { Course, SandboxChoice } from './course.ts';
 import { factsOf, type Facts } from './facts.ts';
 import { milestones } from './milestones.ts';
 import { sandboxFinalizer } from './names.ts';
@@ -36,7 +37,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
     written: !isWritten(facts.status, status),
     events: milestones(facts, course, ending, status),
     requeueAfterMs: timers(facts, course, status),
-    takes: course.kind === 'Bind' ? { worker: course.worker.name, workerNamespace: course.worker.namespace } : undefined,
+    takes: takesOf(course),
   };
 }
 
@@ -88,8 +89,8 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
     epoch: (assignment?.epoch ?? 0) + 1,
     worker: worker.name,
     workerNamespace: worker.namespace,
-    sandbox,
-    warm: false,
+    sandbox: sandbox.name,
+    warm: sandbox.kind === 'Claim' || (sandbox.kind === 'Held' && facts.sandbox !== undefined && warmPoolOf(facts.sandbox) !== undefined),
     // An attempt that goes on after a pause began when it was first assigned.
     since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
     directive: 'Run',
@@ -120,13 +121,28 @@ function coarse({ status, snapshot }: Facts, desired: DesiredStatus): DesiredSta
   return isWritten(status, same) ? same : desired;
 }
 
+function takesOf(course: Course): Decision['takes'] {
+  if (course.kind !== 'Bind') return undefined;
+  const { worker, sandbox } = course;
+  return {
+    worker: worker.name,
+    workerNamespace: worker.namespace,
+    sandbox: sandbox.kind === 'Claim' ? sandbox.pod.metadata.uid : undefined,
+  };
+}
+
+function gettingSandbox(choice: SandboxChoice): readonly Action[] {
+  if (choice.kind === 'Held') return [];
+  return [choice.kind === 'Claim' ? { type: 'claimSandbox', pod: choice.pod } : { type: 'createSandbox', name: choice.name }];
+}
+
 /** In the order in which they are safe; the status is written between what is made and what is deleted. */
 function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonly Action[] {
   const { snapshot, task, now, sandbox } = facts;
   const actions: Action[] = [];
   for (const pod of snapshot.pods)
     if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });
-  if (course.kind === 'Bind' && course.create) actions.push({ type: 'createSandbox', name: course.sandbox });
+  if (course.kind === 'Bind') actions.push(...gettingSandbox(course.sandbox));
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
   for (const pod of snapshot.pods) {
     if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;

@@ -15,6 +15,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
+import { Claims } from './claim.ts';
 import { sandboxFinalizer } from './names.ts';
 import { sandboxPod } from './sandboxPod.ts';
 import { sandboxInput } from './sandboxTemplate.ts';
@@ -29,6 +30,10 @@ export interface ExecutorOptions {
   readonly newLinkKey: () => string;
 }
 
+/** Why a task did not get its sandbox: the server refuses it (in words), another task was faster, or it has one already. */
+export type Hindrance =
+  { readonly kind: 'Refused'; readonly message: string } | { readonly kind: 'Taken'; readonly uid: string } | { readonly kind: 'Again' };
+
 type ActionOf<T extends Action['type']> = Extract<Action, { type: T }>;
 
 /** Does what was decided, and nothing else: the only I/O of this controller besides events. */
@@ -37,20 +42,22 @@ export class Executor {
   readonly #pods: ResourceClient<Pod>;
   readonly #tasks: ResourceClient<AgentTask>;
   readonly #status: Applier<AgentTask>;
+  readonly #claims: Claims;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
     const { transport, caches } = options.context;
     this.#pods = new ResourceClient(transport, resources.pods);
+    this.#claims = new Claims(this.#pods);
     this.#tasks = new ResourceClient(transport, resources.agentTasks);
     this.#status = new Applier({ client: this.#tasks, view: caches.tasks, fieldManager, subresource: 'status' });
   }
 
   /**
-   * Runs a decision: what is made before the status, what is deleted after it. Returns why the API server refuses the
-   * sandbox, in words; then nothing that depends on it was written. Rejects when it has to be tried again.
+   * Runs a decision: what is made before the status, what is deleted after it. Returns why the task did not get the
+   * sandbox; then nothing that depends on it was written. Rejects when it has to be tried again.
    */
-  async run(snapshot: Snapshot, decision: Decision, signal: AbortSignal): Promise<string | undefined> {
+  async run(snapshot: Snapshot, decision: Decision, signal: AbortSignal): Promise<Hindrance | undefined> {
     const of = <T extends Action['type']>(type: T): ActionOf<T>[] =>
       decision.actions.filter((action): action is ActionOf<T> => action.type === type);
     await this.release(
@@ -58,14 +65,36 @@ export class Executor {
       of('releaseSandbox').map(({ pod }) => pod),
       signal,
     );
-    for (const { name } of of('createSandbox')) {
-      const refusal = await this.#create(snapshot, name, signal);
-      if (refusal !== undefined) return refusal;
-    }
+    const hindrance = await this.#getSandbox(snapshot, of('createSandbox')[0]?.name, of('claimSandbox')[0]?.pod, signal);
+    if (hindrance !== undefined) return hindrance;
     await this.#write(snapshot.task, decision, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
     return undefined;
+  }
+
+  async #getSandbox(
+    snapshot: Snapshot,
+    create: string | undefined,
+    claim: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<Hindrance | undefined> {
+    if (create === undefined && claim === undefined) return undefined;
+    const { task } = snapshot;
+    const { consistency, context } = this.#options;
+    const taken = await this.#claims.recover(task, signal);
+    if (taken !== undefined) {
+      consistency.wrote(keyOf(task), context.caches.pods, taken);
+      return { kind: 'Again' };
+    }
+    if (claim !== undefined) {
+      const answer = await this.#claims.claim(task, claim, signal);
+      if (answer.kind === 'Taken') return { kind: 'Taken', uid: claim.metadata.uid ?? '' };
+      consistency.wrote(keyOf(task), context.caches.pods, answer.pod);
+      return undefined;
+    }
+    const message = create === undefined ? undefined : await this.#create(snapshot, create, signal);
+    return message === undefined ? undefined : { kind: 'Refused', message };
   }
 
   /** Lets pods go whose containers have ended. */
@@ -79,6 +108,7 @@ export class Executor {
 
   forget(key: string): void {
     this.#status.forget(key);
+    this.#claims.forget(key);
     this.#options.consistency.forget(key);
   }
 

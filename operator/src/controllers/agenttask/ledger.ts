@@ -3,7 +3,9 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { standing, type Standing } from './queue.ts';
 
 /** A decision that the cache does not show yet. */
-export type Assumed = { readonly kind: 'slot'; readonly worker: string; readonly workerNamespace: string } | { readonly kind: 'queued' };
+export type Assumed =
+  | { readonly kind: 'slot'; readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined }
+  | { readonly kind: 'queued' };
 
 /**
  * Decisions on their way to the cache, as kube-scheduler assumes its bindings: reading the caches, deciding and noting
@@ -36,6 +38,13 @@ export class Ledger {
     const of = this.#of(task);
     const held = of?.kind === 'slot' ? of : task.status?.assignment;
     return held === undefined ? undefined : `${held.workerNamespace}/${held.worker}`;
+  }
+
+  /** Whether another task is about to take the waiting sandbox of this uid. */
+  isSpokenFor(sandbox: string | undefined): boolean {
+    for (const assumed of this.#assumed.values())
+      if (assumed.kind === 'slot' && assumed.sandbox === sandbox && sandbox !== undefined) return true;
+    return false;
   }
 
   get size(): number {

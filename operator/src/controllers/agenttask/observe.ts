@@ -1,14 +1,18 @@
-import { keyOf, type Clock } from '@agentfleet/kube';
+import { keyOf, type Clock, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
-import { briefKey, labels } from '@agentfleet/protocol/pool';
-import { briefName } from '../../pools/names.ts';
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
+import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex, poolLookup } from '../../pools/lookup.ts';
 import { resolvePool, type Resolution } from '../../pools/resolve.ts';
+import { templateAnnotation, warmIndex } from '../../pools/warm.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { ConfigMap, Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { isolationFloor } from './acceptance.ts';
+import { isClaimable } from './claim.ts';
 import type { Ledger } from './ledger.ts';
-import { jwksConfigMap } from './names.ts';
+import { Preparations } from './prepared.ts';
 import { byTurn, nextInTurn, queueView } from './queue.ts';
+import { sandboxState } from './sandboxState.ts';
 import type { Snapshot, WorkerView } from './snapshot.ts';
 import type { WorkerLeases } from './workerLeases.ts';
 
@@ -18,40 +22,53 @@ export interface ObserverOptions {
   readonly clock: Clock;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
+  /** Hash of what sandboxes of a pool are made from under a floor of isolation. */
+  readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
   readonly ledger: Ledger;
   readonly leases: Pick<WorkerLeases, 'freshMs'>;
+}
+
+/** What an earlier decision about the same look came to. */
+export interface Hindrances {
+  /** Why the API server refused the sandbox. */
+  readonly refusal: string | undefined;
+  /** Uids of waiting sandboxes that somebody else was faster to take. */
+  readonly taken: ReadonlySet<string>;
 }
 
 /** Reads the caches: no I/O, no decisions. */
 export class Observer {
   readonly #options: ObserverOptions;
-  readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
+  readonly #preparations: Preparations;
 
   constructor(options: ObserverOptions) {
     this.#options = options;
+    this.#preparations = new Preparations(options.caches);
   }
 
   /** Everything that a decision about the task looks at, as of this moment. */
-  snapshot(task: AgentTask, sinceWriteMs: number, refusal?: string): Snapshot {
+  snapshot(task: AgentTask, sinceWriteMs: number, hindrances: Hindrances = { refusal: undefined, taken: new Set() }): Snapshot {
     const { caches } = this.#options;
     const resolution = this.resolve(task);
     const orders = this.#orders(task);
+    const pods = caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox);
     const { pool } = resolution;
     const tasks = pool === undefined ? [] : this.tasksOf(pool);
-    const blocked = (namespace: string): boolean => pool === undefined || !this.#prepared(pool, namespace);
+    const blocked = (namespace: string): boolean => pool === undefined || !this.#preparations.has(pool, namespace);
     const { maxRunning = Infinity, perNamespace = Infinity } = pool?.spec.limits ?? {};
     return {
       task,
       resolution,
       registriesListed: this.#options.registriesListed,
       prepared: !blocked(task.metadata.namespace ?? ''),
-      pods: caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox),
+      pods,
+      warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
       workers: pool === undefined ? [] : this.#workers(pool, tasks, task),
       assigned: this.#assigned(task),
       queue: queueView(task, tasks, { maxRunning, perNamespace }, (other) => this.#options.ledger.standing(other), blocked),
       cancelOrder: orders.find(({ spec }) => spec.type === 'Cancel')?.metadata.name,
       answers: orders.filter(({ spec }) => spec.type !== 'Cancel'),
-      refusal,
+      refusal: hindrances.refusal,
       sinceWriteMs,
     };
   }
@@ -81,7 +98,7 @@ export class Observer {
       const namespace = task.metadata.namespace ?? '';
       if (this.#options.ledger.standing(task) === 'Running') used.set(namespace, (used.get(namespace) ?? 0) + 1);
     }
-    const blocked = (namespace: string): boolean => (used.get(namespace) ?? 0) >= perNamespace || !this.#prepared(pool, namespace);
+    const blocked = (namespace: string): boolean => (used.get(namespace) ?? 0) >= perNamespace || !this.#preparations.has(pool, namespace);
     const refused = maxQueued === undefined ? [] : tasks.filter(isCrowdedOut).sort(byTurn).slice(0, slots);
     const waiting = nextInTurn(tasks, slots, blocked).filter((task) => this.#options.ledger.standing(task) !== 'Running');
     return [...waiting, ...refused].map((task) => keyOf(task));
@@ -92,14 +109,18 @@ export class Observer {
     return this.#options.caches.pods.lister.byIndex('task', key).filter(isSandbox);
   }
 
-  /** Whether the pool's controller has made ready what sandboxes and workers need in the namespace. */
-  #prepared(pool: ExpertPool, namespace: string): boolean {
-    const { lister } = this.#options.caches.configMaps;
-    const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
-    if (brief === undefined || lister.get(`${namespace}/${jwksConfigMap}`) === undefined) return false;
-    const known = this.#briefs.get(brief) ?? namespacesOf(brief);
-    this.#briefs.set(brief, known);
-    return known.has(namespace);
+  /** Sandboxes that wait ready in the namespace of the task and are what its own would be. */
+  #warm(task: AgentTask, pool: ExpertPool, excluded: ReadonlySet<string>): readonly Pod[] {
+    const { caches, ledger, templates } = this.#options;
+    const { namespace } = task.metadata;
+    if (task.spec.sandbox !== undefined) return [];
+    const waiting = caches.pods.lister
+      .byIndex(warmIndex, keyOf(pool))
+      .filter((pod) => pod.metadata.namespace === namespace && isClaimable(pod) && sandboxState(pod, false).ready)
+      .filter(({ metadata: { uid = '' } }) => !excluded.has(uid) && !ledger.isSpokenFor(uid));
+    if (waiting.length === 0) return [];
+    const template = templates(pool, isolationFloor({ task }, pool));
+    return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);
   }
 
   #workers(pool: ExpertPool, tasks: readonly AgentTask[], own: AgentTask): readonly WorkerView[] {
@@ -140,7 +161,7 @@ export class Observer {
   }
 }
 
-function byAge({ metadata: a }: AgentTaskOrder, { metadata: b }: AgentTaskOrder): number {
+function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
   const [ageA, ageB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   if (ageA !== ageB) return ageA < ageB ? -1 : 1;
   return a.name < b.name ? -1 : 1;
@@ -164,14 +185,4 @@ function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): strin
   if (pod === undefined) return `the worker pod ${key} is gone`;
   if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
   return freshMs > 0 ? undefined : `the worker ${key} does not renew its Lease`;
-}
-
-/** A brief that cannot be read names no namespace: its pool's controller will write it again. */
-function namespacesOf({ data }: ConfigMap): ReadonlySet<string> {
-  try {
-    const { namespaces } = JSON.parse(data?.[briefKey] ?? '{}') as { readonly namespaces?: readonly string[] };
-    return new Set(namespaces);
-  } catch {
-    return new Set();
-  }
 }

@@ -2,7 +2,7 @@ import { timestamp } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { nameOf, refusalOf } from './acceptance.ts';
 import type { Attempt, Books } from './attempts.ts';
-import type { Course } from './course.ts';
+import type { Course, SandboxChoice } from './course.ts';
 import type { Facts } from './facts.ts';
 import { sandboxName } from './sandboxTemplate.ts';
 import type { WorkerView } from './snapshot.ts';
@@ -11,7 +11,7 @@ import { leastLoaded } from './workerChoice.ts';
 
 /** Gives the task a worker and a sandbox, or says what it waits for. */
 export function placing(facts: Facts, { attempts }: Books, notBefore: number): Course {
-  const { snapshot, sandbox, task, assignment } = facts;
+  const { snapshot } = facts;
   const { pool } = snapshot.resolution;
   const room = pool === undefined ? undefined : roomFor(facts, pool);
   const refusal = refusalOf(snapshot, room?.kind !== 'Bind');
@@ -21,8 +21,14 @@ export function placing(facts: Facts, { attempts }: Books, notBefore: number): C
   const wait = obstacle(facts, attempts.at(-1), notBefore);
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
-  const name = sandbox?.metadata.name ?? sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1);
-  return { ...room, sandbox: name, create: sandbox === undefined };
+  return { ...room, sandbox: sandboxFor(facts) };
+}
+
+function sandboxFor({ sandbox, snapshot, task, assignment }: Facts): SandboxChoice {
+  if (sandbox !== undefined) return { kind: 'Held', name: sandbox.metadata.name };
+  const [pod] = snapshot.warm;
+  if (pod !== undefined) return { kind: 'Claim', name: pod.metadata.name, pod };
+  return { kind: 'Create', name: sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1) };
 }
 
 /** What keeps the task from beginning whatever room there is. */
@@ -54,9 +60,7 @@ function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): C
 /** A refused sandbox pod is tried again after this, besides when something changes. */
 const refusedRetryMs = 30_000;
 
-type Room =
-  | Extract<Course, { kind: 'Wait' }>
-  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: string; readonly create: boolean };
+type Room = Extract<Course, { kind: 'Wait' }> | { readonly kind: 'Bind'; readonly worker: WorkerView };
 
 /** The worker that takes the task, or why none does: limits of the pool, then workers, then whose turn it is. */
 function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room {
@@ -83,8 +87,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     ready.filter(({ load }) => load < concurrency),
     assignment,
   );
-  if (worker !== undefined && Math.min(free, maxRunning - queue.running) > queue.takers)
-    return { kind: 'Bind', worker, sandbox: '', create: false };
+  if (worker !== undefined && Math.min(free, maxRunning - queue.running) > queue.takers) return { kind: 'Bind', worker };
   const slots = `${ready.length} ready workers with ${concurrency} slots each`;
   return wait(
     'WaitingForSlot',

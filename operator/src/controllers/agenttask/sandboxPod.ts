@@ -28,7 +28,8 @@ import {
 export interface SandboxPodInput {
   readonly name: string;
   readonly namespace: string;
-  readonly task: string;
+  /** Absent: it waits for one. */
+  readonly task?: string;
   readonly pool?: string;
   /** The task; the garbage collector then deletes the pod after it, and our finalizer waits for its containers. */
   readonly owner?: OwnerReference;
@@ -108,7 +109,7 @@ function metadata({ name, namespace, task, pool, owner, podMetadata, linkKey }: 
     labels: {
       ...podMetadata?.labels,
       [labels.component]: 'sandbox',
-      [labels.task]: task,
+      ...(task === undefined ? {} : { [labels.task]: task }),
       ...(pool === undefined ? {} : { [labels.pool]: pool }),
     },
     annotations: { ...podMetadata?.annotations, [linkKeyAnnotation]: linkKey },

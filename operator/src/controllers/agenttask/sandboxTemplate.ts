@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { controllerReference } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, Sandbox } from '@agentfleet/protocol/api';
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
@@ -45,30 +46,41 @@ export function mergedTemplate(task: AgentTask, pool: ExpertPool): Sandbox {
   return { ...pool.spec.sandbox.template, ...task.spec.sandbox };
 }
 
-/** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
-export function sandboxInput(
-  name: string,
-  { task, pool, config, issuer, linkKey }: { task: AgentTask; pool: ExpertPool; config: OperatorConfig; issuer: string; linkKey: string },
-): SandboxPodInput {
-  const { image, resources, workspaceSizeLimit, ...rest } = mergedTemplate(task, pool);
+/** What all sandboxes of one template and one floor of isolation have in common. */
+export function poolTemplate(
+  template: Sandbox,
+  floor: IsolationLevel,
+  { pool, config, issuer }: { readonly pool: ExpertPool; readonly config: OperatorConfig; readonly issuer: string },
+): Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'> {
+  const { image, resources, workspaceSizeLimit, ...rest } = template;
   const { metadata, spec } = pool;
   return {
     ...rest,
-    name,
-    namespace: task.metadata.namespace ?? '',
-    task: task.metadata.name,
     pool: metadata.name,
-    owner: controllerReference(task),
     sandboxImage: config.images.sandbox,
     toolsImage: image ?? config.images.tools,
-    linkKey,
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
     // Where the node has no user namespaces such a pod does not start, which is what the floor asks for. A RuntimeClass
     // takes their place.
-    ...(isolationFloor({ task }, pool) === 'UserNamespace' && rest.runtimeClassName === undefined ? { hostUsers: false } : {}),
+    ...(floor === 'UserNamespace' && rest.runtimeClassName === undefined ? { hostUsers: false } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
     ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
+  };
+}
+
+/** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
+export function sandboxInput(
+  name: string,
+  { task, pool, config, issuer, linkKey }: { task: AgentTask; pool: ExpertPool; config: OperatorConfig; issuer: string; linkKey: string },
+): SandboxPodInput {
+  return {
+    ...poolTemplate(mergedTemplate(task, pool), isolationFloor({ task }, pool), { pool, config, issuer }),
+    name,
+    namespace: task.metadata.namespace ?? '',
+    task: task.metadata.name,
+    owner: controllerReference(task),
+    linkKey,
   };
 }

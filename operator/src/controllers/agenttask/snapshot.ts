@@ -40,6 +40,8 @@ export interface Snapshot {
   readonly prepared: boolean;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */
   readonly pods: readonly Pod[];
+  /** Sandboxes that wait ready and that this task may take, the oldest first. */
+  readonly warm: readonly Pod[];
   /** Workers of the pool. */
   readonly workers: readonly WorkerView[];
   /** The worker that the assignment names; undefined without an assignment. */
@@ -59,6 +61,7 @@ export interface Snapshot {
 export type Action =
   | { readonly type: 'releaseSandbox'; readonly pod: Pod }
   | { readonly type: 'createSandbox'; readonly name: string }
+  | { readonly type: 'claimSandbox'; readonly pod: Pod }
   | { readonly type: 'deleteSandbox'; readonly pod: Pod }
   | { readonly type: 'deleteTask' };
 
@@ -75,6 +78,6 @@ export interface Decision {
   readonly events: readonly NewEvent[];
   /** Ms after which time alone may change the decision. */
   readonly requeueAfterMs: number | undefined;
-  /** The worker whose slot is taken by this decision. */
-  readonly takes: { readonly worker: string; readonly workerNamespace: string } | undefined;
+  /** The worker whose slot is taken by this decision, and the uid of the waiting sandbox. */
+  readonly takes: { readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined } | undefined;
 }

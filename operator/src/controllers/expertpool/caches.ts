@@ -2,11 +2,9 @@ import type { Informer, KubeObject, Resource } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
+import { poolNamespaceLabel } from '../../pools/warm.ts';
 import type { PersistentVolumeClaim } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
-
-/** Labels of what stands in a namespace for a pool of another one. */
-export const poolNamespaceLabel = 'agentfleet.dev/pool-namespace';
 
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
 export const accessIndex = 'access';

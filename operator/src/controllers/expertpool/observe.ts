@@ -1,6 +1,7 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
+import { warmIndex } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
@@ -89,6 +90,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     deployments: new Map(deployments.map((deployment) => [deployment.metadata.name, deployment])),
     claim: children.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
     pods,
+    madeAhead: caches.pods.lister.byIndex(warmIndex, poolKey(pool)),
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs({ namespace, name }) > 0)),
     notes,
     infos,

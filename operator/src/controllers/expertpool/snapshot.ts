@@ -31,6 +31,8 @@ export interface PoolSnapshot {
   readonly deployments: ReadonlyMap<string, Deployment>;
   readonly claim: PersistentVolumeClaim | undefined;
   readonly pods: readonly Pod[];
+  /** Sandboxes that were made ahead, in any namespace; also those that tasks have taken. */
+  readonly madeAhead: readonly Pod[];
   /** Pods whose Lease is fresh. */
   readonly alive: ReadonlySet<string>;
   /** What the kubelet says about pods that it prepares, by their names. */

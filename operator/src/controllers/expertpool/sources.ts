@@ -3,8 +3,10 @@ import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentf
 import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, namedPool } from '../../pools/lookup.ts';
+import { warmPoolOf } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 import { accessOf, childKinds, type ChildCaches } from './caches.ts';
 import { countedAs } from './snapshot.ts';
@@ -22,6 +24,11 @@ function labelled(object: KubeObject): readonly ObjectKey[] {
   const { namespace, labels: own } = object.metadata;
   const name = own?.[labels.pool];
   return namespace === undefined || name === undefined ? [] : [`${namespace}/${name}`];
+}
+
+function madeAhead(pod: Pod): readonly ObjectKey[] {
+  const pool = warmPoolOf(pod);
+  return pool === undefined ? [] : [pool];
 }
 
 /** Pools that a task may belong to. */
@@ -73,7 +80,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     watches<ExpertPool>(pools, { predicate: generationChanged }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
     watches(pods, {
-      map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : labelled(pod)),
+      // Sandboxes are counted when they were made ahead.
+      map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? madeAhead(pod) : labelled(pod)),
       predicate: versionChanged,
     }),
     watches(energyModels, { map: naming, predicate: versionChanged }),

@@ -2,6 +2,7 @@ import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim, expertName, workersName } from '../../pools/names.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import { warmCounts } from '../warmpool/counts.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
 import { isEssential } from './essential.ts';
@@ -148,6 +149,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     conditions: [...conditionsOf(pool, blocking, aspects, now)],
     experts: views.map(({ state }) => state),
     workers,
+    ...(pool.spec.sandbox.warm === undefined && snapshot.madeAhead.length === 0 ? {} : { sandboxes: warmCounts(snapshot.madeAhead) }),
     running: counts.running,
     queued: counts.queued,
   };

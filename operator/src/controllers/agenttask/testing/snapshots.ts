@@ -77,6 +77,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   registriesListed: false,
   prepared: true,
   pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],
+  warm: [],
   workers: [worker('w-1')],
   assigned: task.status?.assignment === undefined ? undefined : worker('w-1'),
   queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 },

@@ -18,6 +18,7 @@ export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {})
     deployments: new Map(),
     claim: undefined,
     pods: [],
+    madeAhead: [],
     alive: new Set(),
     notes: new Map(),
     infos: new Map(),

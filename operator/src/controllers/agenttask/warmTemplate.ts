@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { canonical, type KubeObject } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
+import { labels } from '@agentfleet/protocol/pool';
+import { childName } from '../../pools/names.ts';
+import { poolNamespaceLabel, templateAnnotation } from '../../pools/warm.ts';
+import type { OperatorConfig } from '../../runtime/context.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { sandboxPod } from './sandboxPod.ts';
+import { poolTemplate } from './sandboxTemplate.ts';
+
+/** What all sandboxes of a pool are made from. */
+export interface WarmSource {
+  readonly pool: ExpertPool;
+  readonly config: OperatorConfig;
+  readonly issuer: string;
+}
+
+/** A sandbox without a task, and without anything that makes one differ from another. */
+function manifest({ pool, config, issuer }: WarmSource, floor: IsolationLevel, namespace: string, linkKey: string): Pod {
+  const input = poolTemplate(pool.spec.sandbox.template ?? {}, floor, { pool, config, issuer });
+  return sandboxPod({ ...input, name: '', namespace, linkKey }) as unknown as Pod;
+}
+
+/**
+ * Hash of what a sandbox is made from under a floor of isolation: a task takes a waiting one only when its own would have
+ * been made from the same. Pure.
+ */
+export function templateHash(source: WarmSource, floor: IsolationLevel): string {
+  return createHash('sha256')
+    .update(canonical(manifest(source, floor, '', '')))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+/** A sandbox to be made ahead: it names its pool and no task, and the server gives it its name. Pure. */
+export function warmPod(
+  source: WarmSource,
+  namespace: string,
+  linkKey: string,
+): Omit<Pod, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> } {
+  const { pool } = source;
+  const floor = pool.spec.policy.minIsolation;
+  const { metadata, ...rest } = manifest(source, floor, namespace, linkKey);
+  const { name: _, ...kept } = metadata;
+  return {
+    ...rest,
+    metadata: {
+      ...kept,
+      generateName: `${childName(pool.metadata.name, 'warm')}-`,
+      labels: { ...metadata.labels, [labels.warm]: 'true', [poolNamespaceLabel]: pool.metadata.namespace ?? '' },
+      annotations: { ...metadata.annotations, [templateAnnotation]: templateHash(source, floor) },
+    },
+  };
+}
+
+/** Remembers hashes: each look at a task asks for one. */
+export class TemplateHashes {
+  readonly #known = new WeakMap<ExpertPool, Map<string, string>>();
+
+  of(source: WarmSource, floor: IsolationLevel): string {
+    const known = this.#known.get(source.pool) ?? new Map<string, string>();
+    this.#known.set(source.pool, known);
+    const key = `${floor} ${source.issuer}`;
+    let hash = known.get(key);
+    if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
+    return hash;
+  }
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { Consistency, Controller, done, keyOf, requeueAfter, watches, type KubeObject, type Outcome, type Source } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { warmPoolOf } from '../../pools/warm.ts';
+import type { OperatorContext } from '../../runtime/context.ts';
+import { jwksConfigMap } from '../agenttask/names.ts';
+import { Preparations } from '../agenttask/prepared.ts';
+import { TemplateHashes, type WarmSource } from '../agenttask/warmTemplate.ts';
+import { decideWarm } from './decide.ts';
+import { WarmExecutor } from './execute.ts';
+import { placesOf } from './observe.ts';
+
+/** What tests set. */
+export interface WarmPoolOptions {
+  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
+  readonly newLinkKey?: () => string;
+  /** Ms between two looks whether the caches show our own writes. */
+  readonly pollMs?: number;
+}
+
+/** A refused sandbox is tried again after this: quotas and admission change without our hearing of it. */
+const refusedRetryMs = 30_000;
+
+function sourcesOf({ caches }: OperatorContext): readonly Source[] {
+  const { pools, pods, namespaces, configMaps } = caches;
+  const wanting = (namespace: string): readonly string[] =>
+    [...pools.lister.values()]
+      .filter(({ spec }) => spec.sandbox.warm?.some((entry) => entry.namespace === namespace))
+      .map((pool) => keyOf(pool));
+  const prepared = ({ metadata }: KubeObject): readonly string[] => {
+    const { namespace = '', name, labels: own } = metadata;
+    if (name === jwksConfigMap) return wanting(namespace);
+    const pool = own?.[labels.pool];
+    return pool === undefined ? [] : [`${namespace}/${pool}`];
+  };
+  return [
+    watches(pools, {
+      predicate: (change) =>
+        change.type !== 'update' ||
+        change.old.metadata.generation !== change.object.metadata.generation ||
+        change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp,
+    }),
+    watches(pods, {
+      map: (pod) => {
+        const pool = warmPoolOf(pod);
+        return pool === undefined ? [] : [pool];
+      },
+    }),
+    watches(namespaces, { map: ({ metadata }) => wanting(metadata.name) }),
+    watches(configMaps, { map: prepared }),
+  ];
+}
+
+/**
+ * Keeps as many sandboxes ready as pools ask for, so that a task need not wait for one. One key is one pool. What a task
+ * has taken is the task's.
+ */
+export function createWarmPoolController(context: OperatorContext, options: WarmPoolOptions = {}): Controller {
+  const { caches, clock, config, events, log, registry, tokens } = context;
+  const consistency = new Consistency({ clock, pollMs: options.pollMs ?? 25 });
+  const newLinkKey = options.newLinkKey ?? ((): string => randomBytes(32).toString('base64url'));
+  const executor = new WarmExecutor({ context, consistency, newLinkKey });
+  const preparations = new Preparations(caches);
+  const hashes = new TemplateHashes();
+  const present = (key: string): ExpertPool | undefined => {
+    const pool = caches.pools.lister.get(key);
+    return pool?.metadata.deletionTimestamp === undefined ? pool : undefined;
+  };
+  const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
+    const pool = present(key);
+    const source: WarmSource | undefined = pool === undefined ? undefined : { pool, config, issuer: tokens.issuer() };
+    const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
+    const { actions, requeueAfterMs } = decideWarm({ places: placesOf(caches, preparations, key, pool), template }, clock.now());
+    const refusals = await executor.run(key, actions, source, signal);
+    for (const [namespace, why] of refusals) {
+      log.warn('no sandbox can be made ahead', { pool: key, namespace, why });
+      if (pool !== undefined)
+        events.record(pool, { type: 'Warning', reason: 'WarmSandboxRefused', action: 'Warm', note: `namespace ${namespace}: ${why}` });
+    }
+    const waits = [requeueAfterMs ?? Infinity, refusals.size === 0 ? Infinity : refusedRetryMs];
+    const next = Math.min(...waits);
+    return Number.isFinite(next) ? requeueAfter(next) : done;
+  };
+  return new Controller({
+    name: 'warmpool',
+    sources: sourcesOf(context),
+    reconcile,
+    maxConcurrent: 2,
+    gate: consistency,
+    clock,
+    log,
+    registry,
+  });
+}

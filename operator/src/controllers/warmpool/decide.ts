@@ -1,0 +1,106 @@
+import type { WarmSandboxes } from '@agentfleet/protocol/api';
+import { templateAnnotation } from '../../pools/warm.ts';
+import type { Pod } from '../../runtime/objects.ts';
+import { lossOf, sandboxState } from '../agenttask/sandboxState.ts';
+
+/** What is known about one namespace in which sandboxes wait, or are to wait. */
+export interface WarmPlace {
+  readonly namespace: string;
+  /** What the pool asks for; undefined when it does not, may not any more, or is gone. */
+  readonly entry: WarmSandboxes | undefined;
+  /** Whether the namespace has what sandboxes and workers need there. */
+  readonly prepared: boolean;
+  /** Sandboxes that no task has taken. */
+  readonly pods: readonly Pod[];
+}
+
+/** All that decisions about the waiting sandboxes of a pool are made from. */
+export interface WarmSnapshot {
+  readonly places: readonly WarmPlace[];
+  /** Hash of the present template. */
+  readonly template: string;
+}
+
+export type WarmAction =
+  | { readonly type: 'create'; readonly namespace: string; readonly count: number }
+  | { readonly type: 'delete'; readonly pod: Pod; readonly why: string };
+
+export interface WarmDecision {
+  readonly actions: readonly WarmAction[];
+  /** Ms after which time alone may change the decision. */
+  readonly requeueAfterMs: number | undefined;
+}
+
+/** Sandboxes of one namespace that are started at once: a template that cannot start must not fill the namespace. */
+export const startingAtOnce = 5;
+
+/** Times its age after which one goes although no other one could be made for it. */
+const patience = 2;
+
+const bornAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
+const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
+
+interface Sorted {
+  readonly actions: readonly WarmAction[];
+  /** As asked for. */
+  readonly fresh: readonly Pod[];
+  /** Past their age, and still good for a task until others are ready; the oldest first. */
+  readonly aged: readonly Pod[];
+}
+
+function sorted({ pods }: WarmPlace, template: string, entry: WarmSandboxes, now: number): Sorted {
+  const actions: WarmAction[] = [];
+  const [fresh, aged]: [Pod[], Pod[]] = [[], []];
+  for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
+    if (pod.metadata.deletionTimestamp !== undefined) continue;
+    const age = now - bornAt(pod);
+    const ended = lossOf(pod, pod.metadata.name);
+    if (ended !== undefined) actions.push({ type: 'delete', pod, why: ended });
+    else if (pod.metadata.annotations?.[templateAnnotation] !== template)
+      actions.push({ type: 'delete', pod, why: 'the template has changed' });
+    else if (age >= patience * entry.maxAgeSeconds * 1000) actions.push({ type: 'delete', pod, why: 'it is too old' });
+    else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
+    else fresh.push(pod);
+  }
+  return { actions, fresh, aged };
+}
+
+/** One that is not ready goes before one that is, an old one before a young one. */
+function surplus(fresh: readonly Pod[], wanted: number): readonly WarmAction[] {
+  const going = [...fresh].sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || bornAt(a) - bornAt(b));
+  return going.slice(0, Math.max(0, fresh.length - wanted)).map((pod) => ({ type: 'delete', pod, why: 'fewer are asked for' }));
+}
+
+function decidePlace(place: WarmPlace, template: string, now: number): readonly WarmAction[] {
+  const { entry, namespace, pods, prepared } = place;
+  if (entry === undefined) {
+    const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return present.map((pod) => ({ type: 'delete', pod, why: 'the pool asks for none here, or may not any more' }));
+  }
+  const { actions, fresh, aged } = sorted(place, template, entry, now);
+  const ready = fresh.filter(isReady).length;
+  const room = startingAtOnce - (fresh.length - ready);
+  const count = prepared ? Math.max(0, Math.min(entry.replicas - fresh.length, room)) : 0;
+  const relieved = aged.slice(0, Math.max(0, aged.length - Math.max(0, entry.replicas - ready)));
+  return [
+    ...actions,
+    ...surplus(fresh, entry.replicas),
+    ...relieved.map((pod): WarmAction => ({ type: 'delete', pod, why: 'it is old, and another one is ready' })),
+    ...(count === 0 ? [] : [{ type: 'create', namespace, count } as const]),
+  ];
+}
+
+/** When the next sandbox comes of age. */
+function nextAge({ entry, pods }: WarmPlace, now: number): readonly number[] {
+  if (entry === undefined) return [];
+  return pods.flatMap((pod) => [1, patience].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now)).filter((ms) => ms > 0);
+}
+
+/** What is to be made and deleted so that as many sandboxes wait as the pool asks for. `now` is wall time in ms. Pure. */
+export function decideWarm({ places, template }: WarmSnapshot, now: number): WarmDecision {
+  const ages = places.flatMap((place) => nextAge(place, now));
+  return {
+    actions: places.flatMap((place) => decidePlace(place, template, now)),
+    requeueAfterMs: ages.length === 0 ? undefined : Math.max(1, Math.min(...ages)),
+  };
+}
