@@ -15,8 +15,7 @@ export function openTunnel(url: URL, headers: Readonly<Record<string, string>>, 
   const asked = request(url, {
     method: 'POST',
     headers: { ...headers, connection: 'upgrade', upgrade: egressUpgrade, 'content-length': 0 },
-    agent: false,
-    // A direction that ended must not end the other one.
+    // No agent, so that this is used: a direction that ended must not end the other one.
     createConnection: () => connect({ host, port: Number(url.port), allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: 30_000 }),
     ...(signal === undefined ? {} : { signal }),
   });
