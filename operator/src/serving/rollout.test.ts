@@ -42,6 +42,7 @@ describe('how far a server is', () => {
     ['nothing is there', {}, 'Starting 0 Progressing'],
     ['all answer', { deployment: deploymentOf(2) }, 'Ready 2 -'],
     ['none is asked for', { wanted: 0, deployment: deploymentOf(0) }, 'Scaled 0 -'],
+    ['none is asked for, and nothing is there', { wanted: 0 }, 'Scaled 0 -'],
     ['one of two answers', { deployment: deploymentOf(1, { replicas: 2, updatedReplicas: 2 }) }, 'Degraded 1 Progressing'],
     ['another template comes', { deployment: deploymentOf(2, { updatedReplicas: 1 }) }, 'Starting 2 Progressing'],
     ['the spec was not seen', { deployment: deploymentOf(2, { observedGeneration: 0 }) }, 'Starting 2 Progressing'],

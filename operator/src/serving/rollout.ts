@@ -54,7 +54,9 @@ export interface Serving {
 /** How far a server is. Pure. */
 export function servingOf({ wanted, deployment, pods, notes, obstacle }: ServerView): Serving {
   const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
-  if (obstacle === undefined && rolledOut(deployment, wanted))
+  // Pods that nobody asks for need no Deployment: there may be no image for one.
+  const absent = wanted === 0 && deployment === undefined;
+  if (obstacle === undefined && (absent || rolledOut(deployment, wanted)))
     return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas, ready, fault: undefined };
   const trouble = obstacle?.message ?? firstTrouble(pods, notes);
   const stalled = obstacle !== undefined || exceeded(deployment);

@@ -136,6 +136,15 @@ describe('what a pool consists of', () => {
       expect(obstacles).toEqual([{ reason: 'ImageNotSet', message, expert: 'prior' }]);
     });
 
+    it('loses pods that nobody asks for, and keeps those that had an image', () => {
+      const present: Child = { ...service('coding-expert-prior', 'uid-pool'), resource: resources.deployments };
+      const removed = (replicas: number): readonly Child[] =>
+        decidePool(newSnapshot(newPool({ experts: experts.map((expert) => ({ ...expert, replicas })) }), { images, children: [present] }))
+          .remove;
+      expect(removed(1)).toEqual([]);
+      expect(removed(0)).toEqual([present]);
+    });
+
     it('runs its image when there is one', () => {
       const { apply, obstacles } = decidePool(newSnapshot(newPool({ experts }), { images: { ...images, inferenceLlama: 'llama:1' } }));
       expect(find(apply, 'Deployment coding-expert-prior')).toContain('"image":"llama:1"');

@@ -82,6 +82,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
-  const deployments = pool.spec.experts.map(({ name }) => identity(resources.deployments, expertName(pool.metadata.name, name)));
+  const kept = pool.spec.experts.filter(({ replicas }) => replicas > 0);
+  const deployments = kept.map(({ name }) => identity(resources.deployments, expertName(pool.metadata.name, name)));
   return { apply, remove: surplus(pool, apply, children, deployments), obstacles: missingParts(snapshot) };
 }
