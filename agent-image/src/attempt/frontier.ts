@@ -19,12 +19,14 @@ export class Frontier {
       if (above === undefined || this.#nodes.has(state) || stateAfter(parent, candidate) !== state) continue;
       this.#add(new SearchNode({ state, parent: above, planId: 'repair', edits, snapshot, passing: new Set(passing) }));
     }
-    for (const { state, id, step, result } of noted.tried) {
+    for (const { state, id, step, result, facts } of noted.tried) {
       const node = this.#nodes.get(state);
       // What held in place and was not refused in a fresh container after it was cut off before that: it is found again.
       if (node === undefined || result === 'Reached') continue;
       node.tried.add(id);
-      node.step = Math.max(node.step, step);
+      if (facts === undefined) continue;
+      node.reach(facts.expert, step);
+      this.#nodes.get(stateAfter(state, id))?.reach(facts.expert, step + 1);
     }
   }
 

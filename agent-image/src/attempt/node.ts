@@ -23,8 +23,8 @@ export class SearchNode {
   /** Experts that have nothing new left for it. */
   readonly spent = new Set<string>();
   exhausted = false;
-  /** Rounds of proposals that were used up. */
-  step = 0;
+  /** Rounds of proposals that were used up, by expert. */
+  readonly #steps = new Map<string, number>();
   /** The round that the newest proposals came from; it may hold more that were not tried. */
   asked = 0;
   maxEdits: 1 | 2 = 1;
@@ -41,8 +41,18 @@ export class SearchNode {
     this.edits = init.edits;
     this.snapshot = init.snapshot;
     this.passing = init.passing;
-    this.step = init.parent === null ? 0 : init.parent.step + 1;
     this.spread = init.parent?.spread ?? null;
+    if (init.parent !== null) for (const [expert, step] of init.parent.#steps) this.#steps.set(expert, step + 1);
+  }
+
+  /** Which of its recorded steps an expert is asked for next; one further than where the tree above was left. */
+  stepOf(expert: string): number {
+    return this.#steps.get(expert) ?? this.depth;
+  }
+
+  /** An expert has come to a step, at least. */
+  reach(expert: string, step: number): void {
+    this.#steps.set(expert, Math.max(this.stepOf(expert), step));
   }
 
   get depth(): number {

@@ -31,22 +31,22 @@ export async function propose(scope: Scope, node: SearchNode, focus: Focus, aski
   for (;;) {
     scope.context.signal.throwIfAborted();
     const wasLast = node.maxEdits === 2;
-    node.asked = node.step;
+    node.asked = node.stepOf(asking.expert.name);
     const response = await generate(scope, node, focus, asking);
     if (response === null || response.candidates.length > 0) return response;
     // An answer without candidates that is not the end came from a search that ran out of its time.
     if (wasLast || !response.exhausted) return null;
-    advance(node);
+    advance(node, asking.expert.name);
   }
 }
 
 /** What was used up is told by the answer: once all of it was tried, the next step of a record is asked for, and pairs of edits. */
-export function settle(node: SearchNode, { exhausted, candidates }: GenerateResponse): void {
-  if (exhausted && candidates.every(({ id }) => node.tried.has(id))) advance(node);
+export function settle(node: SearchNode, expert: string, { exhausted, candidates }: GenerateResponse): void {
+  if (exhausted && candidates.every(({ id }) => node.tried.has(id))) advance(node, expert);
 }
 
-function advance(node: SearchNode): void {
-  node.step += 1;
+function advance(node: SearchNode, expert: string): void {
+  node.reach(expert, node.stepOf(expert) + 1);
   node.maxEdits = 2;
 }
 
@@ -71,7 +71,7 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus, aski
       requestId: `${(task.metadata.uid ?? task.metadata.name ?? 'task').slice(0, 64)}.${assignment.attempt}.${node.depth}.${node.tried.size}`,
       role: generatingRole(expert.role),
       goal: task.spec.goal,
-      step: node.step,
+      step: node.asked,
       grammar: 'Tool',
       files: [...focus.files],
       localisation: focus.localisation,

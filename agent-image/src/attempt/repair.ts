@@ -89,7 +89,7 @@ class Search {
       }
       const winner = await this.#round(node, round);
       if (winner !== null) return winner;
-      settle(node, round.response);
+      settle(node, round.expert.name, round.response);
     }
     throw await this.#stuck();
   }

@@ -1,0 +1,151 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Report } from '@agentfleet/agent/attempt';
+import { collectCoverage } from '@agentfleet/agent/coverage';
+import { ExpertsClient } from '@agentfleet/agent/experts';
+import { FleetMind } from '@agentfleet/agent/mind';
+import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
+import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { RecordedCandidate } from '@agentfleet/protocol/inference';
+import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import { readConfig } from '../../inference-image/src/config.ts';
+import { Logger } from '../../inference-image/src/logger.ts';
+import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
+import type { LocalSandbox } from './localSandbox.ts';
+
+export const compute: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
+
+/** What a step told in its note. */
+export interface Told {
+  readonly result: string;
+  readonly operator: string;
+  readonly signals: Readonly<Record<string, number | boolean | null>> & { readonly degraded: readonly string[] };
+  readonly facts: Readonly<Record<string, number | string>>;
+}
+
+export interface LoopRun {
+  readonly context: AttemptContext;
+  readonly reported: Report;
+  abort(reason: string): void;
+}
+
+export type Workspace = Readonly<Record<string, string>>;
+
+/** The real engine with a real mind and real servers of proposals, in a {@link LocalSandbox}. */
+export class LoopBed implements AsyncDisposable {
+  readonly #engine: AttemptEngine;
+  readonly #store: ArtifactStore;
+  readonly #folder: string;
+  readonly #servers: RunningServer[] = [];
+
+  private constructor(engine: AttemptEngine, store: ArtifactStore, folder: string) {
+    this.#engine = engine;
+    this.#store = store;
+    this.#folder = folder;
+  }
+
+  static async open(): Promise<LoopBed> {
+    const folder = await mkdtemp(join(tmpdir(), 'loop-bed-'));
+    await mkdir(join(folder, 'artifacts'));
+    const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
+    const store = createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder });
+    const engine = createAttemptEngine({
+      rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      importWorkspace: async (workspace, { keeper, root }) => {
+        const files = workspace.type === 'Inline' ? workspace.inline.files : [];
+        for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+      },
+      collectCoverage,
+      openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
+    });
+    return new LoopBed(engine, store, folder);
+  }
+
+  /** Starts an inference server by its environment; gives its origin. */
+  async serve(env: Readonly<Record<string, string>>): Promise<string> {
+    const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', LOG_LEVEL: 'error', ...env });
+    const logger = new Logger('silent', () => undefined, Date.now);
+    const server = await startServer({ config, logger, now: () => performance.now() });
+    this.#servers.push(server);
+    return server.addresses[0] ?? '';
+  }
+
+  /** A server that proposes what is recorded for a goal. */
+  async replay(goal: string, steps: readonly (readonly RecordedCandidate[])[]): Promise<string> {
+    const path = join(this.#folder, `record-${this.#servers.length}.json`);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, JSON.stringify({ format: 'agentfleet.dev/replay/v1', records: [{ goal, steps }] }));
+    return this.serve({ AGENTFLEET_ENGINE: 'Replay', AGENTFLEET_REPLAY: path });
+  }
+
+  begin(
+    sandbox: LocalSandbox,
+    spec: Partial<AgentTaskSpec>,
+    fleet: Pick<PoolBrief, 'experts' | 'verifier'>,
+    own: Partial<ComputeBrief> = {},
+  ): LoopRun {
+    const controller = new AbortController();
+    const client = new ExpertsClient({ clock: systemClock, random: () => 0.5, log: silentLog });
+    const pool = { maxBudget: {}, ...fleet } as PoolBrief;
+    const { signal } = controller;
+    const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
+    const context: AttemptContext = {
+      task: taskOf(spec),
+      assignment: { attempt: 1, epoch: 1 } as AttemptContext['assignment'],
+      pool,
+      keeper: sandbox.client,
+      experts: client.of(pool.experts),
+      mind: new FleetMind({ pool, compute: { ...compute, ...own }, parts: client.parts, name: 'task.1.1', signal }),
+      store: this.#store,
+      clock: systemClock,
+      log: silentLog,
+      used: { earlier: nothing, before: nothing },
+      readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      approvals: () => [],
+      taskChanged: () => Promise.resolve(),
+      signal,
+      report(change) {
+        run.reported = { ...run.reported, ...change };
+      },
+    };
+    return Object.assign(run, { context });
+  }
+
+  run({ context }: LoopRun): ReturnType<AttemptEngine['run']> {
+    return this.#engine.run(context);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop()));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
+
+function taskOf(spec: Partial<AgentTaskSpec>): AgentTask {
+  const metadata = { name: 'task', namespace: 'team', uid: 'uid-of-task' };
+  const task = { apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata, spec: structuredClone(spec) };
+  if (!fillDefaults(task)) throw new Error(`not a task: ${JSON.stringify(fillDefaults.errors)}`);
+  return task as unknown as AgentTask;
+}
+
+/** A task about some files. */
+export function taskFor(files: Workspace, command: readonly string[], goal = 'Make the tests pass.'): Partial<AgentTaskSpec> {
+  const inline = { files: Object.entries(files).map(([path, content]) => ({ path, content, mode: 0o644 })) };
+  return {
+    goal,
+    workspace: { type: 'Inline', inline },
+    checks: [{ name: 'unit', command: [...command], timeoutSeconds: 20 }] as unknown as AgentTaskSpec['checks'],
+  };
+}
+
+/** The notes of all candidates that were tried. */
+export function tried(sandbox: LocalSandbox): readonly Told[] {
+  return sandbox.notes.filter(({ kind }) => kind === 'Tried').map(({ data }) => data as unknown as Told);
+}

@@ -1,0 +1,56 @@
+import type { RecordedCandidate } from '@agentfleet/protocol/inference';
+import type { Workspace } from './loopBed.ts';
+
+const python = ['python3', '-m', 'unittest', '-v'] as const;
+
+/** Two independent bugs in two files, with a failing test for each. */
+export const twoBugs: { readonly files: Workspace; readonly command: readonly string[] } = {
+  command: python,
+  files: {
+    'total.py': 'def total(prices):\n    result = 0\n    for price in prices:\n        result -= price\n    return result\n',
+    'rank.py':
+      'def best(scores):\n    found = scores[0]\n    for score in scores:\n        if score < found:\n            found = score\n    return found\n',
+    'test_shop.py':
+      'import unittest\n\nfrom rank import best\nfrom total import total\n\n\nclass Shop(unittest.TestCase):\n' +
+      '    def test_total(self):\n        self.assertEqual(total([2, 3]), 5)\n\n' +
+      '    def test_best(self):\n        self.assertEqual(best([2, 7, 3]), 7)\n\n' +
+      '    def test_one(self):\n        self.assertEqual(best([4]), 4)\n\n' +
+      '    def test_none(self):\n        self.assertEqual(total([]), 0)\n',
+  },
+};
+
+/** One bug that one edit mends. */
+export const oneBug: typeof twoBugs = {
+  command: python,
+  files: {
+    'clamp.py': 'def clamp(x, low, high):\n    if x < low:\n        return low\n    if x > high:\n        return low\n    return x\n',
+    'test_clamp.py':
+      'import unittest\n\nfrom clamp import clamp\n\n\nclass Clamp(unittest.TestCase):\n' +
+      '    def test_low(self):\n        self.assertEqual(clamp(-4, 0, 9), 0)\n\n' +
+      '    def test_high(self):\n        self.assertEqual(clamp(12, 0, 9), 9)\n\n' +
+      '    def test_inside(self):\n        self.assertEqual(clamp(4, 0, 9), 4)\n',
+  },
+};
+
+/** Proposals for {@link oneBug}: four that help nobody, each likelier than the next, and the repair. */
+export const fiveProposals: readonly RecordedCandidate[] = ['low + 1', 'low - 1', 'low * 2', 'x', 'high'].map((after, at) => ({
+  edits: [{ path: 'clamp.py', before: 'x > high:\n        return low', after: `x > high:\n        return ${after}` }],
+  acts: [],
+  weight: 2 ** -at,
+  operator: after,
+  rationale: `returns ${after}`,
+}));
+
+/** Proposals for {@link twoBugs}: two that help nobody and both repairs. */
+export const fourProposals: readonly RecordedCandidate[] = [
+  ['total.py', 'result = 0', 'result = 1'],
+  ['total.py', '-=', '+='],
+  ['rank.py', 'scores[0]', 'scores[-1]'],
+  ['rank.py', '<', '>'],
+].map(([path = '', before = '', after = ''], at) => ({
+  edits: [{ path, before, after }],
+  acts: [],
+  weight: 1 - at / 10,
+  operator: `${path} ${after}`,
+  rationale: `writes ${after}`,
+}));
