@@ -34,6 +34,20 @@ export async function openPools(kubectl: Kubectl, storage: StorageAccess): Promi
     '--all',
     `--timeout=${readySeconds}s`,
   ]);
+  await allParts(kubectl);
+}
+
+/** A pool is ready without the parts that it can do without; the demo waits for them as well, and goes on when they do not come. */
+async function allParts(kubectl: Kubectl): Promise<void> {
+  const deadline = Date.now() + readySeconds * 1000;
+  while (Date.now() < deadline) {
+    const { items } = await kubectl.json<List<ExpertPool>>(['-n', namespaces.pools, 'get', 'expertpools']);
+    const starting = items.some(({ status }) =>
+      status?.experts?.some(({ phase, digest }) => phase === 'Starting' || (phase === 'Ready' && digest === undefined)),
+    );
+    if (!starting) return;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
 }
 
 function withStorage(pool: ExpertPool, { uri, endpoint }: StorageAccess): object {

@@ -51,19 +51,28 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
     undone: digestOf(undone),
     firstExec: first === undefined ? undefined : Date.parse(first.at),
     execs: execs.length,
-    candidates: notes(records, 'Tried').map(({ result, decision, why, k }) => ({
+    candidates: notes(records, 'Tried').map(({ result, decision, why, signals }) => ({
       result: text(result),
       decision: text(decision),
       why: text(why),
-      k: typeof k === 'number' ? k : undefined,
+      k: countIn(signals, 'k'),
     })),
-    egress: notes(records, 'Egress').map(({ host, decision }) => ({ host: text(host), decision: text(decision) })),
+    egress: notes(records, 'Egress').flatMap(({ requests }) =>
+      Array.isArray(requests) ? requests.map((one: Notes) => ({ host: text(one['host']), decision: text(one['decision']) })) : [],
+    ),
     lastChange: records.findLast(({ type }) => changing.has(type))?.seq ?? 0,
   };
 }
 
+type Notes = Readonly<Record<string, unknown>>;
+
+function countIn(value: unknown, member: string): number | undefined {
+  const found = typeof value === 'object' && value !== null ? (value as Notes)[member] : undefined;
+  return typeof found === 'number' ? found : undefined;
+}
+
 /** Data of the notes of one kind. */
-function notes(records: readonly AuditRecord[], kind: string): readonly Readonly<Record<string, unknown>>[] {
+function notes(records: readonly AuditRecord[], kind: string): readonly Notes[] {
   return records.flatMap(({ type, body }) => {
     const { data } = body;
     return type === 'Noted' && body['kind'] === kind && typeof data === 'object' && data !== null ? [{ ...data }] : [];
