@@ -61,12 +61,10 @@ describe.runIf(enabled)('the fleet', () => {
   };
 
   /** An object of examples/fleet.yaml in the namespace of this file, with these changes of its spec. */
-  const create = async (kind: string, spec: object = {}, name?: string): Promise<void> => {
+  const create = async (kind: string, name: string, spec: object = {}): Promise<void> => {
     const file = new URL('../../examples/fleet.yaml', import.meta.url);
-    const found = (loadAll(await readFile(file, 'utf8')) as { kind: string; metadata: { name: string }; spec: object }[]).find(
-      (object) => object.kind === kind,
-    )!;
-    const body = { ...found, metadata: { name: name ?? found.metadata.name, namespace }, spec: { ...found.spec, ...spec } };
+    const found = (loadAll(await readFile(file, 'utf8')) as { kind: string; spec: object }[]).find((object) => object.kind === kind)!;
+    const body = { ...found, metadata: { name, namespace }, spec: { ...found.spec, ...spec } };
     const resource: Resource = kind === 'EnergyModel' ? resources.energyModels : resources.expertPools;
     await client(resource).create(body);
   };
@@ -116,9 +114,9 @@ describe.runIf(enabled)('the fleet', () => {
     await server.ask('POST', quotas, { body: { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } } });
     await until('the quota counts', async () => (await server.ask('GET', `${quotas}/no-pods`)).body.status?.['hard'] !== undefined);
     stop = await startOperator();
-    await create('EnergyModel');
+    await create('EnergyModel', 'verifier');
     // Nobody else's tasks, and no warm sandboxes in a namespace that may not be there.
-    await create('ExpertPool', { allowedNamespaces: { from: 'Same' }, sandbox: {} });
+    await create('ExpertPool', 'fleet', { allowedNamespaces: { from: 'Same' }, sandbox: {} });
     await until('the pool has a status', async () => said(await pool('fleet'), 'Ready') !== undefined);
     await until('the model has a status', async () => said(await model('verifier'), 'Ready') !== undefined);
   });
@@ -172,10 +170,10 @@ describe.runIf(enabled)('the fleet', () => {
   });
 
   it('says which artifacts there are, and which model a pool misses', async () => {
-    await create('EnergyModel', { artifact: { uri: 'builtin://features-v9' } }, 'unknown');
+    await create('EnergyModel', 'unknown', { artifact: { uri: 'builtin://features-v9' } });
     await until('it is said', async () => said(await model('unknown'), 'Stalled')?.reason === 'ArtifactUnknown');
     expect(said(await model('unknown'), 'Ready')?.message).toContain('builtin://features-v1');
-    await create('ExpertPool', { allowedNamespaces: { from: 'Same' }, sandbox: {}, energyModelRef: { name: 'absent' } }, 'alone');
+    await create('ExpertPool', 'alone', { allowedNamespaces: { from: 'Same' }, sandbox: {}, energyModelRef: { name: 'absent' } });
     await until('it is missed', async () => said(await pool('alone'), 'Degraded')?.message.includes('no EnergyModel absent') === true);
     expect((await brief('alone')).verifier).toBeNull();
   });
