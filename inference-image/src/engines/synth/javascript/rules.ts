@@ -68,6 +68,11 @@ function isInitialised(node: Node): boolean {
   );
 }
 
+/** The grammar lets arguments be empty, as elements of an array may be. */
+function hasNoGap(node: Node): boolean {
+  return node.children.every((child, at) => child.type !== ',' || !/^[(,]$/.test(node.children[at - 1]?.type ?? ''));
+}
+
 const checks: Readonly<Record<string, (node: Node) => boolean>> = {
   break_statement: jumpsFrom,
   continue_statement: jumpsFrom,
@@ -77,6 +82,7 @@ const checks: Readonly<Record<string, (node: Node) => boolean>> = {
   assignment_expression: (node) => isTarget(node.childForFieldName('left')),
   augmented_assignment_expression: (node) => isTarget(node.childForFieldName('left')),
   update_expression: (node) => isTarget(node.childForFieldName('argument')),
+  arguments: hasNoGap,
   statement_block: bindsOnce,
   program: bindsOnce,
   lexical_declaration: isInitialised,

@@ -32,6 +32,21 @@ describe('suspicion of a statement', () => {
     expect([...(traces.get('a.py')?.keys() ?? [])]).toEqual([3, 4]);
   });
 
+  it('reads traces of Node, whose first line is the innermost', () => {
+    const trace = `TypeError: x
+    at f (file:///workspace/src/a.mjs:3:5)
+    at async Object.<anonymous> (/workspace/src/b.ts:7:5)
+    at /workspace/src/b.ts:9:1
+    at node:internal/process:95:5
+    at file:///workspace/src/a.mjs:12:1`;
+    const traces = traceLines([trace], ['src/a.mjs', 'src/b.ts']);
+    expect([...(traces.get('src/a.mjs') ?? [])].sort(([one], [other]) => one - other)).toEqual([
+      [3, 1],
+      [12, 0.25],
+    ]);
+    expect(traces.get('src/b.ts')?.get(7)).toBe(0.75);
+  });
+
   it('is raised where the trace of a failure ends', () => {
     const traces = traceLines(['File "/tmp/x/a.py", line 2, in f\nFile "/usr/lib/other.py", line 9'], ['a.py']);
     expect(siteSuspicion({ path: 'a.py', from: 2, to: 2, global: false }, lines, traces)).toBeGreaterThan(site(2));
