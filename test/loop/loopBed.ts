@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Report } from '@agentfleet/agent/attempt';
+import { createAttemptEngine, type AttemptContext, type AttemptEngine, type CollectCoverage, type Report } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
@@ -48,7 +48,8 @@ export class LoopBed implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  static async open(): Promise<LoopBed> {
+  /** @param covers how coverage is found; by itself as in the worker */
+  static async open(covers: CollectCoverage = collectCoverage): Promise<LoopBed> {
     const folder = await mkdtemp(join(tmpdir(), 'loop-bed-'));
     await mkdir(join(folder, 'artifacts'));
     const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
@@ -59,7 +60,7 @@ export class LoopBed implements AsyncDisposable {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];
         for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
       },
-      collectCoverage,
+      collectCoverage: covers,
       openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
     });
     return new LoopBed(engine, store, folder);

@@ -3,8 +3,14 @@ import type { Workspace } from './loopBed.ts';
 
 const python = ['python3', '-m', 'unittest', '-v'] as const;
 
+/** Files and the command that checks them. */
+export interface ExampleTask {
+  readonly files: Workspace;
+  readonly command: readonly string[];
+}
+
 /** Two independent bugs in two files, with a failing test for each. */
-export const twoBugs: { readonly files: Workspace; readonly command: readonly string[] } = {
+export const twoBugs: ExampleTask = {
   command: python,
   files: {
     'total.py': 'def total(prices):\n    result = 0\n    for price in prices:\n        result -= price\n    return result\n',
@@ -20,7 +26,7 @@ export const twoBugs: { readonly files: Workspace; readonly command: readonly st
 };
 
 /** One bug that one edit mends. */
-export const oneBug: typeof twoBugs = {
+export const oneBug: ExampleTask = {
   command: python,
   files: {
     'clamp.py': 'def clamp(x, low, high):\n    if x < low:\n        return low\n    if x > high:\n        return low\n    return x\n',
@@ -54,3 +60,29 @@ export const fourProposals: readonly RecordedCandidate[] = [
   operator: `${path} ${after}`,
   rationale: `writes ${after}`,
 }));
+
+/** A name that is not defined: its message says what is wrong, so that one proposal is far ahead. */
+export const wrongName: ExampleTask = {
+  command: python,
+  files: {
+    'area.py': 'def area(width):\n    return widht * width\n',
+    'test_area.py':
+      'import unittest\n\nfrom area import area\n\n\nclass Area(unittest.TestCase):\n' +
+      '    def test_area(self):\n        self.assertEqual(area(3), 9)\n',
+  },
+};
+
+/** A module whose tests are JavaScript: a test names the file that it imports, and so does that one. */
+export const moduleBug: ExampleTask = {
+  command: ['node', '--test', '--test-reporter=tap'],
+  files: {
+    'package.json': '{ "type": "module" }\n',
+    'src/price.js': "import { rate } from './rate.js';\n\nexport const gross = (net) => net - net * rate;\n",
+    'src/rate.js': 'export const rate = 0.5;\n',
+    'src/unrelated.js': 'export const nothing = 0;\n',
+    'node_modules/other/index.js': 'export default 1;\n',
+    'test/price.test.js':
+      "import assert from 'node:assert/strict';\nimport test from 'node:test';\n\nimport { gross } from '../src/price.js';\n\n" +
+      "test('adds the tax', () => {\n  assert.equal(gross(100), 150);\n});\n",
+  },
+};
