@@ -160,8 +160,7 @@ function sandboxWord(facts: Facts, course: Course): Word {
     return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
   if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return word('False', 'Starting', `pod ${course.sandbox.name} starts`);
-  if (course.kind === 'Bind' && course.sandbox.kind === 'Claim')
-    return word('True', 'Ready', `pod ${course.sandbox.name} answers; it waited ready`);
+  if (course.kind === 'Bind' && course.sandbox.kind === 'Claim') return word('True', 'Ready', `pod ${course.sandbox.name} answers`);
   if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');
   // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is told.
   const known = findCondition(facts.status.conditions, 'SandboxReady');

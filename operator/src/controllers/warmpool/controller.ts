@@ -71,7 +71,12 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     const pool = present(key);
     const source: WarmSource | undefined = pool === undefined ? undefined : { pool, config, issuer: tokens.issuer() };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
-    const { actions, requeueAfterMs } = decideWarm({ places: placesOf(caches, preparations, key, pool), template }, clock.now());
+    const places = placesOf(caches, preparations, key, pool);
+    const madeAt = executor.madeAt(
+      key,
+      places.flatMap(({ pods }) => pods),
+    );
+    const { actions, requeueAfterMs } = decideWarm({ places, template, madeAt }, clock.now());
     const refusals = await executor.run(key, actions, source, signal);
     for (const [namespace, why] of refusals) {
       log.warn('no sandbox can be made ahead', { pool: key, namespace, why });

@@ -17,6 +17,8 @@ export interface WarmPlace {
 /** All that decisions about the waiting sandboxes of a pool are made from. */
 export interface WarmSnapshot {
   readonly places: readonly WarmPlace[];
+  /** When this process made them, by uid, ms by its own clock: clocks differ, and a wrong one must not make all of them old. */
+  readonly madeAt: ReadonlyMap<string, number>;
   /** Hash of the present template. */
   readonly template: string;
 }
@@ -34,11 +36,19 @@ export interface WarmDecision {
 /** Sandboxes of one namespace that are started at once: a template that cannot start must not fill the namespace. */
 export const startingAtOnce = 5;
 
+/** Most sandboxes of one namespace above those that are asked for: so many are made ahead of those that they replace. */
+const mostAbove = startingAtOnce;
+
 /** Times its age after which one goes although no other one could be made for it. */
 const patience = 2;
 
-const bornAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '') || 0;
 const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
+
+interface View {
+  readonly template: string;
+  /** Wall ms. */
+  readonly bornAt: (pod: Pod) => number;
+}
 
 interface Sorted {
   readonly actions: readonly WarmAction[];
@@ -48,7 +58,7 @@ interface Sorted {
   readonly aged: readonly Pod[];
 }
 
-function sorted({ pods }: WarmPlace, template: string, entry: WarmSandboxes, now: number): Sorted {
+function sorted({ pods }: WarmPlace, { template, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
   const actions: WarmAction[] = [];
   const [fresh, aged]: [Pod[], Pod[]] = [[], []];
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
@@ -66,41 +76,43 @@ function sorted({ pods }: WarmPlace, template: string, entry: WarmSandboxes, now
 }
 
 /** One that is not ready goes before one that is, an old one before a young one. */
-function surplus(fresh: readonly Pod[], wanted: number): readonly WarmAction[] {
+function surplus(fresh: readonly Pod[], wanted: number, bornAt: View['bornAt']): readonly WarmAction[] {
   const going = [...fresh].sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || bornAt(a) - bornAt(b));
   return going.slice(0, Math.max(0, fresh.length - wanted)).map((pod) => ({ type: 'delete', pod, why: 'fewer are asked for' }));
 }
 
-function decidePlace(place: WarmPlace, template: string, now: number): readonly WarmAction[] {
+function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAction[] {
   const { entry, namespace, pods, prepared } = place;
   if (entry === undefined) {
     const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     return present.map((pod) => ({ type: 'delete', pod, why: 'the pool asks for none here, or may not any more' }));
   }
-  const { actions, fresh, aged } = sorted(place, template, entry, now);
+  const { actions, fresh, aged } = sorted(place, view, entry, now);
   const ready = fresh.filter(isReady).length;
-  const room = startingAtOnce - (fresh.length - ready);
+  const room = Math.min(startingAtOnce - (fresh.length - ready), entry.replicas + mostAbove - fresh.length - aged.length);
   const count = prepared ? Math.max(0, Math.min(entry.replicas - fresh.length, room)) : 0;
   const relieved = aged.slice(0, Math.max(0, aged.length - Math.max(0, entry.replicas - ready)));
   return [
     ...actions,
-    ...surplus(fresh, entry.replicas),
+    ...surplus(fresh, entry.replicas, view.bornAt),
     ...relieved.map((pod): WarmAction => ({ type: 'delete', pod, why: 'it is old, and another one is ready' })),
     ...(count === 0 ? [] : [{ type: 'create', namespace, count } as const]),
   ];
 }
 
 /** When the next sandbox comes of age. */
-function nextAge({ entry, pods }: WarmPlace, now: number): readonly number[] {
+function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): readonly number[] {
   if (entry === undefined) return [];
   return pods.flatMap((pod) => [1, patience].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now)).filter((ms) => ms > 0);
 }
 
 /** What is to be made and deleted so that as many sandboxes wait as the pool asks for. `now` is wall time in ms. Pure. */
-export function decideWarm({ places, template }: WarmSnapshot, now: number): WarmDecision {
-  const ages = places.flatMap((place) => nextAge(place, now));
+export function decideWarm({ places, madeAt, template }: WarmSnapshot, now: number): WarmDecision {
+  const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
+  const view: View = { template, bornAt };
+  const ages = places.flatMap((place) => nextAge(place, view, now));
   return {
-    actions: places.flatMap((place) => decidePlace(place, template, now)),
+    actions: places.flatMap((place) => decidePlace(place, view, now)),
     requeueAfterMs: ages.length === 0 ? undefined : Math.max(1, Math.min(...ages)),
   };
 }

@@ -16,6 +16,8 @@ export interface WarmExecutorOptions {
 export class WarmExecutor {
   readonly #options: WarmExecutorOptions;
   readonly #pods: ResourceClient<Pod>;
+  /** By the key of the pool, then by uid: wall ms. */
+  readonly #madeAt = new Map<string, Map<string, number>>();
 
   constructor(options: WarmExecutorOptions) {
     this.#options = options;
@@ -43,6 +45,21 @@ export class WarmExecutor {
     return refusals;
   }
 
+  /** When this process made which of these sandboxes; the others of the pool are forgotten. */
+  madeAt(key: string, present: readonly Pod[]): ReadonlyMap<string, number> {
+    const known = this.#madeAt.get(key);
+    if (known === undefined) return new Map();
+    const uids = new Set(present.map(({ metadata }) => metadata.uid));
+    for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
+    if (known.size === 0) this.#madeAt.delete(key);
+    return known;
+  }
+
+  #remember(key: string, { metadata: { uid } }: Pod): void {
+    const known = this.#madeAt.get(key) ?? new Map<string, number>();
+    if (uid !== undefined) this.#madeAt.set(key, known.set(uid, this.#options.context.clock.now()));
+  }
+
   async #create(
     key: string,
     source: WarmSource,
@@ -54,6 +71,7 @@ export class WarmExecutor {
       try {
         const pod = await this.#pods.create(warmPod(source, namespace, newLinkKey()), { fieldManager: 'agentfleet-operator', signal });
         consistency.wrote(key, context.caches.pods, pod);
+        this.#remember(key, pod);
       } catch (error) {
         if (isApiError(error) && [400, 403, 404, 422].includes(error.code)) return asError(error).message;
         throw error;

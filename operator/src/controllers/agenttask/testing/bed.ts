@@ -16,10 +16,12 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import { briefName } from '../../../pools/names.ts';
 import { createCaches } from '../../../runtime/caches.ts';
+import { isUnclaimed } from '../../../pools/warm.ts';
 import type { Caches, OperatorContext } from '../../../runtime/context.ts';
 import type { ConfigMap, Pod } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { createAgentTaskOrderController } from '../../agenttaskorder/controller.ts';
+import { createWarmPoolController } from '../../warmpool/index.ts';
 import { createAgentTaskController } from '../controller.ts';
 import { jwksConfigMap } from '../names.ts';
 import { Invariants } from './invariants.ts';
@@ -58,7 +60,7 @@ interface Operator {
  * virtual for the controllers, and passes while a test waits.
  */
 export class Bed {
-  readonly clock = new VirtualClock();
+  readonly clock: VirtualClock;
   readonly server: FakeApiServer;
   readonly transport: Transport;
   readonly tasks: ResourceClient<AgentTask>;
@@ -75,7 +77,8 @@ export class Bed {
   #operator: Operator | undefined;
   #beatAt = -Infinity;
 
-  private constructor(server: FakeApiServer) {
+  private constructor(server: FakeApiServer, clock: VirtualClock) {
+    this.clock = clock;
     this.server = server;
     this.transport = createTransport(server.config, { userAgent: 'test/1' });
     this.tasks = new ResourceClient(this.transport, resources.agentTasks);
@@ -89,8 +92,9 @@ export class Bed {
   /** A server with the pool platform/coding, the prepared namespace team and one ready worker. */
   static async start(pool: ExpertPool = newPool()): Promise<Bed> {
     // Objects of the server are as old as they are in the virtual time of the controllers.
-    const clock = { ...systemClock, now: (): number => Date.UTC(2030, 0, 1) };
-    const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }));
+    const time = new VirtualClock();
+    const clock = { ...systemClock, now: (): number => time.now() };
+    const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }), time);
     for (const name of ['platform', 'team', 'other']) bed.server.createNamespace(name);
     await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
@@ -131,7 +135,11 @@ export class Bed {
     const transport = createTransport(this.server.config, { userAgent: 'operator/1' });
     const caches = createCaches({ transport, clock: systemClock, random: Math.random, log: silentLog });
     const context = this.#context(transport, caches);
-    const controllers = [createAgentTaskController(context, { pollMs: 5 }), createAgentTaskOrderController(context)];
+    const controllers = [
+      createAgentTaskController(context, { pollMs: 5 }),
+      createAgentTaskOrderController(context),
+      createWarmPoolController(context, { pollMs: 5 }),
+    ];
     const abort = new AbortController();
     const running = [...(Object.values(caches) as { run(signal: AbortSignal): Promise<void> }[]), ...controllers].map((part) =>
       part.run(abort.signal),
@@ -237,6 +245,11 @@ export class Bed {
 
   sandboxes(): readonly Pod[] {
     return this.server.objects(resources.pods).filter(({ metadata }) => metadata.labels?.[labels.component] === 'sandbox');
+  }
+
+  /** Sandboxes that wait for a task. */
+  waiting(): readonly Pod[] {
+    return this.sandboxes().filter(isUnclaimed);
   }
 
   /** Writes of the operator to the API server, Events left out. */

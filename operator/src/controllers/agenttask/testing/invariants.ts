@@ -1,6 +1,7 @@
 import { conditionFaults, findCondition, isControlledBy, keyOf, type Informer } from '@agentfleet/kube';
 import type { AgentTask, Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { isUnclaimed } from '../../../pools/warm.ts';
 import type { Pod } from '../../../runtime/objects.ts';
 import { decisionAbout } from '../approvals.ts';
 import { addUsage } from '../attempts.ts';
@@ -8,7 +9,7 @@ import { schemaFaults } from './objects.ts';
 
 /**
  * Watches every version of tasks and pods, and collects what breaks a promise: the epoch only grows, and with every new
- * worker, sandbox or attempt; there is at most one sandbox; what is finished stays so; the totals are the sum of the
+ * worker, sandbox or attempt; there is at most one sandbox, and it never changes hands; what is finished stays so; the totals are the sum of the
  * attempts; attempts are closed once; what was decided about an act stays; the clock stands while one waits; conditions and status are as the API says.
  */
 export class Invariants {
@@ -29,8 +30,13 @@ export class Invariants {
 
   #pod(pod: Pod): void {
     if (pod.metadata.labels?.[labels.component] !== 'sandbox') return;
+    const before = this.#pods.get(keyOf(pod));
     this.#pods.set(keyOf(pod), pod);
     const owner = pod.metadata.ownerReferences?.[0]?.uid;
+    const had = before?.metadata.uid === pod.metadata.uid ? before?.metadata.ownerReferences?.[0]?.uid : undefined;
+    if (had !== undefined && had !== owner) this.faults.push(`sandbox ${pod.metadata.name} went from one task to another`);
+    if (isUnclaimed(pod) !== (owner === undefined)) this.faults.push(`sandbox ${pod.metadata.name} waits and has an owner, or neither`);
+    if (owner === undefined) return;
     const same = [...this.#pods.values()].filter((other) => other.metadata.ownerReferences?.[0]?.uid === owner);
     if (same.length > 1) this.faults.push(`two sandboxes: ${same.map(({ metadata }) => metadata.name).join(', ')}`);
   }
