@@ -1,12 +1,30 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { transformSync } from 'esbuild';
 
-const source = fileURLToPath(new URL('../../agent-image/src/coverage/python', import.meta.url));
+const folder = fileURLToPath(new URL('../../agent-image/src/coverage', import.meta.url));
 
-/** The Python files of the line tracer as JSON, path → content: a bundle can hold that. */
+/**
+ * The files of the line tracers as JSON, path → content: a bundle can hold that. Python's as they are; Node's below
+ * `node/` without types, because the Node of a sandbox may be one that knows none.
+ */
 export function tracerFiles(): string {
-  const paths = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.py'));
-  const files = Object.fromEntries(paths.sort().map((path) => [path, readFileSync(join(source, path), 'utf8')]));
-  return `${JSON.stringify(files, null, 2)}\n`;
+  const python = below('python', '.py').map((path): [string, string] => [path, read('python', path)]);
+  const node = below('node', '.ts').map((path): [string, string] => [`node/${path.replace(/ts$/, 'mjs')}`, stripped(read('node', path))]);
+  return `${JSON.stringify(Object.fromEntries([...node, ...python]), null, 2)}\n`;
+}
+
+function below(language: string, ending: string): readonly string[] {
+  const paths = readdirSync(join(folder, language), { recursive: true, encoding: 'utf8' });
+  return paths.filter((path) => path.endsWith(ending) && !path.endsWith('.test.ts')).sort();
+}
+
+function read(language: string, path: string): string {
+  return readFileSync(join(folder, language, path), 'utf8');
+}
+
+function stripped(source: string): string {
+  const plain = transformSync(source, { loader: 'ts', format: 'esm', target: 'node20', charset: 'utf8' }).code;
+  return plain.replaceAll(/(from ["']\.\/\w+)\.ts(["'])/g, '$1.mjs$2');
 }

@@ -2,7 +2,7 @@ import { newExecId, type ExecResult, type KeeperClient } from '@agentfleet/keepe
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import { homeDir, workspaceDir, type ExecRequest } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
-import { runsPython } from './command.ts';
+import { runsNode, runsPython } from './command.ts';
 import { tracerProgram } from './program.ts';
 import { fitting, readRecords } from './records.ts';
 
@@ -14,7 +14,7 @@ export interface CoverageOptions {
   readonly cwd: string;
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
-  /** What the baseline's output was; tells Python where the command does not. */
+  /** What the baseline's output was; tells the language where the command does not. */
   readonly format?: ResultFormat;
   /** Told what the result lacks, in sentences. */
   readonly note?: (message: string) => void;
@@ -29,15 +29,15 @@ const maxBytes = 8 * 1024 * 1024;
 const maxReadBytes = 64 * 1024 * 1024;
 
 /**
- * Runs a check's command once and tells which lines of the workspace each test executed, ordered by test. Python only;
- * other commands are not run and give no runs. Whether the command succeeds, fails, crashes or takes too long: what its
+ * Runs a check's command once and tells which lines of the workspace each test executed, ordered by test. Python, and
+ * JavaScript and TypeScript on Node; other commands are not run and give no runs. Whether the command succeeds, fails, crashes or takes too long: what its
  * tests wrote until then is the answer. The tree is left as the command leaves it; the tracer is removed.
  *
  * Rejects with the keeper's refusals, and when the signal is aborted.
  */
 export async function collectCoverage(options: CoverageOptions): Promise<readonly CoverageRun[]> {
   const { keeper, command, format, signal } = options;
-  if (!runsPython(command, format)) return [];
+  if (!runsPython(command, format) && !runsNode(command, format)) return [];
   signal.throwIfAborted();
   await remove(keeper);
   try {
@@ -79,8 +79,17 @@ async function install(keeper: CoverageOptions['keeper'], signal: AbortSignal): 
   await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv: ['mkdir', '-p', output] }, signal);
 }
 
-function request({ command, env, cwd, timeoutSeconds }: CoverageOptions): ExecRequest {
-  const before = env['PYTHONPATH'] ?? '';
+/** What makes the interpreters load the tracer by themselves, also where a script or another program starts them. */
+function tracing({ command, env, format }: CoverageOptions): Record<string, string> {
+  const { PYTHONPATH: path = '', NODE_OPTIONS: flags = '' } = env;
+  return {
+    ...(runsPython(command, format) && { PYTHONPATH: path === '' ? library : `${library}:${path}` }),
+    ...(runsNode(command, format) && { NODE_OPTIONS: `${flags} --import=${library}/node/tracer.mjs`.trim() }),
+  };
+}
+
+function request(options: CoverageOptions): ExecRequest {
+  const { command, env, cwd, timeoutSeconds } = options;
   return {
     execId: newExecId(),
     tool: 'ExecCode',
@@ -89,7 +98,7 @@ function request({ command, env, cwd, timeoutSeconds }: CoverageOptions): ExecRe
     timeoutSeconds,
     env: {
       ...env,
-      PYTHONPATH: before === '' ? library : `${library}:${before}`,
+      ...tracing(options),
       AGENTFLEET_TRACE_OUT: output,
       AGENTFLEET_TRACE_ROOT: workspaceDir,
     },
@@ -127,6 +136,6 @@ function bounded(texts: readonly string[], note: (message: string) => void): rea
   const { kept, left } = fitting(runs, maxBytes);
   if (dropped + left > 0) note(`${dropped + left} tests were left out, passing ones first: their lines are over ${maxBytes} bytes`);
   if (unreadable > 0) note(`${unreadable} records of the tracer cannot be read`);
-  if (kept.length === 0) note('no test was traced: the command starts Python without PYTHONPATH, or runs no test of unittest or pytest');
+  if (kept.length === 0) note('no test was traced: the command clears PYTHONPATH or NODE_OPTIONS, or runs no test that the tracer knows');
   return kept;
 }

@@ -1,0 +1,40 @@
+import type { Profiler } from 'node:inspector';
+
+/** Nothing that can be wrong: blank, brackets alone, or a comment's line. */
+const idle = /^\s*(?:[\s{}()[\];,]*|\/[/*].*|\*(?:[\s/].*)?)$/;
+
+/** Brackets and separators: they may stand outside of the range of what they end. */
+const mark = /[\s{}()[\];,]/;
+
+/** A source, line by line, as offsets of UTF-16 units: those that V8 counts in. */
+export class SourceLines {
+  readonly #text: string;
+  readonly #lines: readonly { readonly line: number; readonly start: number; readonly end: number }[];
+  readonly length: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.length = text.length;
+    let at = 0;
+    const lines = text.split('\n').map((content, index) => {
+      const start = at + content.length - content.trimStart().length;
+      at += content.length + 1;
+      return { line: index + 1, start, end: at - 1, idle: idle.test(content) };
+    });
+    this.#lines = lines.filter((one) => !one.idle);
+  }
+
+  /** Lines of which something was executed. Inner ranges stand after outer ones and win. */
+  covered(functions: readonly Profiler.FunctionCoverage[]): readonly number[] {
+    const counted = new Uint8Array(this.length);
+    for (const { ranges } of functions) {
+      for (const { startOffset, endOffset, count } of ranges) counted.fill(count > 0 ? 1 : 0, startOffset, endOffset);
+    }
+    return this.#lines.filter((line) => this.#executed(line, counted)).map(({ line }) => line);
+  }
+
+  #executed({ start, end }: { readonly start: number; readonly end: number }, counted: Uint8Array): boolean {
+    for (let at = start; at < end; at += 1) if (counted[at] === 1 && !mark.test(this.#text[at] ?? '')) return true;
+    return false;
+  }
+}
