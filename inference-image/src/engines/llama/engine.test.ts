@@ -12,7 +12,11 @@ const { signal } = new AbortController();
 const [file = { path: '', content: '' }] = example.files;
 /** One line is looked at: writing takes seconds. */
 const spectrum = { passed: 0, failed: 1, lines: [{ path: file.path, line: 3, passed: 0, failed: 1 }] };
-const request = asking(file, { k: 1, budgetMillis: 60_000, localisation: { spectrum, failingTests: [] } });
+const request = asking(file, {
+  k: 1,
+  budgetMillis: 60_000,
+  localisation: { spectrum, failingTests: [{ id: 't', message: 'AssertionError: 1 != 5: add(2, 3)' }] },
+});
 
 test('without weights the image that has them is named', async () => {
   await expect(createLlamaEngine({ ...options, model: '/nowhere.gguf' })).rejects.toThrow(
