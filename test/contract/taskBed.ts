@@ -19,6 +19,7 @@ import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { createAgentTaskController } from '../../operator/src/controllers/agenttask/controller.ts';
 import { jwksConfigMap } from '../../operator/src/controllers/agenttask/names.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
+import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';
 import { briefName } from '../../operator/src/pools/names.ts';
 import { createCaches } from '../../operator/src/runtime/caches.ts';
 import type { OperatorContext } from '../../operator/src/runtime/context.ts';
@@ -215,6 +216,7 @@ export class TaskBed {
       ...(Object.values(caches) as { run(signal: AbortSignal): Promise<void> }[]),
       createAgentTaskController(context),
       createAgentTaskOrderController(context),
+      createWarmPoolController(context),
     ];
     const running = Promise.all(parts.map((part) => part.run(abort.signal)));
     return async () => {
