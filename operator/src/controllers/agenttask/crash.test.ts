@@ -2,18 +2,21 @@ import { expect, test } from 'vitest';
 import { isWrite } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { Bed } from './testing/bed.ts';
-import { newTask } from './testing/objects.ts';
+import { newPool, newTask } from './testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds, usage, works, type Script } from './testing/scriptedWorker.ts';
 
 interface Scenario {
   readonly name: string;
   readonly spec: object;
+  /** More of the pool. */
+  readonly pool?: Readonly<Record<string, unknown>>;
   readonly script: Script;
   /** What happens from outside once the task works. */
   readonly meanwhile?: (bed: Bed) => Promise<void>;
   readonly ends: (task: AgentTask) => void;
 }
 
+const act = `sha256:${'a'.repeat(64)}`;
 const runs = (task: AgentTask): number => task.status?.attempts?.length ?? 0;
 
 const scenarios: readonly Scenario[] = [
@@ -46,6 +49,27 @@ const scenarios: readonly Scenario[] = [
     ends: (task) => {
       expect(task.status).toMatchObject({ phase: 'Succeeded' });
       expect(task.status?.attempts?.map(({ reason }) => reason)).toEqual(['SandboxLost', 'ChecksPassed']);
+    },
+  },
+  {
+    name: 'takes a sandbox that waits, and an approval',
+    spec: {},
+    pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
+    script: obedient((assignment, task) =>
+      task.status?.approvals === undefined
+        ? { ...works, pendingApproval: { action: act, summary: 'push', expires: '2030-01-02T00:00:00Z' } }
+        : succeeds(assignment, task),
+    ),
+    meanwhile: async (bed) => {
+      await bed.until('it waits', () => bed.task('one').status?.phase === 'AwaitingApproval');
+      await bed.order({
+        metadata: { name: 'yes', namespace: 'team' },
+        spec: { taskRef: { name: 'one' }, type: 'Approve', action: act, requester: 'ann' },
+      });
+    },
+    ends: (task) => {
+      expect(task.status).toMatchObject({ phase: 'Succeeded', approvals: [{ action: act, decision: 'Approved', requester: 'ann' }] });
+      expect(task.status?.attempts).toHaveLength(1);
     },
   },
 ];
@@ -81,17 +105,17 @@ async function crash(bed: Bed, n: number, executed: boolean, run: () => Promise<
 
 test.each(scenarios)(
   'an operator that dies between any two writes changes nothing: a task that $name',
-  async ({ spec, script, meanwhile, ends }) => {
+  async ({ spec, pool, script, meanwhile, ends }) => {
     let points = 0;
     for (const executed of [false, true]) {
       for (let n = 1; n < 40; n += 1) {
-        await using bed = await Bed.start();
+        await using bed = await Bed.start(newPool(pool));
         playWorkers(bed, script);
         const happened = await crash(bed, n, executed, async () => {
           await bed.create(newTask('one', { ...spec }));
           await meanwhile?.(bed);
           await bed.until('it has ended', () => bed.task('one').status?.finished === 'true');
-          await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
+          await bed.until('the sandbox is gone', () => bed.sandboxes().length === bed.waiting().length);
         });
         expect(bed.invariants.faults, `write ${n}, ${executed ? 'after' : 'before'} it took effect`).toEqual([]);
         ends(bed.task('one'));
