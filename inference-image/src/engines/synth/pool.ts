@@ -22,8 +22,7 @@ export interface Pool {
   readonly entries: readonly Entry[];
   /** Sum of all weights. */
   readonly mass: number;
-  /** Faults of the text of each file that could be parsed, by the file's index; mostly 0. */
-  readonly files: ReadonlyMap<number, number>;
+  readonly parsed: number;
   /** What ended the search before all was seen; a bound ends it at the same place each time. */
   readonly cut: Cut;
 }
@@ -43,12 +42,12 @@ export class PoolBuilder {
   }
 
   /** @param order breaks ties of weight; equal seeds give equal orders. */
-  build(files: Pool['files'], cut: Cut, order: (key: string) => number): Pool {
+  build(parsed: number, cut: Cut, order: (key: string) => number): Pool {
     const entries = [...this.#entries.values()];
     const ties = new Map(entries.map((entry) => [entry.key, order(entry.key)]));
     const tie = (entry: Entry): number => ties.get(entry.key) ?? 0;
     entries.sort((a, b) => b.weight - a.weight || tie(a) - tie(b) || (a.key < b.key ? -1 : 1));
-    return { entries, mass: entries.reduce((sum, entry) => sum + entry.weight, 0), files, cut };
+    return { entries, mass: entries.reduce((sum, entry) => sum + entry.weight, 0), parsed, cut };
   }
 }
 

@@ -31,36 +31,25 @@ export interface SearchLimits {
  * @throws InferenceError `AF_LANGUAGE_UNSUPPORTED` when no focus file can be edited.
  */
 export async function search(request: GenerateRequest, sources: Sources, limits: SearchLimits): Promise<Pool> {
-  const parsed = await readFiles(request, sources);
-  const files = new Map(parsed.map(({ open, faults }) => [open.index, faults]));
+  const files = await readFiles(request, sources);
   const builder = new PoolBuilder();
-  const all = sites(
-    request,
-    parsed.map(({ open }) => open),
-  );
-  const cut = await collect(all, builder, limits);
+  const cut = await collect(sites(request, files), builder, limits);
   const order = seededOrder(request.seed);
-  const single = builder.build(files, cut, order);
+  const single = builder.build(files.length, cut, order);
   if (request.maxEdits === 1) return single;
   const keyOf = pairKey(request);
   for (const pair of withPairs(single, keyOf)) builder.add(pair);
-  return builder.build(files, cut, order);
+  return builder.build(files.length, cut, order);
 }
 
-interface Parsed {
-  readonly open: OpenFile;
-  readonly faults: number;
-}
-
-async function readFiles(request: GenerateRequest, sources: Sources): Promise<readonly Parsed[]> {
-  const parsed: Parsed[] = [];
+async function readFiles(request: GenerateRequest, sources: Sources): Promise<readonly OpenFile[]> {
+  const parsed: OpenFile[] = [];
   for (const [index, { path, content }] of request.files.entries()) {
     const source = await sources.of(path);
     const tree = source?.parser.parse(content) ?? null;
     if (source === null || tree === null) continue;
     const { language } = source;
-    const open = { index, path, source: content, root: tree.root, language, file: language.open(content, tree.root) };
-    parsed.push({ open, faults: tree.faults });
+    parsed.push({ index, path, source: content, root: tree.root, language, file: language.open(content, tree.root) });
   }
   if (parsed.length > 0) return parsed;
   const message = 'files: none of them is Python, JavaScript or TypeScript that can be parsed';

@@ -2,8 +2,8 @@ import { setImmediate as giveWay } from 'node:timers/promises';
 import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import { entropyNats } from '../distribution.ts';
 import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
-import { apply } from './edit.ts';
-import type { Entry, Pool } from './pool.ts';
+import type { Entry } from './pool.ts';
+import { Drafts } from './drafts.ts';
 import { PoolCache, type KeptPool } from './poolCache.ts';
 import { example } from './example.ts';
 import { languages } from './languages.ts';
@@ -54,7 +54,7 @@ export class SynthEngine implements Engine {
     return {
       ...chosen,
       truncated: pool.cut !== null,
-      stats: { parsed: pool.files.size, considered: pool.entries.length, millis: Math.round(now() - started) },
+      stats: { parsed: pool.parsed, considered: pool.entries.length, millis: Math.round(now() - started) },
     };
   }
 
@@ -73,7 +73,16 @@ export class SynthEngine implements Engine {
 type Chosen = Pick<Generated, 'candidates' | 'returnedMass' | 'exhausted' | 'entropyNats' | 'margin'>;
 
 /** The first k candidates that were not tried and that parse. */
-async function choose({ pool, wire }: KeptPool, request: GenerateRequest, sources: Sources): Promise<Chosen> {
+async function choose(kept: KeptPool, request: GenerateRequest, sources: Sources): Promise<Chosen> {
+  const drafts = new Drafts(request, sources);
+  try {
+    return await chooseFrom(kept, request, drafts);
+  } finally {
+    drafts.close();
+  }
+}
+
+async function chooseFrom({ pool, wire }: KeptPool, request: GenerateRequest, drafts: Drafts): Promise<Chosen> {
   const excluded = new Set(request.exclude);
   const open = pool.entries.filter((entry) => excluded.size === 0 || !excluded.has(wire.of(entry).id));
   const candidates: Candidate[] = [];
@@ -81,23 +90,14 @@ async function choose({ pool, wire }: KeptPool, request: GenerateRequest, source
   let at = 0;
   for (; at < open.length && candidates.length < request.k; at += 1) {
     const entry = open[at] as Entry;
-    if (await isAccepted(entry, pool, request, sources)) {
-      candidates.push(candidateOf(entry, wire.of(entry), candidates.length + 1, pool.mass, request));
-    } else {
-      broken.add(entry);
-    }
+    if (await drafts.accepts(entry)) candidates.push(candidateOf(entry, wire.of(entry), candidates.length + 1, pool.mass, request));
+    else broken.add(entry);
     await giveWay();
   }
   const weights = open.filter((entry) => !broken.has(entry)).map((entry) => entry.weight);
   const returnedMass = candidates.reduce((sum, candidate) => sum + candidate.score, 0);
   const exhausted = at === open.length && pool.cut !== 'Deadline';
   return { candidates, returnedMass, exhausted, entropyNats: entropyNats(weights), margin: marginOf(candidates) };
-}
-
-async function isAccepted(entry: Entry, { files }: Pool, request: GenerateRequest, sources: Sources): Promise<boolean> {
-  const { path, content } = request.files[entry.file] ?? { path: '', content: '' };
-  const source = await sources.of(path);
-  return source?.parser.accepts(apply(content, entry.edits), files.get(entry.file)) ?? false;
 }
 
 function marginOf([first, second]: readonly Candidate[]): number | null {

@@ -59,14 +59,7 @@ describe('the Synth engine on TypeScript', () => {
   it('returns only what types can still be stripped from, and never edits a type', async () => {
     const candidates = await all([{ path: 'total.ts', content }]);
     expect(candidates.length).toBeGreaterThan(100);
-    const types = [
-      '<Value = 1>',
-      "type Pick3 = 'a' | 'b' | 3;",
-      '<Item extends Row>',
-      ': readonly Item[]',
-      ": 'g' | 'kg'",
-      'satisfies number',
-    ];
+    const types = ['<Value = 1>', "type Pick3 = 'a' | 'b' | 3;", '<Item extends Row>', ': readonly Item[]', ": 'g' | 'kg'"];
     for (const candidate of candidates) {
       const text = patch(candidate, content);
       expect(() => stripTypeScriptTypes(text), text).not.toThrow();

@@ -96,4 +96,5 @@ export const rules: SyntaxRules = {
   checked: Object.keys(checks),
   isPlacedWell: (node) => checks[node.type]?.(node) ?? true,
   tolerant: true,
+  local: true,
 };

@@ -18,4 +18,4 @@ function isPlacedWell(node: Node): boolean {
 }
 
 /** What Python asks beyond its grammar; a file that it would not compile is not repaired. */
-export const rules: SyntaxRules = { checked, isPlacedWell, tolerant: false };
+export const rules: SyntaxRules = { checked, isPlacedWell, tolerant: false, local: false };

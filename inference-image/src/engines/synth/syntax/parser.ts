@@ -1,4 +1,5 @@
-import type { Node, Parser, TreeCursor } from 'web-tree-sitter';
+import { Edit, type Node, type Parser, type Point, type Tree, type TreeCursor } from 'web-tree-sitter';
+import type { TextEdit } from '../edit.ts';
 import { SyntaxNode } from './node.ts';
 
 /** What a language asks beyond its grammar. */
@@ -9,6 +10,15 @@ export interface SyntaxRules {
   isPlacedWell(node: Node): boolean;
   /** True: a file whose other parts cannot be parsed is still repaired where it can. */
   readonly tolerant: boolean;
+  /** True: an edit misplaces nothing but what it touches and what that stands in; only this is looked at. */
+  readonly local: boolean;
+}
+
+/** A text of which edits are tried. */
+export interface Draft {
+  /** True when the language would take the text with this edit; what was wrong before may stay wrong. */
+  accepts(edit: TextEdit): boolean;
+  close(): void;
 }
 
 /** A tree, and how much of the text the grammar did not understand. */
@@ -45,21 +55,53 @@ export class SourceParser {
     }
   }
 
-  /**
-   * True for a text that the language would take, as far as its syntax tells.
-   *
-   * @param faults those that the text had before it was edited; more are an error of the edit
-   */
-  accepts(source: string, faults = 0): boolean {
+  /** True for a text that the language would take, as far as its syntax tells. */
+  accepts(source: string): boolean {
     const tree = this.#parser.parse(source);
     if (tree === null) return false;
     try {
-      if (tree.rootNode.hasError && (faults === 0 || faultsOf(tree.rootNode) > faults)) return false;
-      return tree.rootNode.descendantsOfType([...this.#rules.checked]).every((node) => this.#rules.isPlacedWell(node));
+      return !tree.rootNode.hasError && this.#isPlacedWell(tree, []);
     } finally {
       tree.delete();
     }
   }
+
+  /** A text whose edits are checked one after the other; null when the text is not of the language. */
+  draft(source: string): Draft | null {
+    const base = this.#parser.parse(source);
+    if (base === null) return null;
+    const faults = faultsOf(base.rootNode);
+    return { accepts: (edit) => this.#acceptsEdit(source, base, faults, edit), close: () => base.delete() };
+  }
+
+  /** Parses only what the edit changes: the rest comes from the tree of the unedited text. */
+  #acceptsEdit(source: string, base: Tree, faults: number, { start, end, after }: TextEdit): boolean {
+    const text = source.slice(0, start) + after + source.slice(end);
+    const newEnd = start + after.length;
+    const [startPosition, oldEndPosition, newEndPosition] = [pointOf(source, start), pointOf(source, end), pointOf(text, newEnd)];
+    const old = base.copy();
+    old.edit(new Edit({ startIndex: start, oldEndIndex: end, newEndIndex: newEnd, startPosition, oldEndPosition, newEndPosition }));
+    const tree = this.#parser.parse(text, old);
+    old.delete();
+    if (tree === null) return false;
+    try {
+      if (tree.rootNode.hasError && (faults === 0 || faultsOf(tree.rootNode) > faults)) return false;
+      return this.#isPlacedWell(tree, this.#rules.local ? [startPosition, newEndPosition] : []);
+    } finally {
+      tree.delete();
+    }
+  }
+
+  #isPlacedWell(tree: Tree, [from, to]: readonly Point[]): boolean {
+    return tree.rootNode.descendantsOfType([...this.#rules.checked], from, to).every((node) => this.#rules.isPlacedWell(node));
+  }
+}
+
+function pointOf(source: string, offset: number): Point {
+  const line = source.lastIndexOf('\n', offset - 1) + 1;
+  let row = 0;
+  for (let at = source.indexOf('\n'); at !== -1 && at < line; at = source.indexOf('\n', at + 1)) row += 1;
+  return { row, column: offset - line };
 }
 
 /** Nodes that stand for what was not understood or is missing. */
