@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
 import { moduleBug, oneBug, wrongName, type ExampleTask } from './tasks.ts';
+
+/** Real commands: a machine that is busy with other things takes its time. */
+vi.setConfig({ testTimeout: 180_000 });
 
 let bed: LoopBed;
 let synth: string;

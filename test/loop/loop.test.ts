@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
 import { fiveProposals, fourProposals, oneBug, twoBugs } from './tasks.ts';
+
+/** Real commands: a machine that is busy with other things takes its time. */
+vi.setConfig({ testTimeout: 180_000 });
 
 /** The loop with a search that needs no model, and learned parts that say what a test wants. */
 let bed: LoopBed;

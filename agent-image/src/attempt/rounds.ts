@@ -14,6 +14,8 @@ import type { Trial } from './trial.ts';
 
 /** A margin needs two. */
 const leastAsked = 2;
+/** Weight of an expert that the planner thinks nothing of: asked last, but asked. */
+const leastWeight = 1e-6;
 /** Trials that the usual wall time is taken from. */
 const rememberedTrials = 31;
 
@@ -71,7 +73,9 @@ export class Rounds {
   /** Asks the expert that the planner and the domain speak for; the next one when it has nothing new left here. */
   async #propose(node: SearchNode, focus: Focus, { experts: weights }: Control, { k, deliberate }: Plan) {
     for (;;) {
-      const left = Object.fromEntries(Object.entries(weights).map(([name, p]) => [name, node.spent.has(name) ? 0 : p]));
+      const left = Object.fromEntries(
+        Object.entries(weights).map(([name, p]) => [name, node.spent.has(name) ? 0 : Math.max(p, leastWeight)]),
+      );
       const expert = this.#scope.context.experts.choose(focus.domain, left);
       if (node.spent.has(expert.name)) return null;
       const asking = { expert, k: Math.max(leastAsked, k), pairs: deliberate };
@@ -88,9 +92,12 @@ export class Rounds {
     round: Round,
     ranked: Ranked,
     trial: Trial,
-    seconds: number,
+    wallSeconds: number,
   ): Promise<Pick<Required<TriedNote>, 'facts' | 'signals'>> {
     const executed = executedFeatures(trial.proofs, trial.result);
+    // A candidate with commands may have waited for a person: only its checks tell how long such a step takes.
+    const acted = (ranked.candidate.acts ?? []).length > 0;
+    const seconds = acted ? (executed.seconds ?? 0) : wallSeconds;
     if (trial.proofs.length > 0) this.#learn(seconds);
     const { mind } = this.#scope.context;
     const measured = trial.proofs.length === 0 ? null : await mind.score(ranked, executed);
