@@ -11,7 +11,7 @@ import {
   type Report,
 } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
-import { createDialer, createEgress } from '@agentfleet/agent/egress';
+import { createDialer, createEgress, type DialerOptions } from '@agentfleet/agent/egress';
 import { Newest } from '../../agent-image/src/tasks/newest.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { noMind } from '@agentfleet/agent/mind';
@@ -44,6 +44,7 @@ export interface RunOptions {
   readonly status?: AgentTask['status'];
   readonly experts?: Experts;
   readonly mind?: Mind;
+  readonly pool?: Partial<PoolBrief>;
   readonly onReport?: (report: Report) => void;
 }
 
@@ -66,7 +67,10 @@ export class AttemptBed implements AsyncDisposable {
   }
 
   /** @param record what Replay proposes, by goal; without it Synth searches */
-  static async open(record?: Readonly<Record<string, readonly (readonly RecordedCandidate[])[]>>): Promise<AttemptBed> {
+  static async open(
+    record?: Readonly<Record<string, readonly (readonly RecordedCandidate[])[]>>,
+    names: Pick<DialerOptions, 'resolve'> = {},
+  ): Promise<AttemptBed> {
     const folder = await mkdtemp(join(tmpdir(), 'attempt-'));
     const server = await startExpert(folder, record);
     await mkdir(join(folder, 'artifacts')); // as a volume is mounted
@@ -76,20 +80,20 @@ export class AttemptBed implements AsyncDisposable {
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
       importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch: folder }),
       collectCoverage,
-      openEgress: createEgress(createDialer({ clock: systemClock, env: {} })),
+      openEgress: createEgress(createDialer({ clock: systemClock, env: {}, ...names })),
     });
     return new AttemptBed(engine, store, folder, server);
   }
 
   /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
-  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, onReport }: RunOptions): Run {
+  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, pool: more, onReport }: RunOptions): Run {
     const controller = new AbortController();
     const messages: string[] = [];
     const task = taskOf(sandbox, spec, status);
     const newest = new Newest(task);
     const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
     const run = { decide, reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
-    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert] } as unknown as PoolBrief;
+    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert], ...more } as unknown as PoolBrief;
     const context: AttemptContext = {
       task,
       assignment: { attempt, epoch } as AttemptContext['assignment'],

@@ -152,8 +152,11 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace };
   const { findings, risk, decision } = rails.judge(act, policy);
-  const tampering = (found: readonly Finding[]): number => found.filter(({ rail }) => rail === 'test-tampering').length;
-  const tampers = tampering(findings) > tampering(rails.judge(act, { ...policy, protectedPaths: () => false }).findings);
+  // Of what the rail finds, that is what it does not say where nothing is protected.
+  const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
+  const unprotected = findings.some(tampering) ? rails.judge(act, { ...policy, protectedPaths: () => false }).findings : [];
+  const excused = new Set(unprotected.filter(tampering).map(({ reason }) => reason));
+  const tampers = findings.some((one) => tampering(one) && !excused.has(one.reason));
   // With the network open the rails have nothing to say about what uses it; a task that demands a person for that has.
   const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
   const part = told(findings, policy, risk);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { maxHelloBytes, readHello } from './clientHello.ts';
@@ -13,7 +13,7 @@ async function hello(options: ConnectionOptions): Promise<Buffer> {
   const accepted = once(server, 'connection');
   const client = connect({ host: '127.0.0.1', port, ...options });
   client.on('error', () => undefined);
-  const [socket] = (await accepted) as [import('node:net').Socket];
+  const [socket] = (await accepted) as [Socket];
   const [bytes] = (await once(socket, 'data')) as [Buffer];
   client.destroy();
   socket.destroy();

@@ -31,7 +31,7 @@ export async function certificate(names: readonly string[]): Promise<{ readonly 
 }
 
 /** Listens on a free port of the loopback. */
-export async function listening<T extends Server>(server: T): Promise<number> {
+export async function listening(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;

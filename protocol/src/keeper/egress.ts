@@ -1,6 +1,6 @@
 /**
  * Port of 127.0.0.1 in the sandbox pod at which commands find the worker's proxy. The keeper hands each connection, byte for
- * byte, to a tunnel that a worker has parked; without one it closes the connection at once.
+ * byte, to a tunnel that a worker has parked; where no worker is there it closes the connection at once.
  */
 export const egressPort = 3128;
 
@@ -11,5 +11,8 @@ export const egressPort = 3128;
  */
 export const egressUpgrade = 'agentfleet-egress';
 
-/** Tunnels that wait, connections that are joined at once, and how long nothing may move on one. */
-export const egressBounds = { maxParked: 32, maxOpen: 128, idleSeconds: 300 } as const;
+/**
+ * Tunnels that wait, connections that are joined at once, how long nothing may move on one, and how long a connection waits
+ * for the next tunnel while others are joined.
+ */
+export const egressBounds = { maxParked: 32, maxOpen: 128, idleSeconds: 300, waitMillis: 2000 } as const;

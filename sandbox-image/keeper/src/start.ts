@@ -85,10 +85,10 @@ function assemble(parts: Parts): KeeperParts {
     },
   });
   link.subscribe(linkEvents(log, executor, config));
-  const { maxParked, maxOpen, idleSeconds } = egressBounds;
+  const { maxParked, maxOpen, idleSeconds, waitMillis } = egressBounds;
   const egress = new EgressTunnels({
     listen: config.egress,
-    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000 },
+    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000, waitMs: waitMillis },
     journal: new EgressJournal((type, body) => log.append(type, body)),
     clock: parts.clock,
   });

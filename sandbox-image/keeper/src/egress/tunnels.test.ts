@@ -60,13 +60,19 @@ describe('a tunnel out of the sandbox', () => {
     expect(closed).toMatchObject({ type: 'EgressClosed', body: { id: 1, bytesOut: 7, bytesIn: 43, why: 'Ended' } });
   });
 
-  it('without one, a connection is closed at once', async () => {
+  it('without one, a connection is closed at once; while others are joined it waits for the next one', async () => {
     expect((await all(dial())).length).toBe(0);
     await park();
     const first = dial();
     await waitUntil(() => tunnels().open === 1);
+    const second = dial();
+    second.write('second');
+    const late = await harness.client().egress();
+    const [bytes] = (await once(late, 'data')) as [Buffer];
+    expect(bytes.toString()).toBe('second');
     expect((await all(dial())).length).toBe(0);
     first.destroy();
+    second.destroy();
   });
 
   it('is not handed out after its worker has gone', async () => {

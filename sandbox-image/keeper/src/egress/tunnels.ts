@@ -9,6 +9,8 @@ export interface TunnelBounds {
   readonly maxParked: number;
   readonly maxOpen: number;
   readonly idleMs: number;
+  /** How long a connection of a burst waits for the next tunnel. */
+  readonly waitMs: number;
 }
 
 export interface TunnelsOptions {
@@ -30,6 +32,7 @@ export class EgressTunnels {
   readonly #options: TunnelsOptions;
   readonly #parked = new Set<Tunnel>();
   readonly #open = new Set<Tunnel & { readonly local: Socket }>();
+  readonly #waiting = new Set<Socket>();
   #server: Server | null = null;
   #connections = 0;
   #closed = false;
@@ -85,8 +88,14 @@ export class EgressTunnels {
       socket.destroy();
     };
     const tunnel: Tunnel = { socket, epoch, gone };
-    this.#parked.add(tunnel);
     socket.on('error', () => undefined); // its close tells
+    const [waiting] = this.#waiting;
+    if (waiting !== undefined) {
+      this.#waiting.delete(waiting);
+      void this.#join(waiting, tunnel);
+      return;
+    }
+    this.#parked.add(tunnel);
     // Nothing but the end may come before it is joined, and without a reader that would not be seen.
     for (const event of ['close', 'end', 'data'] as const) socket.once(event, tunnel.gone);
     socket.resume();
@@ -104,7 +113,7 @@ export class EgressTunnels {
   async close(): Promise<void> {
     this.#closed = true;
     for (const { socket } of [...this.#parked, ...this.#open]) socket.destroy();
-    for (const { local } of this.#open) local.destroy();
+    for (const local of [...this.#waiting, ...[...this.#open].map(({ local }) => local)]) local.destroy();
     this.#options.journal.sum();
     const server = this.#server;
     if (server !== null) await new Promise<void>((resolve) => void server.close(() => resolve()));
@@ -114,13 +123,34 @@ export class EgressTunnels {
     local.on('error', () => undefined); // its close tells
     const { bounds } = this.#options;
     const [tunnel] = this.#parked;
-    if (tunnel === undefined || this.#open.size >= bounds.maxOpen || this.#closed) {
+    if (this.#open.size + this.#waiting.size >= bounds.maxOpen || this.#closed) {
       local.destroy();
+      return;
+    }
+    if (tunnel === undefined) {
+      this.#await(local);
       return;
     }
     this.#parked.delete(tunnel);
     for (const event of ['close', 'end', 'data'] as const) tunnel.socket.removeListener(event, tunnel.gone);
     void this.#join(local, tunnel);
+  }
+
+  /** Where others are joined a worker is there that parks the next tunnel in a moment; without one it ends at once. */
+  #await(local: Socket): void {
+    const { bounds, clock } = this.#options;
+    if (this.#open.size === 0 || this.#waiting.size >= bounds.maxParked) {
+      local.destroy();
+      return;
+    }
+    this.#waiting.add(local);
+    const cancel = clock.after(bounds.waitMs, () => {
+      if (this.#waiting.delete(local)) local.destroy();
+    });
+    local.once('close', () => {
+      cancel();
+      this.#waiting.delete(local);
+    });
   }
 
   async #join(local: Socket, tunnel: Tunnel): Promise<void> {

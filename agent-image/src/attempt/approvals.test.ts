@@ -1,0 +1,128 @@
+import { silentLog, type Clock } from '@agentfleet/kube';
+import type { AgentTask, Approval } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { Newest } from '../tasks/newest.ts';
+import { actionDigest } from './acts/canonical.ts';
+import { Approvals } from './approvals.ts';
+import type { Hands } from './hands.ts';
+import { Meter, nothingUsed } from './meter.ts';
+import type { DecidedNote } from './notes.ts';
+import type { AttemptContext, Report } from './ports.ts';
+import type { Progress } from './progress.ts';
+
+const action = actionDigest('uid', [], [{ tool: 'Shell', command: 'rm -r legacy' }]);
+const held = { action, summary: 'run: rm -r legacy', evidence: 'it deletes' };
+const said = (decision: Approval['decision'], more: Partial<Approval> = {}): Approval => ({
+  action,
+  decision,
+  orderRef: { name: 'yes-1' },
+  requester: 'ann',
+  at: '2030-01-01T00:01:00Z',
+  ...more,
+});
+
+interface Bench {
+  readonly approvals: Approvals;
+  readonly meter: Meter;
+  readonly reports: Report[];
+  readonly notes: { readonly kind: string; readonly data: unknown }[];
+  readonly stop: AbortController;
+  readonly decide: (approval: Approval) => void;
+  readonly pass: (ms: number) => void;
+}
+
+function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}): Bench {
+  const time = { ms: 0 };
+  const clock: Clock = { now: () => Date.parse('2030-01-01T00:00:00.700Z') + time.ms, monotonic: () => time.ms, after: () => ({ cancel: () => undefined }) };
+  const spec = { policy: { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } } };
+  const task = { metadata: { name: 't', uid: 'uid' }, spec, status } as unknown as AgentTask;
+  const newest = new Newest(task);
+  const stop = new AbortController();
+  const reports: Report[] = [];
+  const notes: { kind: string; data: unknown }[] = [];
+  const meter = new Meter(clock, { earlier: nothingUsed, before: nothingUsed }, { wallSeconds: 60 });
+  const context = {
+    task,
+    clock,
+    log: silentLog,
+    signal: stop.signal,
+    assignment: { attempt: 2, epoch: 3 },
+    approvals: () => newest.approvals(),
+    taskChanged: (signal: AbortSignal) => newest.changed(signal),
+    report: (change: Report) => void reports.push(change),
+  } as unknown as AttemptContext;
+  const hands = { note: (kind: string, data: unknown) => Promise.resolve(void notes.push({ kind, data })) } as unknown as Hands;
+  const progress = { say: () => undefined } as unknown as Progress;
+  const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
+  return { approvals: new Approvals({ context, hands, meter, progress, noted }), meter, reports, notes, stop, decide, pass: (ms) => void (time.ms += ms) };
+} // prettier-ignore
+
+describe('an act that waits', () => {
+  test('is told with its time, goes on when it is approved, is noted, and is not asked about again', async () => {
+    const { approvals, reports, notes, decide } = open();
+    const asked = approvals.ask(held);
+    expect(reports).toEqual([{ pendingApproval: { ...held, expires: '2030-01-01T00:15:00Z' } }]);
+    decide(said('Approved', { action: actionDigest('uid', [], [{ tool: 'Shell', command: 'rm -r other' }]) }));
+    decide(said('Approved'));
+    expect(await asked).toEqual({ decision: 'Approved', by: 'by order yes-1 of ann' });
+    expect(reports.at(-1)).toEqual({ pendingApproval: undefined });
+    expect(notes).toMatchObject([{ kind: 'Approved', data: { attempt: 2, action, order: 'yes-1', requester: 'ann' } }]);
+    expect(await approvals.ask(held)).toMatchObject({ decision: 'Approved' });
+    expect([reports.length, notes.length, approvals.rejection]).toEqual([2, 1, null]);
+  });
+
+  test('leaves the budget alone', async () => {
+    const { approvals, meter, decide, pass } = open();
+    pass(10_000);
+    const asked = approvals.ask(held);
+    pass(3_600_000);
+    expect(meter.usage().wallSeconds).toBe(10);
+    decide(said('Rejected'));
+    await asked;
+    pass(5000);
+    expect(meter.usage().wallSeconds).toBe(15);
+    expect(() => meter.check()).not.toThrow();
+  });
+
+  test.each([
+    [{}, 'run: rm -r legacy was rejected by order yes-1 of ann'],
+    [{ orderRef: undefined, requester: undefined }, 'run: rm -r legacy was rejected because nobody answered in time'],
+  ])('names who rejected it %#', async (more, words) => {
+    const { approvals, decide } = open();
+    const asked = approvals.ask(held);
+    decide(said('Rejected', more as Partial<Approval>));
+    expect((await asked).decision).toBe('Rejected');
+    expect(approvals.rejection).toBe(words);
+  });
+
+  test('finds a decision that came before this worker, in the status or in the notes', async () => {
+    const inStatus = open([], { approvals: [said('Approved')] });
+    expect(await inStatus.approvals.ask(held)).toMatchObject({ decision: 'Approved' });
+    const note: DecidedNote = { attempt: 2, action, decision: 'Rejected', summary: 'it', at: '', order: 'no' };
+    const inNotes = open([note]);
+    expect(inNotes.approvals.rejection).toBe('it was rejected by order no');
+    expect(await inNotes.approvals.ask(held)).toMatchObject({ decision: 'Rejected' });
+    expect([inStatus.reports, inNotes.reports, inNotes.notes]).toEqual([[], [], []]);
+    expect(open([{ ...note, attempt: 1 }]).approvals.rejection).toBeNull();
+  });
+
+  test('a worker that takes over does not begin the time anew', async () => {
+    const run = { attempt: 2, epoch: 2, pendingApproval: { ...held, expires: '2030-01-01T00:03:00Z' } };
+    const { approvals, reports, stop } = open([], { run });
+    const asked = approvals.ask(held);
+    expect(reports[0]?.pendingApproval?.expires).toBe('2030-01-01T00:03:00Z');
+    stop.abort('Quiesce');
+    await expect(asked).rejects.toBe('Quiesce');
+    expect(reports.at(-1)).toEqual({ pendingApproval: undefined });
+  });
+});
+
+test('an action is named by what would be done, whatever the order of keys, and by its task', () => {
+  const edit = { path: 'a', range: { startByte: 0, endByte: 1 }, before: 'x', after: 'y', expectedSha256: '0'.repeat(64) };
+  const other = { expectedSha256: '0'.repeat(64), after: 'y', before: 'x', range: { endByte: 1, startByte: 0 }, path: 'a' };
+  expect(actionDigest('uid', [edit], [])).toBe(actionDigest('uid', [other], []));
+  expect(action).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(
+    new Set([action, actionDigest('uid2', [], [{ tool: 'Shell', command: 'rm -r legacy' }]), actionDigest('uid', [edit], [])]).size,
+  ).toBe(3);
+});
