@@ -8,6 +8,8 @@ const magic = Buffer.from('AFPLAN1\n');
 export interface HeldOut {
   readonly steps: number;
   readonly riskAuc: number;
+  /** With the step that is about to be taken in sight. */
+  readonly riskAucOfPlannedStep: number;
   readonly randomWeightsAuc: number;
   readonly constantAuc: number;
   readonly bestSingleFeature: string;
@@ -104,7 +106,10 @@ function unpacked(payload: Buffer): Weights {
     if (isVector(name)) return float(columns);
     const scales = float(rows);
     const numbers = take(rows * columns);
-    return Float32Array.from({ length: rows * columns }, (_, i) => numbers.readInt8(i) * (scales[Math.floor(i / columns)] as number));
+    const signed = new Int8Array(numbers.buffer, numbers.byteOffset, numbers.length);
+    const values = new Float32Array(rows * columns);
+    for (let i = 0; i < values.length; i += 1) values[i] = (signed[i] as number) * (scales[Math.floor(i / columns)] as number);
+    return values;
   };
   const weights = Object.fromEntries(tensorNames.map((name) => [name, tensor(name)])) as Record<TensorName, Float32Array>;
   if (at !== payload.length) throw misfit('it is too long');
