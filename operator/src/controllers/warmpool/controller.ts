@@ -52,23 +52,33 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
   ];
 }
 
+function presentPool({ caches }: OperatorContext, key: string): ExpertPool | undefined {
+  const pool = caches.pools.lister.get(key);
+  return pool?.metadata.deletionTimestamp === undefined ? pool : undefined;
+}
+
+/** Says why the API server makes no sandbox, by namespace. */
+function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, refusals: ReadonlyMap<string, string>): void {
+  if (pool === undefined) return;
+  for (const [namespace, why] of refusals) {
+    log.warn('no sandbox can be made ahead', { pool: keyOf(pool), namespace, why });
+    events.record(pool, { type: 'Warning', reason: 'WarmSandboxRefused', action: 'Warm', note: `namespace ${namespace}: ${why}` });
+  }
+}
+
 /**
  * Keeps as many sandboxes ready as pools ask for, so that a task need not wait for one. One key is one pool. What a task
  * has taken is the task's.
  */
 export function createWarmPoolController(context: OperatorContext, options: WarmPoolOptions = {}): Controller {
-  const { caches, clock, config, events, log, registry, tokens } = context;
+  const { caches, clock, config, log, registry, tokens } = context;
   const consistency = new Consistency({ clock, pollMs: options.pollMs ?? 25 });
   const newLinkKey = options.newLinkKey ?? ((): string => randomBytes(32).toString('base64url'));
   const executor = new WarmExecutor({ context, consistency, newLinkKey });
   const preparations = new Preparations(caches);
   const hashes = new TemplateHashes();
-  const present = (key: string): ExpertPool | undefined => {
-    const pool = caches.pools.lister.get(key);
-    return pool?.metadata.deletionTimestamp === undefined ? pool : undefined;
-  };
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
-    const pool = present(key);
+    const pool = presentPool(context, key);
     const source: WarmSource | undefined = pool === undefined ? undefined : { pool, config, issuer: tokens.issuer() };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, preparations, key, pool);
@@ -78,11 +88,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     );
     const { actions, requeueAfterMs } = decideWarm({ places, template, madeAt }, clock.now());
     const refusals = await executor.run(key, actions, source, signal);
-    for (const [namespace, why] of refusals) {
-      log.warn('no sandbox can be made ahead', { pool: key, namespace, why });
-      if (pool !== undefined)
-        events.record(pool, { type: 'Warning', reason: 'WarmSandboxRefused', action: 'Warm', note: `namespace ${namespace}: ${why}` });
-    }
+    tell(context, pool, refusals);
     const waits = [requeueAfterMs ?? Infinity, refusals.size === 0 ? Infinity : refusedRetryMs];
     const next = Math.min(...waits);
     return Number.isFinite(next) ? requeueAfter(next) : done;
