@@ -70,7 +70,7 @@ async function handle(tunnel: Duplex, request: ProxyRequest, options: Connection
   }
   server.on('error', () => undefined); // its end tells
   try {
-    const refused = request.kind === 'Connect' ? await connected(tunnel, server, request, options) : void server.write(request.head);
+    const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : void tunnel.unshift(request.head);
     if (refused !== undefined) return told(refused);
     const { forth, back } = await splice(tunnel, server, { clock: options.clock, idleMs });
     told('Allowed', { bytesOut: forth, bytesIn: back });
@@ -82,7 +82,6 @@ async function handle(tunnel: Duplex, request: ProxyRequest, options: Connection
 /** After CONNECT the client has to speak TLS to the host that it named; on port 80 anything goes. */
 async function connected(
   tunnel: Duplex,
-  server: Socket,
   { host, port }: HostPort,
   { clock, signal }: ConnectionOptions,
 ): Promise<'NotTLS' | 'OtherName' | undefined> {
@@ -97,7 +96,7 @@ async function connected(
   const { serverName } = hello.value;
   const same = serverName === null ? isIP(host) !== 0 : plainHost(serverName) === host;
   if (!same) return 'OtherName';
-  server.write(hello.bytes);
+  tunnel.unshift(hello.bytes);
   return undefined;
 }
 
