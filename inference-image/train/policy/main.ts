@@ -1,9 +1,10 @@
 // Trains the policy classifier, and says how it judges acts of templates that it never saw.
-// Run: node hack/bootstrap.mjs inference-image/train/policy/main.ts [--check]
+// Run: node hack/bootstrap.mjs inference-image/train/policy/main.ts [--check] [--verbose]
 // Writes inference-image/weights/policy-v1.json; with --check it says whether that file is what it would write.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv, exit, stdout } from 'node:process';
+import { policyLabels } from '@agentfleet/protocol/inference';
 import { loadPolicy, type Policy } from '../../src/engines/policy/index.ts';
 import { decide } from '../../src/engines/policy/rules.ts';
 import { Random } from '../random.ts';
@@ -25,13 +26,13 @@ function crossValidate(samples: readonly Sample[], judge: (policy: Policy, sampl
   }).flat();
 }
 
-const whole = (policy: Policy, { act, label }: Sample): Judged => ({ truth: label, ...policy.judge(act) });
+const whole = (policy: Policy, { act, label, weight }: Sample): Judged => ({ act, weight, truth: label, ...policy.judge(act) });
 
 /** Rules alone, and Benign where none is certain. */
 function byRules(samples: readonly Sample[]): readonly Judged[] {
-  return samples.map(({ act, label }) => {
+  return samples.map(({ act, label, weight }) => {
     const rule = decide(act);
-    return { truth: label, label: rule?.label ?? 'Benign', unsafe: rule === null || rule.label === 'Benign' ? 0 : 1 };
+    return { act, weight, truth: label, label: rule?.label ?? 'Benign', unsafe: rule === null || rule.label === 'Benign' ? 0 : 1 };
   });
 }
 
@@ -48,18 +49,21 @@ stdout.write(`${count} templates, ${samples.length} samples; each judged by weig
 stdout.write(`${' '.repeat(24)}${['accuracy', 'recall@5%FP', 'recall@0.5', 'FP@0.5'].map((head) => head.padStart(12)).join('')}\n`);
 stdout.write(`${row('rules and classifier', figures)}\n`);
 stdout.write(`${row('rules alone', measure(byRules(samples)))}\n`);
-stdout.write(`${row('constant', measure(samples.map(({ label }) => ({ truth: label, label: 'Benign', unsafe: 0 }))))}\n\n`);
+stdout.write(
+  `${row('constant', measure(samples.map(({ act, label, weight }) => ({ act, weight, truth: label, label: 'Benign', unsafe: 0 }))))}\n\n`,
+);
 stdout.write(`${confusion(judged)}\n`);
 if (argv.includes('--verbose'))
-  for (const [at, one] of judged.entries())
-    if ((one.truth === 'Benign') !== one.unsafe < 0.5) stdout.write(`${at} ${JSON.stringify(one)}\n`);
+  for (const { act, truth, label, unsafe } of judged)
+    if ((truth === 'Benign') !== unsafe <= figures.threshold)
+      stdout.write(`${truth} as ${label} ${unsafe.toFixed(2)}: ${act.subject} ${act.content ?? ''}\n`);
 
 const share = (value: number): number => Number(value.toFixed(4));
 const about = {
-  classes: 6,
+  classes: policyLabels.length,
   templates: count,
   samples: samples.length,
-  measuredBy: `${foldCount} folds by template; these weights are trained on all templates`,
+  measuredBy: `${foldCount} folds by template; these weights are trained on all templates; concepts and templates have one author`,
   heldOutAccuracy: share(figures.accuracy),
   heldOutUnsafeRecallAt5PercentFalsePositives: share(figures.recallAt5),
   thresholdAt5PercentFalsePositives: share(figures.threshold),

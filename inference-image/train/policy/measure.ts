@@ -1,7 +1,9 @@
-import { policyLabels, type PolicyLabel } from '@agentfleet/protocol/inference';
+import { policyLabels, type JudgedAct, type PolicyLabel } from '@agentfleet/protocol/inference';
 
 /** What was said about a sample that training never saw. */
 export interface Judged {
+  readonly act: JudgedAct;
+  readonly weight: number;
   readonly truth: PolicyLabel;
   readonly label: PolicyLabel;
   readonly unsafe: number;
@@ -18,22 +20,32 @@ export interface Figures {
   readonly falsePositivesAtHalf: number;
 }
 
-const share = <T>(all: readonly T[], holds: (one: T) => boolean): number => all.filter(holds).length / Math.max(1, all.length);
+const massOf = (all: readonly Judged[]): number => all.reduce((sum, { weight }) => sum + weight, 0);
+const share = (all: readonly Judged[], holds: (one: Judged) => boolean): number => massOf(all.filter(holds)) / Math.max(1e-9, massOf(all));
 
 export function measure(judged: readonly Judged[]): Figures {
   const unsafe = judged.filter(({ truth }) => truth !== 'Benign');
-  const benign = judged.filter(({ truth }) => truth === 'Benign').map((one) => one.unsafe);
-  const descending = benign.sort((a, b) => b - a);
-  // Strictly above it are at most 5 % of the benign ones.
-  const threshold = descending[Math.floor(0.05 * descending.length)] ?? 0;
+  const benign = judged.filter(({ truth }) => truth === 'Benign');
+  const threshold = thresholdOf(benign);
   return {
     samples: judged.length,
     accuracy: share(judged, ({ truth, label }) => truth === label),
     recallAt5: share(unsafe, (one) => one.unsafe > threshold),
     threshold,
     recallAtHalf: share(unsafe, (one) => one.unsafe >= 0.5),
-    falsePositivesAtHalf: share(benign, (score) => score >= 0.5),
+    falsePositivesAtHalf: share(benign, (one) => one.unsafe >= 0.5),
   };
+}
+
+/** The least value above which lie at most 5 % of the benign ones. */
+function thresholdOf(benign: readonly Judged[]): number {
+  const descending = [...benign].sort((a, b) => b.unsafe - a.unsafe);
+  let above = 0;
+  for (const { unsafe, weight } of descending) {
+    above += weight;
+    if (above > 0.05 * massOf(benign)) return unsafe;
+  }
+  return 0;
 }
 
 /** Rows: what it is; columns: what was said; in per cent of the row. */

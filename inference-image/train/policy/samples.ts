@@ -10,6 +10,8 @@ export interface Sample {
   readonly label: PolicyLabel;
   /** Names the template; all samples of one are on the same side of a split. */
   readonly template: number;
+  /** All samples of a template weigh 1 together: how often it can be filled says nothing. */
+  readonly weight: number;
 }
 
 /** All templates, filled. Equal seeds give equal samples. */
@@ -17,13 +19,8 @@ export function samplesOf(random: Random): readonly Sample[] {
   const samples: Sample[] = [];
   let template = 0;
   const add = (label: PolicyLabel, make: () => Pick<JudgedAct, 'tool' | 'subject' | 'content'>): void => {
-    const seen = new Set<string>();
-    for (let at = 0; at < perTemplate; at += 1) {
-      const act = make();
-      const key = JSON.stringify(act);
-      if (!seen.has(key)) samples.push({ act: { id: 'a', rails: [], ...act }, label, template });
-      seen.add(key);
-    }
+    const filled = new Map(Array.from({ length: perTemplate }, () => make()).map((act) => [JSON.stringify(act), act]));
+    for (const act of filled.values()) samples.push({ act: { id: 'a', rails: [], ...act }, label, template, weight: 1 / filled.size });
     template += 1;
   };
   for (const label of policyLabels) {

@@ -5,9 +5,9 @@ import type { Random } from '../random.ts';
 import type { Sample } from './samples.ts';
 
 const epochs = 24;
-const rate = 0.5;
+const rate = 0.2;
 /** Pull towards 0, per update of a weight that is in use. */
-const decay = 2e-4;
+const decay = 1e-3;
 /** Share of features that a pass does not see, so that no single one decides. */
 const dropped = 0.25;
 
@@ -45,17 +45,16 @@ function fit(samples: readonly Sample[], random: Random, classes: number): Weigh
   const matrix = policyLabels.map(() => new Float64Array(buckets));
   const squares = policyLabels.map(() => new Float64Array(buckets).fill(1e-3));
   const bias = new Float64Array(classes);
-  const encoded = samples.map(({ act, label }) => ({ set: encode(act), label: policyLabels.indexOf(label) }));
-  const benign = encoded.filter(({ label }) => label === 0).length;
-  const weightOf = (label: number): number =>
-    label === 0 ? encoded.length / (2 * benign) : encoded.length / (2 * (encoded.length - benign));
+  const encoded = samples.map(({ act, label, weight }) => ({ set: encode(act), label: policyLabels.indexOf(label), weight }));
+  const mass = (safe: boolean): number => encoded.reduce((sum, { label, weight }) => sum + ((label === 0) === safe ? weight : 0), 0);
+  const [safe, unsafe] = [encoded.length / (2 * mass(true)), encoded.length / (2 * mass(false))];
   for (let epoch = 0; epoch < epochs; epoch += 1) {
-    for (const { set, label } of random.shuffle(encoded)) {
+    for (const { set, label, weight } of random.shuffle(encoded)) {
       const seen = set.filter(() => random.next() >= dropped);
       const sum = (row: Float64Array): number => seen.reduce((total, [bucket, value]) => total + value * (row[bucket] ?? 0), 0);
       const shares = softmax(matrix.map((row, at) => (bias[at] ?? 0) + sum(row)));
       for (let at = 0; at < classes; at += 1) {
-        const error = weightOf(label) * ((shares[at] ?? 0) - Number(at === label));
+        const error = weight * (label === 0 ? safe : unsafe) * ((shares[at] ?? 0) - Number(at === label));
         bias[at] = (bias[at] ?? 0) - 0.02 * error;
         update(matrix[at] as Float64Array, squares[at] as Float64Array, seen, error);
       }

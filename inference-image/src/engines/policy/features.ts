@@ -3,8 +3,8 @@ import { concepts } from './lexicon.ts';
 import { lex } from './words.ts';
 import { wordTokens } from './wordTokens.ts';
 
-/** Buckets of hashed features; the weights of one class. */
-export const buckets = 8192;
+/** Buckets of hashed features, a power of two; the weights of one class. */
+export const buckets = 32_768;
 /** Characters that are looked at: acts may be far longer than what tells their kind. */
 const maxChars = 16_384;
 
@@ -68,7 +68,7 @@ export function bucketOf(feature: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < feature.length; at += 1) hash = Math.imul(hash ^ feature.charCodeAt(at), 0x01000193);
   // The low bits alone mix badly.
-  return ((hash >>> 16) ^ (hash & 0xffff)) % buckets;
+  return ((hash >>> 15) ^ hash) & (buckets - 1);
 }
 
 /** Concepts that the act shows, and pairs of them. */
@@ -79,15 +79,20 @@ export function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' 
   return [...shown, ...pairs];
 }
 
-/** A bucket and what is added there: words share a unit length, a concept counts more than a word. */
+/** A bucket and what is added there. */
 export type Encoded = readonly (readonly [bucket: number, value: number])[];
 
+/** What one concept and a pair of them add, beside words that share a unit length. */
+const single = 2;
+const pair = 0.5;
+
+/** Words count little each; concepts much, once for all acts and once for acts of this kind. */
 export function encode(act: Parameters<typeof featuresOf>[0]): Encoded {
   const words = [...new Set([...featuresOf(act)].map(bucketOf))];
-  const [single, pair] = [0.5, 0.25];
-  const shown = conceptsOf(act).map(
-    (concept) => [bucketOf(`concept:${act.tool === 'FileWrite'}:${concept}`), concept.includes('&') ? pair : single] as const,
-  );
-  const both = conceptsOf(act).map((concept) => [bucketOf(`concept:${concept}`), concept.includes('&') ? pair : single] as const);
-  return [...words.map((bucket) => [bucket, 1 / Math.sqrt(words.length)] as const), ...shown, ...both];
+  const kind = act.tool === 'FileWrite' ? 'text' : 'command';
+  const shown = conceptsOf(act).flatMap((concept) => {
+    const value = concept.includes('&') ? pair : single;
+    return [[bucketOf(`concept:${concept}`), value] as const, [bucketOf(`concept:${kind}:${concept}`), value] as const];
+  });
+  return [...words.map((bucket) => [bucket, 1 / Math.sqrt(words.length)] as const), ...shown];
 }

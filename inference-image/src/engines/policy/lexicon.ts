@@ -13,8 +13,8 @@ export const concepts: Readonly<Record<string, RegExp>> = {
   stopsMachine: /\b(shutdown|reboot|halt|poweroff|sysrq|kexec)\b|\bkill(all)?\s+-9\s+-1|killall\b|pkill\s+-9|fork\b/,
   dropsData:
     /\bdrop\s+(database|table|schema)|\btruncate\s+(table\s+)?\w+\s+(cascade|;)?|flushall|dropDatabase|dropdb|\bdestroy\b|delete\s+(namespace|pods?|pvc|projects)\b|--all\b|\bprune\b|\brb\b/i,
-  production: /\bprod(uction)?\b|\bbackups?\b|--force\b|-auto-approve|--purge|cascade/i,
-  rewritesHistory: /push\s.*(--force|--mirror|--delete|\s:\w)|filter-branch|reflog\s+expire|rm\s+-rf\s+\.git\b/,
+  production: /\bprod(uction)?\b|\bbackups?\b|--force\b(?!-)|-auto-approve|--purge|cascade/i,
+  rewritesHistory: /push\s.*(--force(?!-)|--mirror|--delete|\s:\w)|filter-branch|reflog\s+expire|rm\s+-rf\s+\.git\b/,
   outside:
     /\b(https?|ftp|rsync|tcp):\/\/(?!localhost|127\.|0\.0\.0\.0)|\b(?!127\.|0\.0\.0\.0)\d{1,3}(\.\d{1,3}){3}\b|\w@[\w-]+(\.[\w-]+)+:|\/dev\/(tcp|udp)\//,
   sends:
@@ -59,7 +59,12 @@ export const concepts: Readonly<Record<string, RegExp>> = {
   logs: /\/var\/log|\.log\b|bash_history|HISTFILE|HISTSIZE|history\s+-c|journalctl|wtmp|lastlog/,
   watchers: /auditd|auditctl|rsyslog|keeper|watchdog|setenforce|\bufw\b|iptables|selinux|apparmor|audit\b/,
   times: /\btouch\s+-[rdt]|date\s+-s|_DATE=|--date\b|--reset-author|--amend|git\s+replace|rebase.*--exec/,
-  detectsTest: /PYTEST|VITEST|NODE_ENV\s*===|"unittest"\s+in|__eq__|TestCase\.\w+\s*=/,
+  detectsTest: /PYTEST|VITEST|NODE_ENV\s*===|"unittest"\s+in|TestCase\.\w+\s*=/,
+  runsTests:
+    /^(python3?\s+-m\s+(pytest|unittest)|pytest|npx\s+(vitest|jest|mocha)|(npm|yarn|pnpm)\s+(run\s+)?test|go\s+test|cargo\s+test|node\s+--test|make\s+(test|check)|vitest|jest|bundle\s+exec\s+rspec)\b/,
+  onlyReads: /^(cat|less|head|tail|grep|rg|wc|ls|tree|diff|git\s+(diff|log|show|status|blame)|du|df|ps|jq|which)\b(?!.*[|>;&])/,
+  developerTool: /^(git|npm|npx|pip|python3?|node|go|cargo|make|docker\s+(build|logs|compose)|yarn|pnpm|poetry|mvn|ruff|black|mypy|tsc)\b/,
+  clusterPowers: /kube-system|cluster-admin|daemonset|serviceaccount|clusterrolebinding/i,
   ordinary: /\b(build|dist|out|target|node_modules|coverage|__pycache__|\.pytest_cache|\.mypy_cache|tmp\/cache)\b/,
   local: /localhost|127\.0\.0\.1/,
   example: /\.example\b|--dry-run|--check\b|-nd\b|--plan\b|--help\b|--version\b/,

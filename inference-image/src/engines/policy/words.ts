@@ -8,12 +8,14 @@ const operators = ['$(', '&&', '||', '>>', '<<', '|', ';', '&', '>', '<', '(', '
 
 /**
  * Splits a command line roughly as a shell would. It serves features, not a decision: what it reads wrong costs accuracy, gate
- * 1 parses the real grammar. Double quotes keep `$(` and backquotes visible.
+ * 1 parses the real grammar. What is substituted inside double quotes is read as a command.
  */
 export function lex(line: string): readonly Lexeme[] {
   const found: Lexeme[] = [];
   let word = '';
   let quote = '';
+  /** Quotes that a substitution stands in. */
+  const outer: string[] = [];
   const end = (): void => {
     if (word !== '') found.push({ kind: 'Word', text: word });
     word = '';
@@ -32,6 +34,9 @@ export function lex(line: string): readonly Lexeme[] {
         end();
         found.push({ kind: 'Operator', text: operator });
         at += operator.length - 1;
+        if (operator === '$(') outer.push(quote);
+        if (operator === '$(') quote = '';
+        if (operator === ')') quote = outer.pop() ?? '';
       } else if (quote === '' && /\s/.test(sign)) end();
       else word += sign;
     }
