@@ -61,18 +61,12 @@ export class Hands {
   async exec(command: HandsCommand): Promise<ExecResult> {
     const { reach = null } = command;
     if (reach === null) return this.#exec(this.#request(command, {}));
-    if (this.#openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
-    const context = this.#context;
+    const openEgress = this.#openEgress;
+    if (openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
+    const { keeper, clock, log, signal, assignment } = this.#context;
     const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
-      this.note('Egress', { attempt: context.assignment.attempt, mode: reach.mode, ...data });
-    const egress = await this.#openEgress({
-      keeper: context.keeper,
-      reach,
-      note,
-      clock: context.clock,
-      log: context.log,
-      signal: context.signal,
-    });
+      this.note('Egress', { attempt: assignment.attempt, mode: reach.mode, ...data });
+    const egress = await patiently(() => openEgress({ keeper, reach, note, clock, log, signal }), this.#patience);
     try {
       return await this.#exec(this.#request(command, { ...reach.environment, ...egress.environment }));
     } finally {

@@ -19,7 +19,8 @@ export function openTunnel(url: URL, headers: Readonly<Record<string, string>>, 
     createConnection: () => connect({ host, port: Number(url.port), allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: 30_000 }),
     ...(signal === undefined ? {} : { signal }),
   });
-  asked.setTimeout(answerMs, () => asked.destroy(new Error(`the keeper did not answer within ${answerMs / 1000} s`)));
+  const late = Object.assign(new Error(`the keeper did not answer within ${answerMs / 1000} s`), { code: 'ETIMEDOUT' });
+  asked.setTimeout(answerMs, () => asked.destroy(late));
   asked.once('error', reject);
   asked.once('upgrade', (_answer, socket: Duplex, head: Buffer) => {
     asked.setTimeout(0);
