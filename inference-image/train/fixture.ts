@@ -10,7 +10,7 @@ export function fixtureOf(data: DataSet, traces: readonly Trace[]): object {
     if (wanted) seen.add(problem);
     return wanted;
   });
-  const items = groups.slice(0, 12).flatMap((group) => {
+  const items = groups.slice(0, 8).flatMap((group) => {
     const right = group.items.filter((one) => one.right).slice(0, 1);
     const wrong = group.items.filter((one) => !one.right).slice(0, 4);
     return [...right, ...wrong];
@@ -18,6 +18,6 @@ export function fixtureOf(data: DataSet, traces: readonly Trace[]): object {
   const kept = traces.filter(({ split, experts, steps }) => split === 'heldOut' && experts === 1 && steps.length >= 10);
   return {
     energy: items.map(({ item, right, plausible }) => ({ item, right, plausible })),
-    planner: kept.slice(0, 4).map(({ steps }) => steps.slice(0, 16)),
+    planner: kept.slice(0, 4).map(({ steps }) => steps.slice(0, 14)),
   };
 }
