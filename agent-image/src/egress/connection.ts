@@ -70,7 +70,8 @@ async function handle(tunnel: Duplex, request: ProxyRequest, options: Connection
   }
   server.on('error', () => undefined); // its end tells
   try {
-    const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : void tunnel.unshift(request.head);
+    if (request.kind === 'Forward') tunnel.unshift(request.head);
+    const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : undefined;
     if (refused !== undefined) return told(refused);
     const { forth, back } = await splice(tunnel, server, { clock: options.clock, idleMs });
     told('Allowed', { bytesOut: forth, bytesIn: back });
