@@ -44,6 +44,12 @@ describe('POST /v1/generate', () => {
     expect(repair).toMatchObject({ edits: [{ path: 'add.py', before: '-' }], location: { path: 'add.py', line: 2 } });
   });
 
+  it('proposes edits also where acts are allowed', async () => {
+    const { candidates } = (await post({ ...minimal, grammar: 'Tool' })).json<GenerateResponse>();
+    expect(candidates.length).toBeGreaterThan(0);
+    expect(candidates.every(({ edits, acts }) => edits.length > 0 && acts === undefined)).toBe(true);
+  });
+
   it('answers several callers at once, equally', async () => {
     const bodies = await Promise.all([1, 2, 3, 4, 5].map(async () => (await post(minimal)).json<GenerateResponse>()));
     for (const body of bodies) expect(body).toEqual(bodies[0]);
