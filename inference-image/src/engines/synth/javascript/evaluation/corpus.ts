@@ -23,47 +23,44 @@ export const javascriptCorpus: Corpus = {
   execute,
 };
 
-type Said = { readonly run: TestRun } | { readonly passed: boolean };
+type Said = { readonly run: TestRun } | { readonly traced: true } | { readonly passed: boolean };
 
 async function execute(subject: Case, candidates: readonly string[], stop: boolean): Promise<Executed> {
   const runs: TestRun[] = [];
   const passed: boolean[] = [];
   const isDone = (): boolean => passed.length >= candidates.length || (stop && passed.at(-1) === true);
-  let first = true;
-  while (first || !isDone()) {
-    const before = passed.length;
-    const job = { path: subject.path, source: subject.source, tests: subject.tests, candidates, from: before, runs: first };
-    const whole = await listen(job, (said) => {
+  let traced = false;
+  do {
+    const { path, source, tests } = subject;
+    await listen({ path, source, tests, candidates, from: passed.length, runs: !traced }, (said) => {
       if ('run' in said) runs.push(said.run);
-      else passed.push(said.passed);
-      return isDone() && candidates.length > 0;
+      else if ('traced' in said) traced = true;
+      else if (!isDone()) passed.push(said.passed);
+      return traced && isDone();
     });
-    if (!whole && first && passed.length === 0) throw new Error(`node ended before all tests of ${subject.name} had run`);
-    // The candidate that ended the process has failed.
-    if (!whole && !isDone()) passed.push(false);
-    first = false;
-  }
+    if (!traced) throw new Error(`node ended before all tests of ${subject.name} had run`);
+    // A process that ended early was ended by the candidate that it ran, which has failed.
+    if (!isDone()) passed.push(false);
+  } while (!isDone());
   return { runs, passed };
 }
 
-/** Runs one process until it ends or `take` has enough; false when it was killed or died. */
-async function listen(job: object, take: (said: Said) => boolean): Promise<boolean> {
+/** Runs one process until it ends, must be killed, or `take` has enough. */
+async function listen(job: object, take: (said: Said) => boolean): Promise<void> {
   const child = spawn(execPath, [...flags, join(import.meta.dirname, 'runner.mjs')], { stdio: ['pipe', 'pipe', 'ignore'] });
-  const ended = new Promise<number | null>((resolve, reject) => {
+  const ended = new Promise<void>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', resolve);
+    child.once('close', () => resolve());
   });
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(job));
   const timer = setTimeout(kill, limitMillis, child);
-  let enough = false;
   for await (const line of createInterface({ input: child.stdout })) {
     timer.refresh();
-    enough ||= take(JSON.parse(line) as Said);
-    if (enough) kill(child);
+    if (take(JSON.parse(line) as Said)) kill(child);
   }
   clearTimeout(timer);
-  return (await ended) === 0 || enough;
+  await ended;
 }
 
 function kill(child: ChildProcess): void {

@@ -2,7 +2,7 @@
 //
 // Standard input: {"path", "source", "tests", "candidates": [text], "from": index, "runs": bool}
 // Standard output, a line each: {"run": {"test", "outcome", "message", "trace", "lines"}} for each test
-// of the case's own text, then {"passed": bool} for each candidate from `from` on.
+// of the case's own text, {"traced": true}, then {"passed": bool} for each candidate from `from` on.
 //
 // Coverage comes from V8. Code that does not end by itself within its time fails; what cannot be
 // ended from inside, such as an endless chain of promises, is for the parent to kill.
@@ -109,6 +109,7 @@ if (runs) {
   await post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   for (const name of (await load(source)).keys()) say({ run: await traced(name) });
   await post('Profiler.disable');
+  say({ traced: true });
 }
 for (const code of candidates.slice(from)) say({ passed: await passes(code) });
 // What a candidate left running is of no use.
