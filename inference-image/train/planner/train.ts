@@ -34,15 +34,22 @@ export function trainPlanner({ subjects, manifest }: DataSet, energy: EnergyScor
   const traces = tracesOf(subjects, energy, tracesPerSubject, random);
   const part = (split: Trace['split']): Trace[] => traces.filter((trace) => trace.split === split);
   const weights = fit(part('train'), options, random);
-  weights.experts.set(fitExperts(choicesOf(part('train'))));
+  weights.experts.set(expertsOf(part('train'), part('heldOut')));
   const header = { script: 'inference-image/train/main.ts', seed, data: String(manifest['digest']), heldOut: null, deliberateAbove: 0.5 };
   const packed = readPlannerFile(writePlannerFile(header, weights)).weights;
   const deliberateAbove = Number(thresholdOf(listen(packed, part('calibration')).deliberate).toFixed(4));
   const heldOut = measure(packed, part('heldOut'), random);
   const { model, uniform } = expertNats(packed.experts, choicesOf(part('heldOut')));
-  const counts = { traces: traces.length, steps: traces.reduce((sum, { steps }) => sum + steps.length, 0), deliberateAbove };
+  const counts = { traces: traces.length, stepsInAll: traces.reduce((sum, { steps }) => sum + steps.length, 0), deliberateAbove };
   const bytes = writePlannerFile({ ...header, heldOut, deliberateAbove }, weights);
   return { bytes, traces, figures: { ...counts, ...heldOut, expertNats: model, expertNatsUniform: uniform } };
+}
+
+/** What an expert did says who is next only where that holds on held-out problems, as the shadow for risk; else all stay equal. */
+export function expertsOf(training: readonly Trace[], others: readonly Trace[]): Float32Array {
+  const fitted = fitExperts(choicesOf(training));
+  const { model, uniform } = expertNats(fitted, choicesOf(others));
+  return model < uniform ? fitted : fitted.map(() => 0);
 }
 
 function fit(traces: readonly Trace[], { epochs, say }: PlannerOptions, random: Random): Weights {
