@@ -1,5 +1,5 @@
 // Defaults, field selectors, the status subresource and two managers on one status, on a real API server.
-import { ajvOptions, fieldManagers, kinds, validators } from '@agentfleet/protocol/api';
+import { ajvOptions, defaultCompute, fieldManagers, kinds, validators } from '@agentfleet/protocol/api';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
@@ -45,6 +45,7 @@ describe.runIf(enabled)('custom resources in use', () => {
     expect(body.spec).toEqual({
       ...(example.minimalTask['spec'] as Node),
       checks: [{ name: 'unit', command: ['npm', 'test'], type: 'Command', format: 'Auto', expect: 'Auto' }],
+      profile: 'default',
       priority: 0,
       protect: { mode: 'Default' },
       policy: { profile: 'Default', network: { mode: 'Loopback' } },
@@ -68,9 +69,12 @@ describe.runIf(enabled)('custom resources in use', () => {
       sandbox: { snapshotEngine: 'Auto' },
       policy: { minIsolation: 'Container', allowUnenforcedNetwork: false },
     });
-    const model = withValue(withValue(example.fullModel, 'spec.thresholds', undefined), 'spec.artifact', { uri: 'builtin://features-v1' });
+    const model = { ...example.fullModel, spec: { artifact: { uri: 'builtin://features-v1' } } };
     expect((await create(model, 'defaults')).body.spec).toEqual({
       artifact: { uri: 'builtin://features-v1', format: 'JSON' },
+      lambda: '1.0',
+      scoring: { batchMax: 16, timeoutMillis: 800 },
+      resources: { replicas: 1 },
       thresholds: { source: 'Fixed', vetoBelowProbability: '0.15', warnBelowProbability: '0.35', whenUnavailable: 'FailClosed' },
     });
   });
@@ -80,14 +84,54 @@ describe.runIf(enabled)('custom resources in use', () => {
     const halves = [
       withValue(example.minimalTask, 'spec.attempts', { backoff: { seconds: 1 } }),
       withValue(example.minimalTask, 'spec.policy', { network: {} }),
+      withValue(example.minimalTask, 'spec.policy', {
+        network: { mode: 'Allowed', hosts: [{ host: 'a.example.com' }] },
+        approvals: { require: ['External'] },
+      }),
+      withValue(example.minimalTask, 'spec.setup', [{ name: 'deps', command: ['npm', 'ci'] }]),
       withValue(example.minimalPool, 'spec.policy', { maxBudget: { toolCalls: 5 } }),
+      withValue(example.minimalPool, 'spec.profiles', [{ name: 'fast' }, { name: 'careful', compute: { kMax: 12 } }]),
+      withValue(example.minimalPool, 'spec.experts[1]', { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: {} } }),
+      withValue(example.minimalPool, 'spec.sandbox', { warm: [{ namespace: 'team-a', replicas: 1 }] }),
+      withValue(example.fullModel, 'spec', {
+        artifact: { uri: 'builtin://features-v1' },
+        heads: [{ name: 'Shell' }],
+        scoring: { batchMax: 1 },
+        resources: { container: {} },
+      }),
     ];
     for (const [index, half] of halves.entries()) {
       const { body } = await create(half, `half-${index}`);
-      const local = structuredClone(half) as { kind: 'AgentTask' | 'ExpertPool'; spec: Node };
+      const local = structuredClone(half) as { kind: 'AgentTask' | 'ExpertPool' | 'EnergyModel'; spec: Node };
       expect(validate[local.kind](local)).toBe(true);
       expect(local.spec).toEqual(body.spec);
     }
+  });
+
+  it('fills in the profile, the engine and the warm sandboxes of a pool', async () => {
+    const profile = await create(withValue(example.minimalPool, 'spec.profiles', [{ name: 'fast' }]), 'profile');
+    expect(profile.body.spec['profiles']).toEqual([{ name: 'fast', compute: defaultCompute }]);
+    const draft = { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: {} } };
+    const llama = await create(withValue(example.minimalPool, 'spec.experts[1]', draft), 'llama');
+    expect(llama.body.spec['experts']).toMatchObject([{}, { engine: { llama: { threads: 1, contextTokens: 2048 } } }]);
+    const warm = await create(withValue(example.minimalPool, 'spec.sandbox', { warm: [{ namespace: 'a', replicas: 1 }] }), 'warm');
+    expect(warm.body.spec['sandbox']).toMatchObject({ warm: [{ maxAgeSeconds: 3600 }] });
+  });
+
+  it('lets nothing out that was not asked for, and lets no act wait for ever', async () => {
+    const { body } = await create(
+      {
+        ...example.minimalTask,
+        spec: {
+          ...(example.minimalTask['spec'] as Node),
+          setup: [{ name: 'deps', command: ['npm', 'ci'] }],
+          policy: { approvals: { require: ['External'] } },
+        },
+      },
+      'closed',
+    );
+    expect(body.spec['setup']).toMatchObject([{ network: 'None' }]);
+    expect(body.spec['policy']).toMatchObject({ network: { mode: 'Loopback' }, approvals: { timeoutSeconds: 900, onTimeout: 'Reject' } });
   });
 
   it('lists and watches by worker, by end and by pool', async () => {

@@ -38,13 +38,19 @@ export function fullTask(workspace: Node): Node {
     metadata: { name: 'full' },
     spec: {
       poolRef: { name: 'coding', namespace: 'platform' },
+      profile: 'careful',
       priority: 10,
       goal: 'Make the failing tests pass.',
       workspace,
-      setup: [{ name: 'deps', command: ['npm', 'ci'], timeoutSeconds: 300 }],
+      setup: [{ name: 'deps', command: ['npm', 'ci'], timeoutSeconds: 300, network: 'Allowed' }],
       checks: [{ name: 'unit', type: 'Command', command: ['npm', 'test'], timeoutSeconds: 300, format: 'TAP', expect: 'FailThenPass' }],
       protect: { mode: 'Default', paths: ['tests/**'] },
-      policy: { profile: 'Strict', network: { mode: 'None' }, minIsolation: 'Landlock' },
+      policy: {
+        profile: 'Strict',
+        network: { mode: 'Allowed', hosts: [{ host: 'mirror.example.com', port: 8443 }] },
+        approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
+        minIsolation: 'Landlock',
+      },
       budget: { wallSeconds: 1800, toolCalls: 200, whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: {
@@ -64,7 +70,10 @@ export function fullTask(workspace: Node): Node {
 }
 
 export const workspaces: Readonly<Record<string, Node>> = {
-  Git: { type: 'Git', git: { url: 'https://example.com/acme/parser', ref: 'main', subPath: 'packages/parser', depth: 1 } },
+  Git: {
+    type: 'Git',
+    git: { url: 'https://example.com/acme/parser', ref: 'main', subPath: 'packages/parser', credential: 'source', depth: 1 },
+  },
   Inline: { type: 'Inline', inline: { files: [{ path: 'src/a.py', content: 'x = 1\n', mode: 0o755 }] } },
   ConfigMap: { type: 'ConfigMap', configMap: { name: 'files' } },
 };
@@ -87,7 +96,16 @@ export const fullRun: Node = {
   plan: [{ id: '1.2', kind: 'Step', intent: 'fix the bound', state: 'Running', p: '0.75', snapshot: 's0001', attempts: 1 }],
   snapshots: { initial: 's0000', lastGreen: 's0001', current: 's0002', count: 3, checkpointURI: 's3://agents/x' },
   usage,
-  signals: { risk: '0.2', energy: '-1.25', margin: '0.5', entropyNats: '1.5', k: 4, deliberate: true },
+  signals: {
+    risk: '0.2',
+    energy: '-1.25',
+    margin: '0.5',
+    entropyNats: '1.5',
+    pSuccess: '0.8',
+    k: 4,
+    deliberate: true,
+    degraded: ['draft: proposals are not weighed'],
+  },
   experts: [{ role: 'Generalist', name: 'gen', digest: sha }],
   pendingApproval: { action: sha, summary: 'remove build/', evidence: 'risk 0.9', expires: time },
   isolation: { level: 'Landlock', network: 'Enforced', landlockABI: 7, userNamespace: false, runtimeClass: 'gvisor' },
@@ -125,6 +143,7 @@ export const fullTaskStatus: Node = {
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],
   totals: { usage },
   rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
+  approvals: [{ action: sha, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'admin', at: time }],
   run: fullRun,
 };
 
@@ -169,9 +188,11 @@ export const fullPool: Node = {
     experts: [
       { name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 2, resources: fullSandbox['resources'] },
       { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } } },
+      { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } } },
+      { name: 'planner', role: 'Planner', engine: { type: 'Builtin' } },
     ],
     workers: { replicas: 2, concurrency: 4, resources: fullSandbox['resources'] },
-    sandbox: { template: fullSandbox, snapshotEngine: 'CAS' },
+    sandbox: { template: fullSandbox, snapshotEngine: 'CAS', warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }] },
     policy: { minIsolation: 'Seccomp', allowUnenforcedNetwork: true, maxBudget: { wallSeconds: 3600, toolCalls: 500 } },
     storage: {
       uri: 's3://agents/fleet',
@@ -182,14 +203,33 @@ export const fullPool: Node = {
     },
     credentials: [{ name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] }],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
+    energyModelRef: { name: 'judge' },
+    profiles: [
+      {
+        name: 'careful',
+        compute: { entropyFastNats: '1.5', margin: '2.0', riskThreshold: '0.4', kBase: 3, kMax: 12, earlyExitMargin: '2.5' },
+      },
+    ],
   },
 };
 
 export const fullPoolStatus: Node = {
   observedGeneration: 1,
   conditions: [condition],
-  experts: [{ name: 'gen', replicas: 1, ready: 0, message: 'starts' }],
+  experts: [
+    {
+      name: 'gen',
+      role: 'Generalist',
+      phase: 'Starting',
+      digest: sha,
+      endpoint: 'http://full-gen.platform.svc:8000',
+      replicas: 1,
+      ready: 0,
+      message: 'starts',
+    },
+  ],
   workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
+  sandboxes: { warm: 2, starting: 1, claimed: 3 },
   running: 3,
   queued: 4,
 };
@@ -201,6 +241,10 @@ export const fullModel: Node = {
   metadata: { name: 'full' },
   spec: {
     artifact: { uri: 'builtin://features-v1', digest: sha, format: 'JSON' },
+    lambda: '0.8',
+    heads: [{ name: 'Code', lambda: '0.5' }],
+    scoring: { batchMax: 8, timeoutMillis: 500 },
+    resources: { replicas: 2, container: fullSandbox['resources'] },
     thresholds: { source: 'Fixed', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
   },
 };
@@ -208,16 +252,21 @@ export const fullModel: Node = {
 export const fullModelStatus: Node = {
   observedGeneration: 1,
   conditions: [condition],
+  phase: 'Ready',
+  endpoint: 'http://full-verifier.platform.svc:8000',
   digest: sha,
+  replicas: 2,
+  ready: 2,
   thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.2' },
 };
 
-/** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB. */
+/** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; nobody was asked. */
 export const typicalStatus: Node = {
   ...fullTaskStatus,
   queue: undefined,
   clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,
+  approvals: undefined,
   conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
     ...condition,
     type,
@@ -227,6 +276,7 @@ export const typicalStatus: Node = {
     ...fullRun,
     pendingApproval: undefined,
     rollback: undefined,
+    signals: { ...(fullRun['signals'] as Node), degraded: undefined },
     plan: Array.from({ length: 16 }, (_, index) => ({
       id: `1.${index}`,
       kind: 'Step',

@@ -1,5 +1,6 @@
 // Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
 import { fullModel, fullPool, orders } from './examples.ts';
+import { withValue } from './fields.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 
 const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']]] as const).flatMap(
@@ -12,6 +13,84 @@ const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cance
     ];
   },
 );
+
+const builtin = { type: 'Builtin' } as const;
+const llama = { type: 'Llama', llama: {} } as const;
+const synth = { type: 'Synth' } as const;
+const single = withValue(fullPool, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
+
+/** Which engine a role may have, and how many of a role there may be. */
+const roleCases: readonly RuleCase[] = [
+  ...(
+    [
+      ['Planner', builtin, synth],
+      ['Embedder', builtin, llama],
+      ['Policy', builtin, synth],
+      ['Specialist', llama, builtin],
+    ] as const
+  ).map(([role, right, wrong]) =>
+    change(
+      single,
+      'spec.experts[1]',
+      { name: 'more', role, engine: right },
+      { name: 'more', role, engine: wrong },
+      'spec.experts[].engine.type must be Builtin exactly for the roles Planner, Embedder and Policy; correct the role or the engine',
+    ),
+  ),
+  change(
+    single,
+    'spec.experts[1]',
+    { name: 'draft', role: 'Draft', engine: llama },
+    { name: 'draft', role: 'Draft', engine: synth },
+    'spec.experts[].engine.type must be Llama for the role Draft, which weighs by likelihood; correct the role or the engine',
+  ),
+  ...(
+    [
+      ['Draft', llama],
+      ['Planner', builtin],
+      ['Embedder', builtin],
+      ['Policy', builtin],
+    ] as const
+  ).map(([role, engine]) => ({
+    base: withValue(single, 'spec.experts[1]', { name: 'one', role, engine }),
+    passes: { 'spec.experts[2]': { name: 'two', role: 'Generalist', engine: synth } },
+    refused: { 'spec.experts[2]': { name: 'two', role, engine } },
+    message: `spec.experts must hold one ${role} at most; remove the others, and raise replicas for more of it`,
+  })),
+  ...[{ type: 'Llama' }, { type: 'Synth', llama: {} }].map((engine) =>
+    change(
+      fullPool,
+      'spec.experts[0].engine',
+      llama,
+      engine,
+      `spec.experts[].engine.llama must be set exactly when spec.experts[].engine.type is Llama; ${member}`,
+    ),
+  ),
+];
+
+const compute = 'spec.profiles[].compute';
+const profileCases: readonly RuleCase[] = [
+  ...(
+    [
+      [
+        { kBase: 12, kMax: 12 },
+        { kBase: 13, kMax: 12 },
+      ],
+      [{ kBase: 8 }, { kBase: 9 }],
+      [{ kMax: 2 }, { kMax: 1 }],
+    ] as const
+  ).map(([passes, refused]) =>
+    change(fullPool, 'spec.profiles[0].compute', passes, refused, `${compute}.kBase must not be more than ${compute}.kMax; lower it`),
+  ),
+  change(fullPool, 'spec.profiles[1]', { name: 'default' }, { name: 'careful' }, 'spec.profiles[1]: Duplicate value: {"name":"careful"}'),
+  change(
+    fullPool,
+    'spec.sandbox.warm[1]',
+    { namespace: 'team-b', replicas: 1 },
+    { namespace: 'team-a', replicas: 1 },
+    'spec.sandbox.warm[1]: Duplicate value: {"namespace":"team-a"}',
+  ),
+];
 
 const poolCases: readonly RuleCase[] = [
   change(
@@ -96,6 +175,8 @@ const poolCases: readonly RuleCase[] = [
 ];
 
 const modelCases: readonly RuleCase[] = [
+  ...resourceCases(fullModel, 'spec.resources.container', 'spec.resources.container'),
+  change(fullModel, 'spec.heads[1]', { name: 'Shell' }, { name: 'Code' }, 'spec.heads[1]: Duplicate value: {"name":"Code"}'),
   change(
     fullModel,
     'spec.thresholds.vetoBelowProbability',
@@ -105,4 +186,4 @@ const modelCases: readonly RuleCase[] = [
   ),
 ];
 
-export const poolAndOrderCases: readonly RuleCase[] = [...orderCases, ...poolCases, ...modelCases];
+export const poolAndOrderCases: readonly RuleCase[] = [...orderCases, ...poolCases, ...roleCases, ...profileCases, ...modelCases];

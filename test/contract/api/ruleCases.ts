@@ -94,6 +94,27 @@ const taskCases: readonly RuleCase[] = [
     'n'.repeat(64),
     'metadata.name may have 63 characters, because it becomes the value of labels; shorten it',
   ),
+  ...(
+    [
+      [{ mode: 'Allowed', hosts: [{ host: 'a.example.com' }] }, { mode: 'Allowed' }],
+      [{ mode: 'Loopback' }, { mode: 'Loopback', hosts: [{ host: 'a.example.com' }] }],
+      [{ mode: 'None' }, { mode: 'None', hosts: [{ host: 'a.example.com' }] }],
+    ] as const
+  ).map(([passes, refused]) =>
+    change(
+      minimalTask,
+      'spec.policy.network',
+      passes,
+      refused,
+      'spec.policy.network.hosts must be set exactly when spec.policy.network.mode is Allowed; set or remove them',
+    ),
+  ),
+  ...(['Loopback', 'None'] as const).map((mode) => ({
+    base: git,
+    passes: { 'spec.setup[0].network': 'Registries', 'spec.policy.network': { mode } },
+    refused: { 'spec.setup[0].network': 'Allowed', 'spec.policy.network': { mode } },
+    message: 'spec.setup[].network Allowed needs hosts; set spec.policy.network.mode to Allowed and list spec.policy.network.hosts',
+  })),
   change(git, 'spec.goal', ' x ', ' \n\t ', 'spec.goal must not be blank; say what must become true'),
   ...['setup', 'checks'].map((list) => ({
     base: git,

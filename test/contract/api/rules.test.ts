@@ -1,6 +1,7 @@
 // Every rule of every kind on a real API server: what it lets pass, what it refuses, and in which words.
 import { kinds, rulesOf } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fullModel, fullPool } from './examples.ts';
 import { fieldName, withValue, withValues, type Node } from './fields.ts';
 import { ruleCases } from './ruleCases.ts';
 import { collection, connect, createNamespace, enabled, install, whoAmI, type Answer, type Server } from './server.ts';
@@ -23,6 +24,8 @@ describe('table of rules', () => {
     expect(rules.length).toBeGreaterThan(80);
   });
 });
+
+const full = { ExpertPool: fullPool, EnergyModel: fullModel } as const;
 
 const title = (changes: Readonly<Record<string, unknown>>): string =>
   Object.entries(changes)
@@ -90,7 +93,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   });
 
   it.for([
-    'profile',
     'goalFrom',
     'roots',
     'tools',
@@ -98,9 +100,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     'dependsOn',
     'workspace.archive',
     'workspace.claim',
-    'workspace.git.credential',
-    'policy.approvals',
-    'policy.network.hosts',
     'budget.tokens',
     'budget.cpuSeconds',
     'snapshots.riskThreshold',
@@ -115,12 +114,36 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     ['spec.workspace.type', 'Claim'],
     ['spec.policy.profile', 'Privileged'],
-    ['spec.policy.network.mode', 'Allowed'],
+    ['spec.policy.approvals.onTimeout', 'Approve'],
     ['spec.checks[0].type', 'Review'],
     ['spec.budget.whenExceeded', 'Pause'],
   ] as const)('refuses %s: %s, which nothing obeys yet', async ([field, value]) => {
     const { status, body } = await tryCreate(withValue(runningTask, field, value));
     expect(status).toBe(422);
     expect(body.message).toContain(`Unsupported value: "${value}"`);
+  });
+
+  it.for([
+    ['ExpertPool', 'spec.experts[0].engine.type', 'OpenAI'],
+    ['ExpertPool', 'spec.experts[0].engine.type', 'VLLM'],
+    ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Overlay'],
+    ['EnergyModel', 'spec.artifact.format', 'ONNX'],
+    ['EnergyModel', 'spec.thresholds.source', 'Calibration'],
+  ] as const)('refuses %s %s: %s, which nothing obeys yet', async ([kind, field, value]) => {
+    const { status, body } = await tryCreate(withValue(full[kind], field, value));
+    expect(status).toBe(422);
+    expect(body.message).toContain(`Unsupported value: "${value}"`);
+  });
+
+  it.for([
+    ['ExpertPool', 'placement'],
+    ['ExpertPool', 'experts[0].artifact'],
+    ['ExpertPool', 'experts[0].adapter'],
+    ['EnergyModel', 'calibration'],
+    ['EnergyModel', 'training'],
+  ] as const)('refuses %s spec.%s, which nothing obeys yet', async ([kind, field]) => {
+    const { status, body } = await tryCreate(withValue(full[kind], `spec.${field}`, {}));
+    expect(status).toBe(400);
+    expect(body.message).toContain(`unknown field "spec.${field}"`);
   });
 });
