@@ -16,6 +16,7 @@ export type ClusterErrorCode =
   | 'AF_TIMEOUT'
   | 'AF_LOCKED'
   | 'AF_LEFTOVERS'
+  | 'AF_CACHE_SHARED'
   | 'AF_CONTEXT_UNREACHABLE'
   | 'AF_IMPORT_UNSUPPORTED'
   | 'AF_USAGE'

@@ -6,6 +6,7 @@ import { elapsedLog, type Cluster, type UpOptions } from './cluster.ts';
 import { ClusterError } from './errors.ts';
 import { currentLayout } from './layout.ts';
 import { downLocal } from './local/down.ts';
+import { assertMayPurge } from './local/purge.ts';
 import { readClusterRecord } from './local/record.ts';
 import { statusLocal, type ClusterStatus } from './local/status.ts';
 import { upLocal } from './local/up.ts';
@@ -39,11 +40,15 @@ export async function up(options: UpOptions = {}): Promise<Cluster> {
   });
 }
 
-/** Takes the cluster down and removes its state; `purge` removes the built binaries and image archives too. */
+/**
+ * Takes the cluster down and removes its state; `purge` removes the built binaries and image archives too.
+ * Throws AF_CACHE_SHARED, before anything is done, where `purge` would take them from another cluster.
+ */
 export async function down(options: { purge?: boolean | undefined; log?: ((line: string) => void) | undefined } = {}): Promise<void> {
   const layout = currentLayout();
   const log = options.log ?? elapsedLog();
   await withLock(layout.lockFile, lockTimeoutMs, log, async () => {
+    if (options.purge === true) await assertMayPurge(layout);
     if ((await readClusterRecord(layout))?.provider === 'kind') await downKind(layout);
     await downLocal(layout, options.purge ?? false, log);
   });

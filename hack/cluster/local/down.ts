@@ -1,8 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { cacheRoot } from '../../cache/index.ts';
-import { binaryCache } from '../build/binaries.ts';
 import { endProcess, isAlive } from '../daemons/process.ts';
 import { readRecord, readRecords, stopDaemon } from '../daemons/supervisor.ts';
 import { ClusterError } from '../errors.ts';
@@ -11,9 +9,9 @@ import { podProcesses, removePodCgroups } from '../host/cgroups.ts';
 import { leftovers, mountFolders, ourProcesses, podLinks } from '../host/leftovers.ts';
 import { mountsBelow, unmountBelow } from '../host/mounts.ts';
 import { cleanNetfilter, type NetfilterState } from '../host/netfilter.ts';
-import { imageCache } from '../images/images.ts';
 import type { Layout } from '../layout.ts';
 import { waitFor } from '../wait.ts';
+import { purgeCaches } from './purge.ts';
 
 type Log = (line: string) => void;
 
@@ -104,7 +102,7 @@ export async function downLocal(layout: Layout, purge: boolean, log: Log): Promi
     await restoreHost(baseline);
   }
   await removeFolders(layout);
-  if (purge) for (const kind of [binaryCache, imageCache]) await rm(join(cacheRoot(), kind), { recursive: true, force: true });
+  if (purge) await purgeCaches();
   const left = await leftovers({ layout, before, node: baseline !== undefined });
   if (left.length > 0) {
     throw new ClusterError('AF_LEFTOVERS', { what: left.join('; '), where: 'this host', cure: 'Remove them by hand, or run down again' });
