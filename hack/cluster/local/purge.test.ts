@@ -29,7 +29,7 @@ describe('the state folder of a daemon', () => {
   });
 
   it('is nothing for a client', () => {
-    expect(stateOf(['kubectl', '--kubeconfig', '/tmp/other/kubeconfig', 'get', 'pods'])).toBeUndefined();
+    expect(stateOf(['--kubeconfig', '/tmp/other/kubeconfig', 'get', 'pods'])).toBeUndefined();
   });
 });
 
@@ -53,7 +53,7 @@ describe('--purge', () => {
 
   it('sees who runs from the cache, and nobody else', async () => {
     const root = await mkdtemp(join(tmpdir(), 'purge-'));
-    const folder = join(root, 'cluster-bin', 'family-1');
+    const folder = join(root, 'cluster-bin', 'etcd');
     await mkdir(folder, { recursive: true });
     await copyFile('/bin/sh', join(folder, 'sh'));
     const child = spawn(join(folder, 'sh'), ['-c', 'echo; read line', 'sh', '--ca=/tmp/other/pki/ca.crt'], { stdio: 'pipe' });

@@ -11,6 +11,7 @@ import type { Layout } from '../layout.ts';
 /** A process that runs a binary of the cache. */
 export interface CacheUser {
   readonly pid: number;
+  /** Without the program, whose path is the cache's and may look like a state folder's. */
   readonly args: readonly string[];
 }
 
@@ -49,7 +50,7 @@ export async function cacheUsers(root: string = cacheRoot()): Promise<CacheUser[
   return Promise.all(
     running.map(async ({ pid }) => {
       const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-      return { pid, args: line.split('\0').filter((arg) => arg !== '') };
+      return { pid, args: line.split('\0').slice(1) };
     }),
   );
 }
