@@ -90,7 +90,8 @@ function row(name: string, ranks: readonly (number | null)[]): string {
 }
 
 for (const corpus of [pythonCorpus, javascriptCorpus]) {
-  if ((argv.includes('python') || argv.includes('javascript')) && !argv.includes(corpus.language.split(' ')[0]?.toLowerCase() ?? '')) continue;
+  if ((argv.includes('python') || argv.includes('javascript')) && !argv.includes(corpus.language.split(' ')[0]?.toLowerCase() ?? ''))
+    continue;
   for (const half of halves) {
     if ((argv.includes('dev') || argv.includes('heldout')) && !argv.includes(half)) continue;
     const measured: Measured[] = [];

@@ -14,7 +14,7 @@ export interface Phase {
 }
 
 /** The tests of the repository, slow enough that something can be killed meanwhile. */
-const checks = [{ name: 'unit', command: ['sh', '-c', 'sleep 0.5; exec python3 -m unittest -v'] }];
+const checks = [{ name: 'unit', command: ['sh', '-c', 'sleep 1; exec python3 -m unittest -v'] }];
 
 const runs = (node: string) => (task: AgentTask) =>
   task.status?.run?.plan?.some(({ id, state }) => id === node && state === 'Running') === true;
@@ -26,11 +26,7 @@ export const phases: readonly Phase[] = [
   { ...repair, name: 'Preparing', holds: ({ status }) => status?.phase === 'Preparing' },
   { ...repair, name: 'SettingUp', spec: { checks, setup: [{ name: 'slow', command: ['sleep', '3'] }] }, holds: runs('prepare') },
   { ...repair, name: 'Baseline', holds: runs('baseline') },
-  {
-    ...repair,
-    name: 'Repairing',
-    holds: (task) => runs('repair')(task) && (task.status?.run?.progress?.done ?? 0) > 0,
-  },
+  { ...repair, name: 'Repairing', holds: runs('repair') },
   { ...repair, name: 'Verifying', holds: ({ status }) => status?.phase === 'Verifying' },
   {
     name: 'RollingBack',

@@ -15,13 +15,21 @@ async function killPods({ kubectl }: Fleet, namespace: string, selector: string)
   await kubectl.text(['-n', namespace, 'delete', 'pod', '-l', selector, ...how]);
 }
 
+const patienceMs = 20_000;
+
 /** Kills PID 1 of a container from outside, as the kernel does when memory is short. */
 async function killContainer(fleet: Fleet, task: string, container: string): Promise<void> {
   const name = fleet.state(task)?.status?.assignment?.sandbox ?? '';
-  const id = (await runningContainers(fleet.kubectl, { namespace: fleet.namespace, name })).get(container);
-  const pids = await processesOf(id ?? '');
-  if (pids.length === 0) throw new Error(`container ${container} of pod ${name} has no process on this node`);
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const id = (await runningContainers(fleet.kubectl, { namespace: fleet.namespace, name })).get(container);
+    const pids = await processesOf(id ?? '');
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    if (pids.length > 0) return;
+    // The container may be starting: an attempt asks for a fresh one by itself.
+    if (Date.now() > deadline) throw new Error(`container ${container} of pod ${name} has no process on this node`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 async function killServer(): Promise<void> {
