@@ -50,7 +50,7 @@ async function countWrites({ ground, proofs }: Stage, course: Course): Promise<v
   const seen = writes(entries, {
     username: `system:serviceaccount:${namespaces.system}:agentfleet-operator`,
     namespace: namespaces.tasks,
-    objects: [`agenttasks/${name}`, `pods/${name}-*`],
+    objects: [`agenttasks/${name}`, `pods/${course.end.status?.assignment?.sandbox ?? ''}`, `pods/${name}-*`],
     from: course.appliedAt,
     until,
   });

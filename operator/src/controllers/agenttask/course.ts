@@ -17,7 +17,15 @@ export type Course =
   | { readonly kind: 'Ended' }
   | { readonly kind: 'End'; readonly verdict: Verdict; readonly undone: Undone | undefined }
   | { readonly kind: 'Refuse'; readonly refusal: Refusal }
-  | { readonly kind: 'Wait'; readonly reason: string; readonly message: string; readonly untilMs?: number; readonly position?: number }
+  | {
+      readonly kind: 'Wait';
+      readonly reason: string;
+      readonly message: string;
+      readonly untilMs?: number;
+      readonly position?: number;
+      /** It will be over in a moment, so that it is not worth a write. */
+      readonly brief?: boolean;
+    }
   | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice }
   | { readonly kind: 'Run' }
   /** The worker holds an act back until a person, or the time, has decided. */

@@ -31,11 +31,12 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const approvals = approvalsOf(facts);
   const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const status = coarse(facts, { ...statusOf(facts, books, course, ending), ...listed(approvals) });
+  const brief = course.kind === 'Wait' && course.brief === true;
   return {
     actions: actionsOf(facts, course, status),
     status,
-    written: !isWritten(facts.status, status),
-    events: milestones(facts, course, ending, status),
+    written: !brief && !isWritten(facts.status, status),
+    events: brief ? [] : milestones(facts, course, ending, status),
     requeueAfterMs: timers(facts, course, status),
     takes: takesOf(course),
   };

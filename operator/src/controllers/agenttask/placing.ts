@@ -33,7 +33,7 @@ function sandboxFor({ sandbox, snapshot, task, assignment }: Facts): SandboxChoi
 
 /** What keeps the task from beginning whatever room there is. */
 function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): Course | undefined {
-  const { snapshot, now, sandbox, task } = facts;
+  const { snapshot, now, sandbox } = facts;
   const wait = (reason: string, message: string, untilMs?: number): Course => ({
     kind: 'Wait',
     reason,
@@ -46,15 +46,21 @@ function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): C
   }
   if (snapshot.refusal !== undefined)
     return wait('SandboxRefused', `the API server does not take the sandbox pod: ${snapshot.refusal}`, now + refusedRetryMs);
-  if (!snapshot.prepared) {
-    return wait(
-      'NamespaceNotPrepared',
-      `namespace ${task.metadata.namespace ?? ''} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`,
-    );
-  }
+  if (!snapshot.prepared) return preparing(facts);
   if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
   const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
   return wait('SandboxEnding', `sandbox ${names} has to end before another one is made`);
+}
+
+/** How long the preparation of a namespace may take before it is told, ms: as a rule it is over before. */
+const preparationMs = 2_000;
+
+function preparing({ task, status, now }: Facts): Course {
+  const namespace = task.metadata.namespace ?? '';
+  const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
+  const told = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
+  const course = { kind: 'Wait', reason: 'NamespaceNotPrepared', message } as const;
+  return status.conditions === undefined && now < told ? { ...course, brief: true, untilMs: told } : course;
 }
 
 /** A refused sandbox pod is tried again after this, besides when something changes. */

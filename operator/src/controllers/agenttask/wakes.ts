@@ -60,7 +60,9 @@ export class Wakes {
     caches.namespaces.addHandler({ onAdd: refused, onUpdate: (_, namespace) => refused(namespace) });
     const prepared = (map: { readonly metadata: { readonly name: string }; readonly data?: Readonly<Record<string, string>> }): void => {
       if (map.metadata.name !== jwksConfigMap && map.data?.[briefKey] === undefined) return;
-      this.#all(caches.tasks.lister.values(), (task) => reasonOf(task, 'Scheduled') === 'NamespaceNotPrepared');
+      const waits = (task: AgentTask): boolean =>
+        task.status?.conditions === undefined || reasonOf(task, 'Scheduled') === 'NamespaceNotPrepared';
+      this.#all(caches.tasks.lister.values(), waits);
     };
     caches.configMaps.addHandler({ onAdd: prepared, onUpdate: (_, map) => prepared(map) });
   }
