@@ -50,10 +50,12 @@ function page(): string {
 const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
 const survivors: string[] = [];
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
+const chosen = mutants.filter(({ guarantee }) => guarantee.includes(only));
+if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}; see hack/mutants/mutants.ts`);
 try {
   await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
   await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
-  for (const mutant of mutants.filter(({ guarantee }) => guarantee.includes(only))) {
+  for (const mutant of chosen) {
     const found = await caught(tree, mutant);
     console.log(`${found ? 'caught  ' : 'SURVIVED'} ${mutant.guarantee}`);
     if (!found) survivors.push(mutant.guarantee);
@@ -62,6 +64,6 @@ try {
   await execa('git', ['worktree', 'remove', '--force', tree], { cwd: root, reject: false });
   await rm(tree, { recursive: true, force: true });
 }
-console.log(`${mutants.length - survivors.length} passed, ${survivors.length} failed`);
+console.log(`${chosen.length - survivors.length} passed, ${survivors.length} failed`);
 if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(join(root, 'test', 'mutants.md'), page());
 process.exitCode = survivors.length === 0 ? 0 : 1;
