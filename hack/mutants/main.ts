@@ -47,11 +47,11 @@ function page(): string {
   return [...head, '| Guarantee | Bug planted in | Caught by |', '|---|---|---|', ...rows, ''].join('\n');
 }
 
-const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
-const survivors: string[] = [];
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
 const chosen = mutants.filter(({ guarantee }) => guarantee.includes(only));
 if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}; see hack/mutants/mutants.ts`);
+const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
+const survivors: string[] = [];
 try {
   await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
   await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
