@@ -1,9 +1,9 @@
-import type { ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { Participant } from '../attempt/mind.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
 
 export interface FleetOptions {
-  readonly pool: Pick<PoolBrief, 'experts' | 'verifier'>;
+  readonly pool: Pick<PoolBrief, 'experts' | 'verifier'> & Partial<Pick<PoolBrief, 'absent'>>;
   readonly compute: ComputeBrief;
   readonly parts: Pick<PartsClient, 'ask'>;
   /** Begins the ids of all requests; of the characters that a request id may have. */
@@ -25,6 +25,14 @@ export interface Manner {
 
 const maxTold = 128;
 
+/** What is done without a part of a role that the pool declares and that has no pods; nothing is said about other roles. */
+const withoutPods: Readonly<Partial<Record<ExpertEndpoint['role'], string>>> = {
+  Planner: 'priors are uniform',
+  Policy: 'gate 2 goes by its table',
+  Embedder: 'no specCosine',
+  Draft: 'no likelihoods',
+};
+
 /** The parts of one attempt: who there is, who took part, and who is missing. */
 export class Fleet {
   readonly options: FleetOptions;
@@ -34,6 +42,7 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.options = options;
+    for (const absent of options.pool.absent ?? []) this.#tellAbsent(absent);
   }
 
   /** The first expert of a role; undefined when the pool has none. */
@@ -80,8 +89,15 @@ export class Fleet {
   }
 
   /** Tells what a part does not do. */
-  tell(member: Member, what: string): void {
+  tell(member: Pick<Member, 'name' | 'role'>, what: string): void {
     this.#missing.set(keyOf(member), shorten(`${member.role} ${member.name}: ${what}`));
+  }
+
+  /** Nobody is missed where another one does the same. */
+  #tellAbsent({ name, role }: AbsentExpert): void {
+    const without = withoutPods[role];
+    const other = role === 'Draft' ? this.draft : this.member(role);
+    if (without !== undefined && other === undefined) this.tell({ name, role }, `no pods, ${without}`);
   }
 
   get degraded(): readonly string[] {
@@ -93,7 +109,7 @@ export class Fleet {
   }
 }
 
-const keyOf = ({ role, name }: Member): string => `${role}/${name}`;
+const keyOf = ({ role, name }: Pick<Member, 'name' | 'role'>): string => `${role}/${name}`;
 
 function shorten(text: string): string {
   const points = Array.from(text);

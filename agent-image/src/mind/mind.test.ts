@@ -3,6 +3,7 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { ActInQuestion, RankingContext } from '../attempt/mind.ts';
 import { PartsClient } from '../experts/index.ts';
+import type { FleetOptions } from './fleet.ts';
 import { FleetMind } from './mind.ts';
 import { candidate } from './testing/candidates.ts';
 import { compute, modelDigest, startPartsServer, type PartsServer } from './testing/partsServer.ts';
@@ -13,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => server[Symbol.asyncDispose]());
 
-const open = (pool: Pick<PoolBrief, 'experts' | 'verifier'> = server.pool(), signal = new AbortController().signal): FleetMind =>
+const open = (pool: FleetOptions['pool'] = server.pool(), signal = new AbortController().signal): FleetMind =>
   new FleetMind({ pool, compute, parts: new PartsClient({ clock: systemClock, log: silentLog }), name: 'task.1.1', signal });
 
 const context: RankingContext = {
@@ -50,6 +51,23 @@ describe('the control vector', () => {
       deliberate: false,
     });
     expect(mind.degraded).toEqual([]);
+  });
+
+  it('is uniform when the planner has no pods, which is said from the beginning; so for each part that nobody else replaces', () => {
+    const absent = [
+      { name: 'hrm', role: 'Planner' },
+      { name: 'tpc', role: 'Policy' },
+      { name: 'embed', role: 'Embedder' },
+      { name: 'smol', role: 'Draft' },
+      { name: 'spare', role: 'Generalist' },
+    ] as const;
+    expect(open({ ...server.pool({ experts: [] }), absent: [...absent] }).degraded).toEqual([
+      'Planner hrm: no pods, priors are uniform',
+      'Policy tpc: no pods, gate 2 goes by its table',
+      'Embedder embed: no pods, no specCosine',
+      'Draft smol: no pods, no likelihoods',
+    ]);
+    expect(open({ ...server.pool(), absent: [{ name: 'old', role: 'Planner' }] }).degraded).toEqual([]);
   });
 
   it('is uniform when the planner is away, which is said until it is back', async () => {

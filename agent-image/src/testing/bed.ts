@@ -25,6 +25,7 @@ export const brief: PoolBrief = {
   pool: { name: 'coding', namespace: 'platform' },
   namespaces: ['team'],
   experts: [{ name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' }],
+  absent: [],
   storage: { type: 'Volume', path: '/var/lib/agentfleet/artifacts', claim: 'coding-artifacts' },
   minIsolation: 'Seccomp',
   verifier: null,

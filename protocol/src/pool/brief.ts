@@ -18,6 +18,10 @@ export const ExpertEndpoint = Type.Object(
 );
 export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
 
+/** An expert that the pool declares and that has no pods: nobody asks it, and tasks say what is done without it. */
+export const AbsentExpert = Type.Object({ name, role: Type.Enum([...expertRoles]) }, { additionalProperties: false });
+export type AbsentExpert = Static<typeof AbsentExpert>;
+
 /** Where the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
 export const VerifierEndpoint = Type.Object(
   {
@@ -88,6 +92,7 @@ export const PoolBrief = Type.Object(
     pool: Type.Object({ name, namespace: name }, { additionalProperties: false }),
     namespaces: Type.Array(name, { description: 'whose tasks the workers watch, sorted' }),
     experts: Type.Array(ExpertEndpoint),
+    absent: Type.Array(AbsentExpert, { description: 'declared, but without pods: replicas is 0, or its engine has no image' }),
     verifier: Type.Union([VerifierEndpoint, Type.Null()], { description: 'null: the pool has none' }),
     profiles: Type.Record(Type.String(), ComputeBrief, { description: 'by name; there is always one called default' }),
     egress: EgressBrief,

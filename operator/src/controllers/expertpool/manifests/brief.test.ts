@@ -36,6 +36,23 @@ describe('the brief of the workers', () => {
     ]);
   });
 
+  it('names those without pods, and those whose engine has no image, so that tasks can say who is missing', () => {
+    const experts = [
+      { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
+      { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' }, replicas: 0 },
+      { name: 'prior', role: 'Draft', engine: { type: 'Llama', llama: {} } },
+    ];
+    const { pool } = inputOf({ experts });
+    const imaged = pool.spec.experts.filter(({ engine }) => engine.type !== 'Llama');
+    const brief = briefOf({ experts }, { experts: imaged });
+    expect(brief.experts.map(({ name }) => name)).toEqual(['gen']);
+    expect(brief.absent).toEqual([
+      { name: 'hrm', role: 'Planner' },
+      { name: 'prior', role: 'Draft' },
+    ]);
+    expect(briefOf().absent).toEqual([]);
+  });
+
   it('has no verifier without a model', () => {
     expect(briefOf().verifier).toBeNull();
   });

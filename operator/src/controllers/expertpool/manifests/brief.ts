@@ -11,7 +11,7 @@ export interface BriefInput {
   readonly pool: ExpertPool;
   /** Whose tasks the workers may read. */
   readonly namespaces: readonly string[];
-  /** Experts that have pods, or will have. */
+  /** Experts whose engine has an image: those that have pods, or may have. */
   readonly experts: ExpertPool['spec']['experts'];
   /** The model that the pool names; undefined when there is none. */
   readonly energyModel: EnergyModel | undefined;
@@ -60,6 +60,22 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
   return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
 }
 
+/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. */
+function parts(pool: ExpertPool, imaged: BriefInput['experts']): Pick<PoolBrief, 'experts' | 'absent'> {
+  const present = imaged.filter(({ replicas }) => replicas > 0);
+  const names = new Set(present.map(({ name }) => name));
+  return {
+    experts: present.map(({ name, role, engine, domains }) => ({
+      name,
+      role,
+      engine: engine.type,
+      domains: [...domains],
+      url: serverUrl(expertName(pool.metadata.name, name), homeOf(pool)),
+    })),
+    absent: pool.spec.experts.flatMap(({ name, role }) => (names.has(name) ? [] : [{ name, role }])),
+  };
+}
+
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
 export function poolBrief({ pool, namespaces, experts, energyModel, egress }: BriefInput): PoolBrief {
   const { name } = pool.metadata;
@@ -68,16 +84,7 @@ export function poolBrief({ pool, namespaces, experts, energyModel, egress }: Br
     format: 'agentfleet.dev/pool/v1',
     pool: { name, namespace: homeOf(pool) },
     namespaces: [...namespaces].sort(),
-    // An expert without pods would only cost its callers a time limit.
-    experts: experts
-      .filter(({ replicas }) => replicas > 0)
-      .map((expert) => ({
-        name: expert.name,
-        role: expert.role,
-        engine: expert.engine.type,
-        domains: [...expert.domains],
-        url: serverUrl(expertName(name, expert.name), homeOf(pool)),
-      })),
+    ...parts(pool, experts),
     verifier: energyModel === undefined ? null : verifier(energyModel),
     profiles: profiles(pool),
     egress,
