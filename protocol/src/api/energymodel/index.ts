@@ -4,7 +4,7 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kin
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { choice, decimal, digest, integer, listByKey, optional, probability, rule, struct, text } from '../schema/index.ts';
+import { choice, digest, integer, listByKey, optional, probability, rule, struct, text, weight } from '../schema/index.ts';
 
 /** `spec.artifact`. */
 export const Artifact = struct('The weights or rules.', {
@@ -40,7 +40,7 @@ export type Thresholds = Static<typeof Thresholds>;
 
 const Head = struct('One head: what kind of act it judges.', {
   name: choice('Code: edits of programs. Shell: commands. Editor: edits of other files.', energyHeads),
-  lambda: decimal('Weight of what was measured when the act ran, beside what is told from its text.', '1.0'),
+  lambda: weight('Weight of what was measured when the act ran, beside what is told from its text.', '1.0'),
 });
 
 /** `spec.heads`; a head that is left out has the lambda of the hybrid design. */
@@ -69,7 +69,7 @@ export const ModelResources = struct(
 /** `EnergyModel.spec`. */
 export const EnergyModelSpec = struct('What judges, and how strictly.', {
   artifact: Artifact,
-  lambda: decimal('Weight of E_model beside the features.', '1.0'),
+  lambda: weight('Weight of E_model beside the features.', '1.0'),
   heads: optional(heads),
   scoring: Scoring,
   thresholds: Thresholds,

@@ -51,11 +51,17 @@ export function flag(description: string, fallback?: boolean): TBoolean {
 }
 
 const decimalPattern = '^-?(0|[1-9][0-9]{0,8})(\\.[0-9]{1,9})?$';
+const weightPattern = '^(0|[1-9][0-9]{0,5})(\\.[0-9]{1,9})?$';
 const probabilityPattern = '^(0(\\.[0-9]{1,9})?|1(\\.0{1,9})?)$';
 
 /** A decimal number as a string: the API has no floats, because encoders disagree about them. */
 export function decimal(description: string, fallback?: string): TString {
   return text(description, { max: 20, pattern: decimalPattern, ...(fallback === undefined ? {} : { default: fallback }) });
+}
+
+/** A decimal number that weighs something, 0 to 999999, as a string. */
+export function weight(description: string, fallback: string): TString {
+  return text(description, { max: 16, pattern: weightPattern, default: fallback });
 }
 
 /** A decimal number from 0 to 1 as a string. */
