@@ -163,6 +163,12 @@ describe('the status of a pool', () => {
       expect(look({ energyModel: { ...newModel(), status: { ready: 1 } } }, spec).said).not.toHaveProperty('Degraded');
     });
 
+    it('tells of namespaces in which no sandbox can wait', () => {
+      const spec = { sandbox: { snapshotEngine: 'Auto', warm: [{ namespace: 'team', replicas: 1, maxAgeSeconds: 60 }] } } as const;
+      expect(look({ namespaces: [] }, spec).said).toMatchObject({ Ready: 'True Ready', Degraded: 'True WarmNamespaceNotReady' });
+      expect(look({ namespaces: ['team'] }, spec).said).not.toHaveProperty('Degraded');
+    });
+
     it('lacks nothing when nothing is asked for', () => {
       const experts = [gen, { ...builtin('it', 'Planner'), replicas: 0 }];
       const { said, status } = look({ deployments: new Map([...good.deployments, deployment('coding-expert-it', 0)]) }, { experts });

@@ -76,10 +76,19 @@ function verifierWord({ pool, energyModel }: PoolSnapshot): Word | undefined {
   return { status: 'True', reason: 'EnergyModelNotReady', message: ready === undefined ? message : `${message}: ${ready.message}` };
 }
 
+/** Namespaces in which sandboxes are to wait and cannot. */
+function warmWord({ pool, namespaces }: PoolSnapshot): Word | undefined {
+  const asked = (pool.spec.sandbox.warm ?? []).filter(({ replicas }) => replicas > 0).map(({ namespace }) => namespace);
+  const closed = asked.filter((namespace) => !namespaces.includes(namespace));
+  if (closed.length === 0) return undefined;
+  const message = `no sandboxes wait in ${closed.join(', ')}: spec.allowedNamespaces must allow a namespace of spec.sandbox.warm, and it must exist`;
+  return { status: 'True', reason: 'WarmNamespaceNotReady', message };
+}
+
 /** What the pool goes on without; undefined when nothing is missing. */
 function degradedWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word | undefined {
   const experts = failing(views.filter(({ essential }) => !essential));
-  const words = [verifierWord(snapshot), experts].filter((word) => word !== undefined);
+  const words = [verifierWord(snapshot), experts, warmWord(snapshot)].filter((word) => word !== undefined);
   const worst = words.find(({ stalled }) => stalled === true) ?? words[0];
   if (worst === undefined) return undefined;
   return { status: 'True', reason: worst.reason, message: words.map(({ message }) => message).join('; ') };
