@@ -84,19 +84,32 @@ describe('what is refused, and why', () => {
       'CredentialNotFound',
       'mine',
     ],
-    [
-      'a pool that does not take its namespace',
-      'stranger',
-      { poolRef: { name: 'closed', namespace: 'default' } },
-      'PoolNotFound',
-      'closed',
-    ],
   ])('%s', async (_, name, spec, reason, words) => {
     await fleet.task(name, oneBug, spec);
     const task = await fleet.until(name, 'refused', 30, (state) => condition(state, 'Accepted')?.status === 'False');
     expect(condition(task, 'Accepted')).toMatchObject({ reason });
     expect(condition(task, 'Accepted')?.message).toContain(words);
     await fleet.run('delete', 'aft', name);
+  });
+
+  test('a pool that does not take its namespace', async () => {
+    const namespace = `${fleet.namespace}-closed`;
+    await fleet.kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    try {
+      const { spec } = await pool();
+      await fleet.kubectl.apply({
+        apiVersion: 'agentfleet.dev/v1alpha1',
+        kind: 'ExpertPool',
+        metadata: { name: 'closed', namespace },
+        spec: { ...spec, energyModelRef: undefined, workers: { replicas: 0 } },
+      });
+      await fleet.task('stranger', oneBug, { poolRef: { name: 'closed', namespace } });
+      const task = await fleet.until('stranger', 'refused', 30, (state) => condition(state, 'Accepted')?.reason === 'NamespaceNotAllowed');
+      expect(condition(task, 'Accepted')?.message).toContain('allowedNamespaces');
+      await fleet.run('delete', 'aft', 'stranger');
+    } finally {
+      await fleet.kubectl.text(['delete', 'namespace', namespace, '--wait=false']);
+    }
   });
 
   test('more than the pool may run: the others are queued, with their position', async () => {
