@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { Check } from '@agentfleet/protocol/api';
 import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
 import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
@@ -7,6 +8,7 @@ import type { Prepared } from './prepare.ts';
 import { protection } from './protection.ts';
 import { reachOf } from './reach.ts';
 import type { Scope } from './scope.ts';
+import { unparsed } from './unparsed.ts';
 
 /** A check, and what it said at snapshot 0. */
 export interface JudgedCheck {
@@ -51,6 +53,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   for (const check of task.spec.checks) {
     progress.say(`running check ${check.name} at snapshot 0`);
     checks.push(await judgeOne(scope, check, runner));
+    assertLoads(scope, checks.at(-1), protectedSet);
   }
   if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
   await hands.note('Baseline', noteOf(context.assignment.attempt, checks));
@@ -97,6 +100,21 @@ function refusal(check: Check, cls: BaselineJudgement['class'], reasons: readonl
     cls ?? 'InvalidInput',
     first?.code ?? 'BaselineRefused',
     `at snapshot 0, ${told.join(' · ') || `check ${check.name} proves nothing`}`,
+  );
+}
+
+/** A test file that does not parse never passes, and no candidate may mend it. */
+function assertLoads({ hands }: Scope, judged: JudgedCheck | undefined, set: ProtectedSet): void {
+  if (judged === undefined || judged.judgement.failing.length === 0) return;
+  const files = judged.baseline.flatMap(({ output }) => unparsed(output));
+  const broken = files
+    .map((file) => ({ ...file, path: posix.relative(hands.root.path, hands.absolute(file.path)) }))
+    .find(({ path }) => set.why(path) !== null);
+  if (broken === undefined) return;
+  throw new AttemptFailure(
+    'InvalidInput',
+    'TestDoesNotLoad',
+    `at snapshot 0, check ${judged.check.name}: ${broken.path} does not load: ${broken.why} (line ${broken.line}); it is protected: ${set.why(broken.path)?.why ?? ''}, so that no candidate may mend it: correct the file, or set spec.protect`,
   );
 }
 
