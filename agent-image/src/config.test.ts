@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
+import { readConfig } from './config.ts';
 
 const env = {
   POD_NAME: 'worker-0',

@@ -1,3 +1,4 @@
+import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
 import { logLevels, type LogLevel } from './logger.ts';
 
@@ -23,36 +24,13 @@ export interface WorkerConfig {
   readonly logLevel: LogLevel;
 }
 
-/** All faults of the environment at once, each with its variable and its cure. */
-export class ConfigError extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
-    this.name = 'ConfigError';
-    this.faults = faults;
-  }
-}
-
-export type Env = Readonly<Record<string, string | undefined>>;
-
 const defaultConcurrency = 8;
 const mostConcurrency = 64;
 
 /** @throws ConfigError */
 export function readConfig(env: Env): WorkerConfig {
   const faults: string[] = [];
-  const read = <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
-    const value = env[name] ?? '';
-    if (value === '' && fallback !== undefined) return fallback;
-    try {
-      if (value === '') throw new Error('it is missing; set it in the pod template of the workers');
-      return parse(value);
-    } catch (error) {
-      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      return fallback as T;
-    }
-  };
+  const read = reader(env, faults, 'the pod template of the workers');
   const { podName, podNamespace, podUid, serviceAccount, brief, concurrency } = workerEnvironment;
   const config: WorkerConfig = {
     pod: { name: read(podName, text), namespace: read(podNamespace, text), uid: read(podUid, text) },

@@ -1,10 +1,10 @@
 import { roles, type Role } from '@agentfleet/protocol/inference';
 import { readEngine, type EngineConfig } from './engineConfig.ts';
 import { logLevels, type LogLevel } from './logger.ts';
-import { ConfigError, parseCount, parsePath, reader, type Env } from './settings.ts';
+import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { parseCount, parsePath } from './settings.ts';
 
 export type { EngineConfig } from './engineConfig.ts';
-export { ConfigError } from './settings.ts';
 
 /** Everything the server takes from its environment. */
 export interface Config {
@@ -26,7 +26,7 @@ export interface Config {
 /** @throws ConfigError */
 export function readConfig(env: Env): Config {
   const faults: string[] = [];
-  const read = reader(env, faults);
+  const read = reader(env, faults, 'the pod');
   const listen = read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7080 });
   const socket = read<string | null>('AGENTFLEET_SOCKET', parsePath, null);
   const asked = read<readonly Role[] | null>('AGENTFLEET_ROLES', parseRoles, null);

@@ -8,7 +8,8 @@ import {
   type EngineType,
   type Role,
 } from '@agentfleet/protocol/inference';
-import { parseCount, parsePath, type Env, type Read } from './settings.ts';
+import type { Env, Read } from '@agentfleet/protocol/environment';
+import { parseCount, parsePath } from './settings.ts';
 
 /** λ of the energy model and of the features of each head. */
 export interface EnergyWeighting {

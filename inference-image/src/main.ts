@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import process, { env, exit, stderr, stdout } from 'node:process';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
+import { readConfig } from './config.ts';
 import { errorFields, Logger } from './logger.ts';
 import { startServer } from './start.ts';
 

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { parseEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
@@ -17,35 +18,6 @@ export interface ProcessConfig extends OperatorConfig {
   readonly leaderElection: boolean;
   /** Path of a kubeconfig; undefined: the ServiceAccount of the pod. */
   readonly kubeconfig: string | undefined;
-}
-
-/** All faults of the environment at once, each with its variable and its cure. */
-export class ConfigError extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
-    this.name = 'ConfigError';
-    this.faults = faults;
-  }
-}
-
-type Env = Readonly<Record<string, string | undefined>>;
-type Read = <T>(name: string, parse: (value: string) => T, fallback?: T) => T;
-
-/** Reads one variable; what is wrong with it goes to `faults`, so that all faults are told at once. */
-function reader(env: Env, faults: string[]): Read {
-  return <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
-    const value = env[name] ?? '';
-    if (value === '' && fallback !== undefined) return fallback;
-    try {
-      if (value === '') throw new Error('it is missing; set it in the Deployment of the operator');
-      return parse(value);
-    } catch (error) {
-      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      return fallback as T;
-    }
-  };
 }
 
 function parseImage(value: string): string {
@@ -101,7 +73,7 @@ function readImages(read: Read): Images {
 /** Reads environment and command line. @throws ConfigError that names every variable that is wrong, and its cure */
 export function readConfig(env: Env, args: readonly string[] = []): ProcessConfig {
   const faults: string[] = [];
-  const read = reader(env, faults);
+  const read = reader(env, faults, 'the Deployment of the operator');
   const config: ProcessConfig = {
     namespace: read('POD_NAMESPACE', parseName),
     podName: read('POD_NAME', parseName),

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemClock, type ClusterConfig } from '@agentfleet/kube';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { ConfigError, readConfig, type ProcessConfig } from './config.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
+import { readConfig, type ProcessConfig } from './config.ts';
 import { jsonLog } from './runtime/log.ts';
 import { createOperator } from './start.ts';
 

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { LlamaConfig } from '../engineConfig.ts';
-import { ConfigError } from '../settings.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
 import { codeDigest } from './digest.ts';
 import { createLlamaEngine, llamaWeights } from './llama/index.ts';

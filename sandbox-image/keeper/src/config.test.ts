@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
+import { readConfig } from './config.ts';
 
 const good = {
   AGENTFLEET_LINK_KEY: 'k'.repeat(32),

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { egressPort } from '@agentfleet/protocol/keeper';
 import { logLevels, type LogLevel } from './logger.ts';
 
@@ -41,26 +42,13 @@ export interface Config {
   readonly logLevel: LogLevel;
 }
 
-/** All faults of the environment at once, each with its variable and its cure. */
-export class ConfigError extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(`the environment is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
-    this.name = 'ConfigError';
-    this.faults = faults;
-  }
-}
-
-export type Env = Readonly<Record<string, string | undefined>>;
-
 const defaultEntries = 150_000;
 const defaultToolsPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** @throws ConfigError */
 export function readConfig(env: Env): Config {
   const faults: string[] = [];
-  const read = reader(env, faults);
+  const read = reader(env, faults, 'the pod');
   const roots = read('AGENTFLEET_ROOTS', parseRoots, parseRoots('workspace=/workspace,home=/home/agent'));
   const config: Config = {
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
@@ -94,23 +82,6 @@ export function readConfig(env: Env): Config {
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
-}
-
-type Read = <T>(name: string, parse: (value: string) => T, fallback?: T) => T;
-
-/** Reads one variable; what is wrong with it goes to `faults`, so that all faults are told at once. */
-function reader(env: Env, faults: string[]): Read {
-  return <T>(name: string, parse: (value: string) => T, fallback?: T): T => {
-    const value = env[name] ?? '';
-    if (value === '' && fallback !== undefined) return fallback;
-    try {
-      if (value === '') throw new Error('it is missing; set it in the pod');
-      return parse(value);
-    } catch (error) {
-      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-      return fallback as T;
-    }
-  };
 }
 
 function text(value: string): string {

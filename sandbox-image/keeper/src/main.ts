@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import process, { env, exit, stderr, stdout } from 'node:process';
 import { systemClock } from './clock.ts';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@agentfleet/protocol/environment';
+import { readConfig } from './config.ts';
 import { createLogger, errorFields } from './logger.ts';
 import { tcpConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';
