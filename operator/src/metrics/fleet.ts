@@ -99,7 +99,7 @@ export function registerFleetMetrics(options: FleetMetricsOptions): void {
         const ready = caches.pods.lister
           .byIndex('pool', poolKey(pool))
           .filter((pod) => pod.metadata.labels?.[labels.component] === 'worker' && isReady(pod))
-          .filter(({ metadata }) => heartbeats.freshMs({ namespace: metadata.namespace ?? '', name: metadata.name }) > 0);
+          .filter(({ metadata }) => heartbeats.freshMs(`${metadata.namespace ?? ''}/${metadata.name}`) > 0);
         workers.set({ pool: poolKey(pool) }, ready.length);
       }
     },

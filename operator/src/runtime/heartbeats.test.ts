@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Heartbeats } from './heartbeats.ts';
 
 const name = { namespace: 'platform', name: 'w-1' };
+const key = 'platform/w-1';
 
 describe('Heartbeats', () => {
   let clock = new VirtualClock();
@@ -24,15 +25,15 @@ describe('Heartbeats', () => {
   });
 
   it('takes a worker for alive for 20 s after a renewal was seen', async () => {
-    expect(beats.freshMs(name)).toBe(0);
+    expect(beats.freshMs(key)).toBe(0);
     handler.onAdd?.(lease(0), false);
-    expect(beats.freshMs(name)).toBe(20_000);
+    expect(beats.freshMs(key)).toBe(20_000);
     await clock.advance(19_999);
-    expect(beats.freshMs(name)).toBe(1);
+    expect(beats.freshMs(key)).toBe(1);
     await clock.advance(1);
-    expect(beats.freshMs(name)).toBe(0);
+    expect(beats.freshMs(key)).toBe(0);
     handler.onUpdate?.(lease(20_000), lease(0));
-    expect(beats.freshMs(name)).toBe(20_000);
+    expect(beats.freshMs(key)).toBe(20_000);
     expect(told).toEqual(['platform/w-1', 'platform/w-1']);
   });
 
@@ -41,26 +42,26 @@ describe('Heartbeats', () => {
     handler.onAdd?.(same, false);
     await clock.advance(15_000);
     handler.onUpdate?.(same, same);
-    expect(beats.freshMs(name)).toBe(5_000);
+    expect(beats.freshMs(key)).toBe(5_000);
     expect(told).toHaveLength(1);
   });
 
   it('believes a clock that is wrong by a little, and not a Lease that is long dead', () => {
     handler.onAdd?.(lease(30_000), true);
-    expect(beats.freshMs(name)).toBe(20_000);
+    expect(beats.freshMs(key)).toBe(20_000);
     handler.onDelete?.(lease(0), false);
     handler.onAdd?.(lease(61_000), true);
-    expect(beats.freshMs(name)).toBe(0);
+    expect(beats.freshMs(key)).toBe(0);
   });
 
   it('takes a worker that gave its Lease up, or has none any more, for lost', () => {
     handler.onAdd?.(lease(0), false);
     handler.onUpdate?.(lease(0), lease(0, ''));
-    expect(beats.freshMs(name)).toBe(0);
+    expect(beats.freshMs(key)).toBe(0);
     handler.onUpdate?.(lease(0, ''), lease(1));
-    expect(beats.freshMs(name)).toBe(20_000);
+    expect(beats.freshMs(key)).toBe(20_000);
     handler.onDelete?.(lease(0), false);
-    expect(beats.freshMs(name)).toBe(0);
+    expect(beats.freshMs(key)).toBe(0);
     expect(told).toHaveLength(4);
   });
 });

@@ -27,9 +27,9 @@ export class Heartbeats {
     });
   }
 
-  /** Ms until this worker is lost unless it renews its Lease; 0 when it is lost or has none. */
-  freshMs(name: { readonly namespace: string; readonly name: string }): number {
-    const beat = this.#beats.get(`${name.namespace}/${name.name}`);
+  /** Ms until the worker of this `namespace/name` is lost unless it renews its Lease; 0 when it is lost or has none. */
+  freshMs(key: ObjectKey): number {
+    const beat = this.#beats.get(key);
     return beat === undefined ? 0 : Math.max(0, beat.at + durationMs - this.#clock.monotonic());
   }
 

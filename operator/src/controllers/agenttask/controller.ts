@@ -13,6 +13,7 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { decide } from './decide.ts';
@@ -24,7 +25,6 @@ import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { TemplateHashes } from './warmTemplate.ts';
 import { Wakes } from './wakes.ts';
-import { WorkerLeases } from './workerLeases.ts';
 
 /** What tests set. */
 export interface AgentTaskControllerOptions {
@@ -97,7 +97,8 @@ class Reconciler {
     const { caches, clock } = context;
     // What is in the cache already is told before there is anything to wake.
     let wakes: Wakes | undefined;
-    const leases = new WorkerLeases({ leases: caches.leases, clock, onFresh: (key) => wakes?.workerIsFresh(key) });
+    const leases = new Heartbeats(caches.leases, clock);
+    leases.onChange((key) => (leases.freshMs(key) > 0 ? wakes?.workerIsFresh(key) : undefined));
     const { config, tokens } = context;
     const hashes = new TemplateHashes();
     this.#observer = new Observer({

@@ -14,7 +14,7 @@ import { Preparations } from './prepared.ts';
 import { byTurn, nextInTurn, queueView } from './queue.ts';
 import { sandboxState } from './sandboxState.ts';
 import type { Snapshot, WorkerView } from './snapshot.ts';
-import type { WorkerLeases } from './workerLeases.ts';
+import type { Heartbeats } from '../../runtime/heartbeats.ts';
 
 /** What an observer reads besides the caches. */
 export interface ObserverOptions {
@@ -25,7 +25,7 @@ export interface ObserverOptions {
   /** Hash of what sandboxes of a pool are made from under a floor of isolation. */
   readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
   readonly ledger: Ledger;
-  readonly leases: Pick<WorkerLeases, 'freshMs'>;
+  readonly leases: Pick<Heartbeats, 'freshMs'>;
 }
 
 /** What an earlier decision about the same look came to. */

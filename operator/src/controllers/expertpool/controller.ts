@@ -40,7 +40,7 @@ function goes(namespace: Namespace | undefined): boolean {
 function nextLookMs({ pool, pods, alive, replays, infos }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
-  const leases = [...alive].map((name) => heartbeats.freshMs({ namespace, name }) + leaseSlackMs);
+  const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
   const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
   const polls = [...(pods.some(isPreparing) ? [notePollMs] : []), ...(silent ? [infoRetryMs] : [])];
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs);

@@ -91,7 +91,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     claim: children.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
     pods,
     madeAhead: caches.pods.lister.byIndex(warmIndex, poolKey(pool)),
-    alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs({ namespace, name }) > 0)),
+    alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
     notes,
     infos,
   };
