@@ -17,6 +17,12 @@ export const keeperErrors = {
   AF_PATH_OUTSIDE_ROOTS: { status: 403, cure: 'use an absolute path inside one of the roots of /v1/info' },
   AF_FILE_NOT_FOUND: { status: 404, cure: 'list the folder to see what is there' },
   AF_FILE_NOT_REGULAR: { status: 409, cure: 'name a regular file' },
+  AF_EDIT_STALE: { status: 409, cure: 'read the file again and make the edit for what it holds now' },
+  AF_EDIT_MATCH: {
+    status: 409,
+    cure: 'give the old text exactly as it stands in the file, with enough lines around it to be the only one',
+  },
+  AF_EDIT_SYNTAX: { status: 422, cure: 'correct the new text; nothing was written' },
   AF_TOO_LARGE: { status: 413, cure: 'send less at a time' },
   AF_TOOLS_UNAVAILABLE: { status: 503, cure: 'wait until the tools container has reconnected' },
   AF_NETWORK_NOT_ENFORCED: { status: 503, cure: 'install a network plugin that enforces NetworkPolicy, or let the pool allow it' },

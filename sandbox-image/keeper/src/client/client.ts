@@ -7,9 +7,11 @@ import {
   type AuditReport,
   type ExecEvent,
   type ExecRequest,
+  type FileReplaced,
   type FileWritten,
   type KeeperInfo,
   type NoteWritten,
+  type ReplaceRequest,
   type RestoreReport,
   type SnapshotRecord,
   type TreeDiff,
@@ -86,6 +88,11 @@ export class KeeperClient {
   /** Writes a file atomically; `mode` is octal text such as `755`. */
   writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<FileWritten> {
     return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode }, bytes: Buffer.from(content) });
+  }
+
+  /** Replaces a text that stands exactly once in a file. */
+  replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
+    return this.#json({ method: 'POST', path: '/v1/files/replace', json: edit });
   }
 
   /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */

@@ -1,5 +1,6 @@
 /** Files and trees of the roots, read and replaced while no process of the user runs. */
-export { openFile, type OpenedFile } from './read.ts';
+export { openFile, readWhole, type OpenedFile } from './read.ts';
+export { replaceInFile } from './replace.ts';
 export { resolveFolder } from './resolve.ts';
 export { TreeWriter, type TreeCounts, type TreeRules } from './treeWriter.ts';
 export { unpackTree } from './unpack.ts';

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { maxFileBytes } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../failure.ts';
 import { resolveInRoots } from './resolve.ts';
@@ -26,6 +27,14 @@ export async function openFile(roots: readonly string[], path: string): Promise<
     await handle.close();
     throw error;
   }
+}
+
+/** The bytes of a regular file inside the roots. @throws KeeperError as {@link openFile}, and `AF_TOO_LARGE` over `maxBytes` */
+export async function readWhole(roots: readonly string[], path: string, maxBytes: number): Promise<Buffer> {
+  const { bytes, content } = await openFile(roots, path);
+  if (bytes <= maxBytes) return buffer(content);
+  content.destroy();
+  throw new KeeperError('AF_TOO_LARGE', `${path} has ${bytes} bytes, ${maxBytes} can be edited`);
 }
 
 async function openNoFollow(real: string, path: string): Promise<FileHandle> {

@@ -93,6 +93,7 @@ describe('every request', () => {
     ['DELETE', `/v1/exec/${ulid()}`],
     ['GET', '/v1/files?path=/x'],
     ['PUT', '/v1/files?path=/x'],
+    ['POST', '/v1/files/replace'],
     ['PUT', '/v1/tree?path=/x'],
     ['POST', '/v1/notes'],
     ['POST', '/v1/snapshots'],

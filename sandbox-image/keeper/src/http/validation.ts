@@ -4,6 +4,7 @@ import {
   FileQuery,
   NoteRequest,
   RangeQuery,
+  ReplaceRequest,
   ShellRequest,
   SnapshotRequest,
   TreeQuery,
@@ -17,6 +18,7 @@ export interface Validators {
   readonly file: (query: unknown) => FileQuery;
   readonly note: (body: unknown) => NoteRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
+  readonly replace: (body: unknown) => ReplaceRequest;
   readonly snapshot: (body: unknown) => SnapshotRequest;
   readonly tree: (query: unknown) => TreeQuery;
 }
@@ -30,6 +32,7 @@ export function compileValidators(): Validators {
     file: check(ajv.compile<FileQuery>(FileQuery)),
     note: check(ajv.compile<NoteRequest>(NoteRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
+    replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
     tree: check(ajv.compile<TreeQuery>(TreeQuery)),
   };

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { SnapshotError } from '../errors.ts';
 import { hexOf } from '../manifest.ts';
 import type { Slices } from '../slices.ts';
+import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 import { HEADER_BYTES, readHeader, writeHeader } from './record.ts';
 import { openIndex, packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
 import { SegmentLog, type LogEnd, type SegmentFs } from './segmentLog.ts';
@@ -32,12 +33,14 @@ export interface Added {
 export class ObjectStore {
   readonly #index: ObjectIndex = new Map();
   readonly #log: SegmentLog;
+  readonly #dir: string;
   #mark: LogEnd;
   #added: string[] = [];
   #addedBytes = 0;
 
   /** `end`: where the newest snapshot left the log; see `openIndex`. */
   constructor(dir: string, end: LogEnd | 'unknown', faults?: SegmentFs) {
+    this.#dir = dir;
     this.#mark = openIndex(dir, end, this.#index);
     this.#log = new SegmentLog(dir, this.#mark, faults);
   }
@@ -130,6 +133,25 @@ export class ObjectStore {
   }
 
   /**
+   * Frees what `live` does not name, nothing being added meanwhile; `share`: see {@link Compactor}.
+   * `commit` makes the log's end durable.
+   */
+  async collect(
+    live: LiveObjects,
+    share: number,
+    commit: (end: LogEnd) => void,
+    slices: Slices,
+    signal?: AbortSignal,
+  ): Promise<Reclaimed> {
+    this.#log.allow(Number.POSITIVE_INFINITY);
+    try {
+      return await new Compactor({ dir: this.#dir, index: this.#index, log: this.#log, commit }).run(live, share, slices, signal);
+    } finally {
+      this.#begin(this.#log.end());
+    }
+  }
+
+  /**
    * The verified content in pieces of at most 1 MiB; a piece is only valid until the next is asked
    * for. AF_SNAPSHOT_OBJECT_CORRUPT when it is missing, short or not what its name says; a piece
    * that was handed out before that is not to be trusted.
@@ -137,14 +159,16 @@ export class ObjectStore {
   *chunks(hash: string): Generator<Buffer, void> {
     const location = this.#index.get(hash);
     if (location === undefined) throw corrupt(hash, 'is not in the store');
-    const { segment, offset } = unpackLocation(location);
     const header = Buffer.allocUnsafe(HEADER_BYTES);
-    const record = this.#log.read(segment, offset, header) === HEADER_BYTES ? readHeader(header, 0) : null;
+    const start = unpackLocation(location);
+    const record = this.#log.read(start.segment, start.offset, header) === HEADER_BYTES ? readHeader(header, 0) : null;
     if (record === null || record.hash !== hash) throw corrupt(hash, 'has a damaged header');
     const sha = createHash('sha256');
     const piece = Buffer.allocUnsafeSlow(Math.min(record.length, SMALL_BYTES * 2));
     for (let at = 0; at < record.length;) {
       const part = piece.subarray(0, Math.min(piece.length, record.length - at));
+      // Asked anew for each piece: a collection may have moved the record while the reader took its time.
+      const { segment, offset } = unpackLocation(this.#index.get(hash) ?? location);
       if (this.#log.read(segment, offset + HEADER_BYTES + at, part) < part.length) throw corrupt(hash, 'is cut short');
       sha.update(part);
       at += part.length;

@@ -72,7 +72,7 @@ export class SegmentLog {
 
   /** Makes room for `bytes` in the buffer, at a record's start; rolls to a new segment when this one is full. */
   reserve(bytes: number): void {
-    if (this.#flushed + this.#fill >= SEGMENT_BYTES) this.#roll();
+    if (this.#flushed + this.#fill >= SEGMENT_BYTES) this.roll();
     if (this.#fill + bytes > BUFFER_BYTES) this.flush();
   }
 
@@ -147,11 +147,18 @@ export class SegmentLog {
     for (const segment of this.#readFds.keys()) this.#closeReader(segment);
   }
 
-  #roll(): void {
+  /** Goes on in a fresh segment. */
+  roll(): void {
     this.flush();
     this.#closeWriter();
     this.#segment++;
     this.#flushed = 0;
+  }
+
+  /** Closes a segment that is about to be removed; it is not the one being written. */
+  forget(segment: number): void {
+    this.#closeReader(segment);
+    this.#dirty.delete(segment);
   }
 
   #writeFd(): number {
