@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { median, table } from './table.ts';
+import { median, percentile, table } from './table.ts';
 
 test('the ratio is above 1 when ours is better', () => {
   const text = table([{ measure: 'restore', ours: 50, unit: 'ms', peer: { name: 'git', value: 75 } }]);
@@ -8,4 +8,10 @@ test('the ratio is above 1 when ours is better', () => {
 
 test('median of odd, even and no values', () => {
   expect([median([3, 1, 2]), median([4, 1, 2, 3]), median([])]).toEqual([2, 2.5, Number.NaN]);
+});
+
+test('percentile is a value of the list', () => {
+  const values = [4, 1, 3, 2];
+  expect([0, 0.5, 0.51, 0.95, 1].map((share) => percentile(values, share))).toEqual([1, 2, 3, 4, 4]);
+  expect(percentile([], 0.5)).toBeNaN();
 });

@@ -2,7 +2,7 @@
 export interface Row {
   readonly measure: string;
   readonly ours: number;
-  readonly unit: 'ms' | 's' | 'MiB';
+  readonly unit: 'ms' | 's' | 'MiB' | 'tries';
   /** What a user would pick instead, measured in this run. */
   readonly peer?: { readonly name: string; readonly value: number };
   readonly note?: string;
@@ -28,4 +28,10 @@ export function median(values: readonly number[]): number {
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** The least value that a share of all values does not exceed (nearest rank). NaN for none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

@@ -1,0 +1,53 @@
+import { silentLog, systemClock } from '@agentfleet/kube';
+import { PartsClient } from '@agentfleet/agent/experts';
+import { FleetMind, type FleetOptions } from '@agentfleet/agent/mind';
+import { PartServers, type PartRole } from './partServers.ts';
+
+const domains = ['*'];
+const verifierDefaults = {
+  batchMax: 8,
+  timeoutMillis: 2000,
+  vetoBelowProbability: 0.15,
+  warnBelowProbability: 0.35,
+  whenUnavailable: 'FailClosed',
+} as const;
+const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
+
+interface MindOptions {
+  readonly roles?: readonly Exclude<PartRole, 'Verifier'>[];
+  /** Who is asked: the servers unless somebody listens in. */
+  readonly parts?: FleetOptions['parts'];
+}
+
+/** The learned parts of a pool, and who asks them as a worker does. */
+export class BenchFleet implements AsyncDisposable {
+  readonly client = new PartsClient({ clock: systemClock, log: silentLog });
+  readonly #servers: PartServers;
+  readonly urls: Readonly<Record<PartRole, string>>;
+
+  private constructor(urls: Record<PartRole, string>, servers: PartServers) {
+    this.urls = urls;
+    this.#servers = servers;
+  }
+
+  static async open(): Promise<BenchFleet> {
+    const servers = new PartServers();
+    const [Planner, Verifier, Embedder, Policy] = await Promise.all(
+      (['Planner', 'Verifier', 'Embedder', 'Policy'] as const).map((role) => servers.start(role)),
+    );
+    return new BenchFleet({ Planner, Verifier, Embedder, Policy } as Record<PartRole, string>, servers);
+  }
+
+  /** Who asks the parts of these roles; the verifier is always one of them. */
+  mind({ roles = ['Planner', 'Policy', 'Embedder'], parts = this.client }: MindOptions = {}): FleetMind {
+    const experts = roles.map((role) => ({ name: role, role, engine: 'Builtin', domains, url: this.urls[role] }) as const);
+    const generalist = { name: 'gen', role: 'Generalist', engine: 'Synth', domains, url: 'http://127.0.0.1:1' } as const;
+    const verifier = { name: 'ebm', url: this.urls.Verifier, ...verifierDefaults };
+    const pool = { experts: [generalist, ...experts], verifier };
+    return new FleetMind({ pool, compute, parts, name: 'bench.1.1', signal: new AbortController().signal });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#servers[Symbol.asyncDispose]();
+  }
+}
