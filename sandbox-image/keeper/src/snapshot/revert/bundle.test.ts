@@ -46,6 +46,7 @@ test('the description names operations and what cannot be undone', async () => {
   expect(description).toMatchObject({
     from: { snapshot: 's0001' },
     to: { snapshot: 'current' },
+    roots: ['home', 'workspace'],
     ops: [{ op: 'M' }, { op: 'D' }, { op: 'D' }, { op: 'A' }, { op: 'A' }],
     irreversible: [{ path: 'workspace/pipe', kind: 'fifo' }],
   });
@@ -119,6 +120,37 @@ test('another place can be named for a root', async () => {
   fs.renameSync(moved, harness.workspace);
   expect(harness.describe()).toEqual(before);
   expect((await revert(dir, '--root', 'other=/')).status).toBe(2);
+});
+
+test('a root that is not there ends the script before anything is read', async () => {
+  const dir = await unpackBundle(harness, engine, 's0001', 'current');
+  const after = harness.describe();
+  for (const mode of [[], ['--force'], ['--dry-run']]) {
+    const { status, output } = await revert(dir, ...mode, '--root', `home=${join(harness.dir, 'nowhere')}`);
+    expect(status).toBe(2);
+    expect(output).toMatch(/nowhere/);
+    expect(output).not.toMatch(/conflict|done/);
+  }
+  expect(harness.describe()).toEqual(after);
+});
+
+test('a root without a folder is left alone: neither guarded, changed nor counted', async () => {
+  fs.writeFileSync(join(harness.home, 'kept'), 'one');
+  await engine.take();
+  const goal = harness.describe();
+  write('edited', 'three');
+  fs.writeFileSync(join(harness.home, 'kept'), 'two');
+  fs.writeFileSync(join(harness.home, 'new'), 'x');
+  fs.mkdirSync(join(harness.home, 'dir'));
+  const dir = await unpackBundle(harness, engine, 's0002', 'current');
+  fs.writeFileSync(join(harness.home, 'kept'), 'not as it was left');
+  const home = harness.describe().filter((line) => / home/.test(line));
+  expect(await revert(dir, '--root', 'home=', '--dry-run')).toEqual({ status: 0, output: 'M workspace/edited\n' });
+  expect(await revert(dir)).toMatchObject({ status: 3 });
+  expect(await revert(dir, '--root', 'home=')).toEqual({ status: 0, output: 'done and verified: 1 paths\n' });
+  expect(harness.describe()).toEqual([...goal.filter((line) => / workspace/.test(line)), ...home]);
+  expect(await revert(dir, '--root', 'home=', '--force')).toMatchObject({ status: 0 });
+  expect(harness.describe().filter((line) => / home/.test(line))).toEqual(home);
 });
 
 test('a script that is killed can be run again', { timeout: 60_000 }, async () => {

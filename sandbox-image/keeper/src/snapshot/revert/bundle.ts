@@ -45,7 +45,7 @@ async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly
   const forth = { state: from.manifest, goal: to.manifest, title: `makes ${from.name} into ${to.name} again` };
   await addBuffer(tar, 'revert.sh', 0o755, Buffer.from(makeScript(back, roots), 'latin1'));
   await addBuffer(tar, 'redo.sh', 0o755, Buffer.from(makeScript(forth, roots), 'latin1'));
-  await addBuffer(tar, 'description.json', 0o644, Buffer.from(`${JSON.stringify(describe(from, to), null, 2)}\n`));
+  await addBuffer(tar, 'description.json', 0o644, Buffer.from(`${JSON.stringify(describe(from, to, roots), null, 2)}\n`));
   const seen = new Set<string>();
   for (const { state, goal } of [back, forth]) {
     for (const entry of planRestore(state, goal).place) {
@@ -56,11 +56,12 @@ async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly
   }
 }
 
-function describe(from: BundleSide, to: BundleSide) {
+function describe(from: BundleSide, to: BundleSide, roots: readonly RootBytes[]) {
   const skipped = new Map([...from.manifest.skipped, ...to.manifest.skipped].map((skip) => [skip.path, skip]));
   return {
     from: { snapshot: from.name, manifestDigest: from.manifest.digest },
     to: { snapshot: to.name, manifestDigest: to.manifest.digest },
+    roots: roots.map(({ name }) => name),
     ops: compareManifests(from.manifest, to.manifest).map(describeChange),
     irreversible: Array.from(skipped.values(), ({ path, kind }) => ({ path, kind, reason: REASONS[kind] })),
     neverReverted: NEVER,

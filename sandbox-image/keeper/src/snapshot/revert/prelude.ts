@@ -10,7 +10,7 @@ function parameters(text: string): string {
  */
 export const PRELUDE = parameters(String.raw`
 usage() {
-  echo "usage: $0 [--force | --dry-run] [--root NAME=DIR]..." >&2
+  echo "usage: $0 [--force | --dry-run] [--root NAME=DIR]... (an empty DIR leaves that root alone)" >&2
   echo "exit: 0 done and verified, 2 usage, 3 conflict, 4 not verified, 5 unsafe path" >&2
   exit 2
 }
@@ -23,6 +23,8 @@ inside() { # true when no directory between root and path is a symlink
     [ ! -L "$i_at" ] || return 1
   done
 }
+
+tell() { [ -z "$1" ] || printf '%s\n' "$2"; }
 
 safe() { inside "$1" "$2" || { printf 'unsafe: a symlink leads to %s\n' "$2" >&2; exit 5; }; }
 
@@ -46,6 +48,7 @@ look() {
 conflict() { conflicts=$((conflicts + 1)); printf 'conflict: %s (%s)\n' "$1" "$2" >&2; }
 
 want() { # root path "modes" token...: the path is in one of these states
+  [ -n "$1" ] || return 0
   w_root=$1 w_rel=$2 w_modes=$3
   shift 3
   look "$w_root" "$w_rel"
@@ -61,6 +64,7 @@ want() { # root path "modes" token...: the path is in one of these states
 }
 
 only() { # root path name...: a directory that is to go holds nothing else
+  [ -n "$1" ] || return 0
   look "$1" "$2"
   [ "$got" = d ] || return 0
   o_dir=$1/$2 o_rel=$2 o_known=0 o_all=0
@@ -75,6 +79,7 @@ only() { # root path name...: a directory that is to go holds nothing else
 }
 
 widen() { # number root path: lets us into a closed directory of ours
+  [ -n "$2" ] || return 0
   inside "$2" "$3" || return 0
   if [ -L "$2/$3" ] || [ ! -d "$2/$3" ]; then return 0; fi
   mode_of "$2/$3"
@@ -83,6 +88,7 @@ widen() { # number root path: lets us into a closed directory of ours
 }
 
 narrow() { # undoes widen
+  [ -n "$2" ] || return 0
   eval "mode=\@{was_$1-}"
   [ -z "$mode" ] || chmod "$mode" -- "$2/$3"
 }
@@ -97,6 +103,7 @@ object() {
 }
 
 gone() { # what is below a symlink is not ours; a directory is left to gonedir
+  [ -n "$1" ] || return 0
   inside "$1" "$2" || return 0
   if [ ! -L "$1/$2" ] && [ ! -e "$1/$2" ]; then return 0; fi
   if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"
@@ -105,6 +112,7 @@ gone() { # what is below a symlink is not ours; a directory is left to gonedir
 }
 
 gonedir() {
+  [ -n "$1" ] || return 0
   inside "$1" "$2" || return 0
   if [ "$MODE" = force ]; then rm -rf -- "@{1:?}/@{2:?}"
   elif [ -d "$1/$2" ] && [ ! -L "$1/$2" ]; then
@@ -114,6 +122,7 @@ gonedir() {
 }
 
 makedir() {
+  [ -n "$1" ] || return 0
   safe "$1" "$2"
   if [ -L "$1/$2" ] || { [ -e "$1/$2" ] && [ ! -d "$1/$2" ]; }; then rm -f -- "$1/$2"; fi
   [ -d "$1/$2" ] || mkdir -- "$1/$2"
@@ -135,6 +144,7 @@ settle() { # renames tmp to root/path; mv calls a symlink and its target the sam
 }
 
 put() { # root path sha256 mode
+  [ -n "$1" ] || return 0
   stage "$1" "$2"
   cp -- "$OBJECTS/$3" "$tmp"
   chmod "$4" -- "$tmp"
@@ -142,12 +152,15 @@ put() { # root path sha256 mode
 }
 
 point() { # root path target
+  [ -n "$1" ] || return 0
   stage "$1" "$2"
   ln -s -- "$3" "$tmp"
   settle "$1" "$2"
 }
 
 join() { # root path root first-name: one more name of a file
+  [ -n "$1" ] || return 0
+  if [ -z "$3" ]; then failed "$2" 'its other name lies in a root that is left alone'; return 0; fi
   stage "$1" "$2"
   safe "$3" "$4"
   ln -- "$3/$4" "$tmp"
@@ -155,9 +168,10 @@ join() { # root path root first-name: one more name of a file
   settle "$1" "$2"
 }
 
-perm() { safe "$1" "$2"; chmod "$3" -- "$1/$2"; }
+perm() { [ -z "$1" ] || { safe "$1" "$2"; chmod "$3" -- "$1/$2"; }; }
 
 when() { # root path seconds .nanoseconds
+  [ -n "$1" ] || return 0
   safe "$1" "$2"
   if [ "$EXACT" = yes ] && touch -h -c -d "@$3$4" -- "$1/$2" 2>/dev/null; then return 0; fi
   EXACT=no
@@ -167,6 +181,7 @@ when() { # root path seconds .nanoseconds
 failed() { failures=$((failures + 1)); printf 'not restored: %s (%s)\n' "$1" "$2" >&2; }
 
 check() { # root path token mode time
+  [ -n "$1" ] || return 0
   look "$1" "$2"
   if [ "$got" != "$3" ]; then failed "$2" "$got"; return 0; fi
   case $got in f:*)
@@ -178,12 +193,14 @@ check() { # root path token mode time
 }
 
 close() { # root path mode mode-as-stat-says: last of all, deepest first
+  [ -n "$1" ] || return 0
   perm "$1" "$2" "$3"
   mode_of "$1/$2"
   [ "$mode" = "$4" ] || failed "$2" "mode $mode"
 }
 
 same() { # root path root first-name
+  if [ -z "$1" ] || [ -z "$3" ]; then return 0; fi
   [ "$(stat -c %d:%i -- "$1/$2")" = "$(stat -c %d:%i -- "$3/$4")" ] || failed "$2" "no hard link to $4"
 }
 `);

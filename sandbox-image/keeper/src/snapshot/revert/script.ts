@@ -31,7 +31,7 @@ export function makeScript({ state, goal, title }: Direction, roots: readonly Ro
     `#!/bin/sh\n# ${title}\n# ${counts}. Made by AgentFleet; see description.json.`,
     '# shellcheck disable=SC2329\nset -eu\nunset CDPATH\nexport LC_ALL=C',
     PRELUDE,
-    options(roots, goal, changes.length),
+    options(roots, goal, changes),
     ...readingPhases(state, changes, plan),
     ...writingPhases(plan),
     phase('check', checks(changes, plan)),
@@ -41,7 +41,6 @@ export function makeScript({ state, goal, title }: Direction, roots: readonly Ro
 
 /** What runs before the first change. */
 function readingPhases(state: Manifest, changes: readonly Change[], plan: RestorePlan): string[] {
-  const shown = changes.map((change) => bytesOf(`${describeChange(change).op} ${displayPath(change.path)}`));
   const hashes = new Set(plan.place.filter(hasContent).map(({ hash }) => hexOf(hash)));
   return [
     phase('widen', numbered('widen', plan.open)),
@@ -49,13 +48,17 @@ function readingPhases(state: Manifest, changes: readonly Change[], plan: Restor
     phase('guard', guards(state, changes, plan)),
     phase(
       'list',
-      Array.from(shown, (line) => `printf '%s\\n' ${quote(line)}`),
+      changes.map((change) => `tell "$ROOT_${rootOf(change.path)}" ${quote(shown(change))}`),
     ),
     phase(
       'objects',
       Array.from(hashes, (hex) => `object ${hex}`),
     ),
   ];
+}
+
+function shown(change: Change): BytePath {
+  return bytesOf(`${describeChange(change).op} ${displayPath(change.path)}`);
 }
 
 function writingPhases(plan: RestorePlan): string[] {
@@ -84,11 +87,21 @@ function checks(changes: readonly Change[], plan: RestorePlan): string[] {
   return [...changes.flatMap(({ path, to }) => check(path, to)), ...disturbed.flatMap((entry) => check(entry.path, entry))];
 }
 
-function options(roots: readonly RootBytes[], goal: Manifest, count: number): string {
-  const names = roots.map(({ name, path }) => `ROOT_${name}=\${ROOT_${name}:-${quote(path)}}`);
+function options(roots: readonly RootBytes[], goal: Manifest, changes: readonly Change[]): string {
+  const names = roots.map(({ name, path }) => `ROOT_${name}=\${ROOT_${name}-${quote(path)}}`);
   const cases = roots.map(({ name }) => `      ${name}=*) ROOT_${name}=\${2#*=} ;;`);
-  const resolve = roots.map(({ name }) => `ROOT_${name}=$(cd -- "$ROOT_${name}" && pwd -P && echo .) && ROOT_${name}=\${ROOT_${name}%??}`);
-  return `MODE=guard COUNT=${count}
+  // What follows a name that is empty: that root is left alone.
+  const given = (name: string, command: string): string => `[ -z "$ROOT_${name}" ] || ${command}`;
+  // `set -e` does not hold inside of lists: a folder that is not there would go on as the root of the file system.
+  const resolve = roots.map(({ name }) => {
+    const path = `ROOT_${name}=$(cd -- "$ROOT_${name}" && pwd -P && echo .) || exit 2; ROOT_${name}=\${ROOT_${name}%??}`;
+    return given(name, `{ ${path}; }`);
+  });
+  const counts = roots.map(({ name }) => {
+    const count = changes.filter(({ path }) => rootOf(path) === name).length;
+    return given(name, `COUNT=$((COUNT + ${count}))`);
+  });
+  return `MODE=guard COUNT=0
 TMP=.agentfleet-revert-${goal.digest.slice(7, 23)}
 ${names.join('\n')}
 while [ $# -gt 0 ]; do
@@ -108,6 +121,7 @@ ${cases.join('\n')}
 done
 OBJECTS=\${OBJECTS:-$(dirname -- "$0")/objects}
 ${resolve.join('\n')}
+${counts.join('\n')}
 `;
 }
 
@@ -117,8 +131,12 @@ function phase(name: string, lines: readonly string[]): string {
 
 /** The two arguments root and relative path. */
 function place(path: BytePath): string {
-  const cut = path.indexOf('/');
-  return `"$ROOT_${path.slice(0, cut)}" ${quote(path.slice(cut + 1))}`;
+  const name = rootOf(path);
+  return `"$ROOT_${name}" ${quote(path.slice(name.length + 1))}`;
+}
+
+function rootOf(path: BytePath): string {
+  return path.slice(0, path.indexOf('/'));
 }
 
 function hasContent(entry: ManifestEntry): boolean {
