@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { auditTypes, type AuditRecord, type AuditType } from '@agentfleet/protocol/keeper';
 import { canonicalJson } from './canonical.ts';
@@ -33,18 +34,27 @@ export function recordLine(record: AuditRecord): string {
   return canonicalJson(record);
 }
 
-export type LineCheck = { readonly record: AuditRecord } | { readonly why: string };
+export interface LineCheck {
+  /** What the line says; null when it is no record at all. */
+  readonly record: AuditRecord | null;
+  /** Why it is not the record that must follow; null when it is. */
+  readonly why: string | null;
+}
 
 /** Whether a line is the record that must follow `head`, byte for byte. Pure. */
-export function checkLine(head: ChainHead, line: string): LineCheck {
-  const record = parseRecord(line);
-  if (record === null) return { why: 'it is not a record' };
-  if (record.seq !== head.seq + 1) return { why: `its number is ${record.seq}, ${head.seq + 1} must follow` };
-  if (record.prev !== head.hash)
-    return { why: `it follows ${record.prev.slice(0, 12)}…, the record before it is ${head.hash.slice(0, 12)}…` };
-  if (record.hash !== hashOf(record.prev, record)) return { why: 'its hash does not fit its content' };
-  if (recordLine(record) !== line) return { why: 'it is not in canonical form' };
-  return { record };
+export function checkLine(head: ChainHead, line: Buffer): LineCheck {
+  // Decoding maps different broken bytes to the same character: such a line could be altered without a trace.
+  if (!isUtf8(line)) return { record: null, why: 'it is not a record' };
+  const text = line.toString('utf8');
+  const record = parseRecord(text);
+  return record === null ? { record, why: 'it is not a record' } : { record, why: faultOf(head, record, text) };
+}
+
+function faultOf(head: ChainHead, record: AuditRecord, text: string): string | null {
+  if (record.seq !== head.seq + 1) return `its number is ${record.seq}, ${head.seq + 1} must follow`;
+  if (record.prev !== head.hash) return `it follows ${record.prev.slice(0, 12)}…, the record before it is ${head.hash.slice(0, 12)}…`;
+  if (record.hash !== hashOf(record.prev, record)) return 'its hash does not fit its content';
+  return recordLine(record) === text ? null : 'it is not in canonical form';
 }
 
 function parseRecord(line: string): AuditRecord | null {

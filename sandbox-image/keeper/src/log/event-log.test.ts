@@ -163,6 +163,17 @@ describe('verifyLog', () => {
     );
   });
 
+  it('finds broken bytes that read like the replacement character of before', async () => {
+    const { log } = await open();
+    await log.commit('FileWritten', { path: '\ufffd' });
+    await log.close();
+    const good = await readFile(file);
+    const at = good.indexOf(Buffer.from('\ufffd'));
+    await writeFile(file, good.with(at, 0xf0));
+    expect((await readFile(file)).toString('utf8')).toBe(good.toString('utf8'));
+    expect((await verifyLog(file)).ok).toBe(false);
+  });
+
   it('calls an empty or missing log whole', async () => {
     expect(await verifyLog(file)).toMatchObject({ ok: true, records: 0, root: genesis });
   });

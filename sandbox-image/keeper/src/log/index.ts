@@ -6,4 +6,5 @@
 export { canonicalJson } from './canonical.ts';
 export { genesis, type ChainHead } from './chain.ts';
 export { EventLog, type EventLogOptions } from './event-log.ts';
+export { inspectLog, maxFindings, type Finding, type InspectOptions, type LogInspection } from './inspect.ts';
 export { verifyLog, type LogCheck, type VerifyOptions } from './verify.ts';

@@ -42,10 +42,10 @@ export async function verifyLog(file: string, options: VerifyOptions = {}): Prom
   for await (const line of size === 0 ? [] : readLines(file, { ...options, end: size })) {
     const lineEnd = line.offset + line.bytes.length;
     if (!line.complete) return lineEnd < size ? finish('its line is too long') : finish('the last line is torn', line.bytes.length);
-    const checked = checkLine(head, line.bytes.toString('utf8'));
-    if ('why' in checked) return finish(checked.why);
-    options.onRecord?.(checked.record, line.offset);
-    head = { seq: checked.record.seq, hash: checked.record.hash };
+    const { record, why } = checkLine(head, line.bytes);
+    if (record === null || why !== null) return finish(why);
+    options.onRecord?.(record, line.offset);
+    head = { seq: record.seq, hash: record.hash };
     anchorSeen ||= head.seq === options.expect?.seq && head.hash === options.expect.hash;
     end = lineEnd + 1;
   }

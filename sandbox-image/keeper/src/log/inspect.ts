@@ -1,0 +1,146 @@
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { readLines, type FileLine } from '../lines.ts';
+import { checkLine, emptyChain, type ChainHead } from './chain.ts';
+
+/** Findings that are kept; more are counted. */
+export const maxFindings = 100;
+
+/** Something about one line of a log. */
+export interface Finding {
+  /** Line of the file, from 1; behind the last one for what is missing at the end. */
+  readonly line: number;
+  /** Number of the record that the line says it is, or that belongs there. */
+  readonly seq: number;
+  readonly why: string;
+}
+
+export interface InspectOptions {
+  /** Hash of a record that was the last one once: only this shows that a log lost its tail, or was written anew. */
+  readonly root?: string;
+  /** Called for every record whose content fits its own hash, also behind a break. */
+  readonly onRecord?: (record: AuditRecord) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** All that is wrong with a log. */
+export interface LogInspection {
+  /** The log is not empty and nothing of it was altered, dropped, moved or put in. */
+  readonly ok: boolean;
+  /** Lines that are whole records. */
+  readonly records: number;
+  /** Head of the chain: the last record. */
+  readonly head: ChainHead;
+  /** The first {@link maxFindings} faults. */
+  readonly faults: readonly Finding[];
+  readonly faultCount: number;
+  /** Where the clock went back: told, and no fault. */
+  readonly clockSteps: readonly Finding[];
+  /** Records behind the one that `root` names: nothing vouches that there were not more. Null without `root`. */
+  readonly behindRoot: number | null;
+}
+
+/**
+ * Reads a log like `verifyLog`, but goes on behind a break and says of every line what is wrong with it, so that one
+ * altered record is one fault. Without `root` a log whose last records are missing is whole: a chain knows its past only.
+ */
+export async function inspectLog(file: string, options: InspectOptions = {}): Promise<LogInspection> {
+  const inspection = new Inspection(options);
+  const range = options.signal === undefined ? {} : { signal: options.signal };
+  for await (const line of readLines(file, range)) inspection.add(line);
+  return inspection.finish();
+}
+
+class Inspection {
+  readonly #options: InspectOptions;
+  readonly #faults: Finding[] = [];
+  readonly #clockSteps: Finding[] = [];
+  #faultCount = 0;
+  #head = emptyChain;
+  /** Lines before this one that said nothing to be believed: a record that fits behind them is not held against them. */
+  #blind = 0;
+  #line = 0;
+  #records = 0;
+  #lastAt = Number.NEGATIVE_INFINITY;
+  #rootAt: number | null = null;
+
+  constructor(options: InspectOptions) {
+    this.#options = options;
+  }
+
+  add({ bytes, complete }: FileLine): void {
+    this.#line += 1;
+    const next = this.#head.seq + 1;
+    if (!complete) return this.#fault(next, 'its line ends early or is too long: the file was cut, or its writer died');
+    const { record, why } = checkLine(this.#head, bytes);
+    if (record === null) return this.#unreadable(next, why ?? '');
+    const content = checkLine({ seq: record.seq - 1, hash: record.prev }, bytes).why;
+    if (content !== null) return this.#unreadable(record.seq, content);
+    if (why !== null && !this.#resumes(record)) this.#fault(record.seq, this.#place(record) ?? why);
+    this.#take(record);
+  }
+
+  finish(): LogInspection {
+    const { root } = this.#options;
+    this.#line += 1;
+    if (root !== undefined && this.#rootAt === null)
+      this.#fault(
+        this.#head.seq + 1,
+        `the head ${root.slice(0, 12)}… is no record of this log: its end is missing, or it was written anew`,
+      );
+    if (this.#records === 0 && this.#faultCount === 0) this.#fault(1, 'the log is empty');
+    return {
+      ok: this.#faultCount === 0,
+      records: this.#records,
+      head: this.#head,
+      faults: this.#faults,
+      faultCount: this.#faultCount,
+      clockSteps: this.#clockSteps,
+      behindRoot: this.#rootAt === null ? null : this.#records - this.#rootAt,
+    };
+  }
+
+  /** Faults were told for the lines before; this one is where it belongs behind them. */
+  #resumes({ seq }: AuditRecord): boolean {
+    return this.#blind > 0 && seq === this.#head.seq + 1 + this.#blind;
+  }
+
+  /** What its number says about a record that stands in the wrong place; null when the number is right. */
+  #place({ seq }: AuditRecord): string | null {
+    const next = this.#head.seq + 1;
+    if (seq === next) return null;
+    if (seq < next) return `it stands behind record ${next - 1}: moved, repeated or put in`;
+    const missing = seq - 1 === next ? `record ${next} is` : `records ${next} to ${seq - 1} are`;
+    return `${missing} missing before it`;
+  }
+
+  #unreadable(seq: number, why: string): void {
+    this.#fault(seq, why);
+    this.#blind += 1;
+  }
+
+  #take(record: AuditRecord): void {
+    const { seq, hash } = record;
+    this.#records += 1;
+    if (seq > this.#head.seq) {
+      this.#tellClock(record);
+      this.#head = { seq, hash };
+      this.#blind = 0;
+    }
+    if (hash === this.#options.root) this.#rootAt = this.#records;
+    this.#options.onRecord?.(record);
+  }
+
+  #tellClock({ seq, at }: AuditRecord): void {
+    const time = Date.parse(at);
+    if (time < this.#lastAt && this.#clockSteps.length < maxFindings) {
+      const why = `its time is ${((this.#lastAt - time) / 1000).toFixed(3)} s before that of the record before it`;
+      this.#clockSteps.push({ line: this.#line, seq, why });
+    }
+    if (Number.isFinite(time)) this.#lastAt = time;
+  }
+
+  #fault(seq: number, why: string): void {
+    this.#faultCount += 1;
+    if (this.#faults.length < maxFindings) this.#faults.push({ line: this.#line, seq, why });
+  }
+}
