@@ -48,7 +48,7 @@ export const mutants: readonly Mutant[] = [
   {
     guarantee: 'the log shows an altered record',
     file: `${keeper}/log/chain.ts`,
-    find: "if (record.hash !== hashOf(record.prev, record)) return { why: 'its hash does not fit its content' };",
+    find: "if (record.hash !== hashOf(record.prev, record)) return 'its hash does not fit its content';",
     replace: '',
     test: vitest(`${keeper}/log`),
   },
@@ -58,6 +58,20 @@ export const mutants: readonly Mutant[] = [
     find: 'if (record.prev !== head.hash)',
     replace: 'if (record.prev.length !== head.hash.length)',
     test: vitest(`${keeper}/log`),
+  },
+  {
+    guarantee: 'a log that lost its end is not called whole by who knows its head',
+    file: `${keeper}/log/inspect.ts`,
+    find: 'if (root !== undefined && this.#rootAt === null)',
+    replace: 'if (root !== undefined && this.#records === 0)',
+    test: vitest(`${keeper}/log`),
+  },
+  {
+    guarantee: 'a revert script changes nothing where a root is not there',
+    file: `${keeper}/snapshot/revert/script.ts`,
+    find: '|| exit 2; ROOT_',
+    replace: '|| true; ROOT_',
+    test: vitest(`${keeper}/snapshot/revert/bundle.test.ts`),
   },
   {
     guarantee: 'only who knows the key speaks for the runner',
