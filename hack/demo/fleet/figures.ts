@@ -1,3 +1,4 @@
+import { answerTimes } from './answerTimes.ts';
 import { readAuditLog, writes } from './audit.ts';
 import type { Course } from './follow.ts';
 import { conditionOf, namespaces, type Stage, type Told } from './stage.ts';
@@ -18,12 +19,16 @@ export async function figures(stage: Stage, told: readonly Told[]): Promise<void
     proofs.fact(
       `${name}: apply → sandbox ready ${spent(course, readyAt(course))}, apply → first command ${spent(course, trace.firstExec)}`,
     );
+    const claimed = warmClaimAt(course);
+    if (claimed !== undefined && trace.firstExec !== undefined)
+      proofs.fact(`${name}: warm claim → first command ${((trace.firstExec - claimed) / 1000).toFixed(1)} s`);
     const compared = [...new Set(trace.candidates.map(({ k }) => k).filter((k) => k !== undefined))].sort((a, b) => a - b);
     const k = compared.length === 0 ? '' : `, K ${compared.join(' ')}`;
     proofs.fact(
       `${name}: ${trace.candidates.length} candidates tried${k}, ${trace.execs} commands, ${usage?.toolCalls ?? '–'} tool calls charged`,
     );
   }
+  await answerTimes(stage);
   for (const { course } of told) await countWrites(stage, course);
   await memory(stage);
 }
@@ -34,6 +39,11 @@ function spent({ appliedAt }: Course, at: number | undefined): string {
 
 function readyAt({ states }: Course): number | undefined {
   return states.find(({ task }) => conditionOf(task, 'SandboxReady')?.status === 'True')?.at;
+}
+
+/** When the task was seen to have a sandbox that had waited for it; undefined when its sandbox was made for it. */
+function warmClaimAt({ states }: Course): number | undefined {
+  return states.find(({ task }) => task.status?.assignment?.warm === true)?.at;
 }
 
 /** Counts in the audit log of the API server, which the operator cannot influence. */

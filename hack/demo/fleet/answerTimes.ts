@@ -1,0 +1,36 @@
+import type { Capability } from '@agentfleet/protocol/inference';
+import { expertPort } from '@agentfleet/protocol/pool';
+import { boundOf, bucketsBy, countOf, merged, type Buckets } from './histogram.ts';
+import { namespaces, type Stage } from './stage.ts';
+
+const metric = 'agentfleet_inference_request_seconds';
+const told: readonly (readonly [Capability, string])[] = [
+  ['Score', 'energy'],
+  ['Control', 'control vector'],
+  ['Embed', 'embedding'],
+  ['Judge', 'policy'],
+  ['Generate', 'proposals'],
+];
+
+interface Pods {
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+}
+
+/** How long the servers of the fleet took to answer, by their own histograms: a bound, not the figure itself. */
+export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
+  const selector = 'agentfleet.dev/component in (expert, verifier)';
+  const { items } = await kubectl.json<Pods>(['-n', namespaces.pools, 'get', 'pods', '-l', selector]);
+  const seen = new Map<string, Buckets[]>();
+  for (const { metadata } of items) {
+    const path = `/api/v1/namespaces/${namespaces.pools}/pods/${metadata.name}:${expertPort}/proxy/metrics`;
+    const text = await kubectl.text(['get', '--raw', path]);
+    for (const [capability, buckets] of bucketsBy(text, metric, 'capability'))
+      seen.set(capability, [...(seen.get(capability) ?? []), buckets]);
+  }
+  for (const [capability, name] of told) {
+    const buckets = merged(seen.get(capability) ?? []);
+    const bound = boundOf(buckets, 0.95);
+    const within = bound === undefined ? 'nobody asked' : Number.isFinite(bound) ? `p95 ≤ ${bound * 1000} ms` : 'p95 beyond all buckets';
+    proofs.fact(`${name}, as its servers saw it: ${within}, ${countOf(buckets)} requests`);
+  }
+}
