@@ -86,8 +86,9 @@ async function memory({ kubectl, proofs }: Stage): Promise<void> {
     for (const { metadata } of items) {
       const program = "process.stdout.write(require('fs').readFileSync('/proc/1/status','utf8'))";
       const status = await kubectl.text(['-n', namespace, 'exec', metadata.name, '--', 'node', '-e', program]);
-      const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
-      proofs.fact(`${part} ${metadata.name}: ${(kib / 1024).toFixed(0)} MiB resident`);
+      const mebibytes = (field: string): string =>
+        (Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024).toFixed(0);
+      proofs.fact(`${part} ${metadata.name}: ${mebibytes('VmHWM')} MiB resident at its peak, ${mebibytes('VmRSS')} now`);
     }
   }
 }
