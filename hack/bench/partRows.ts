@@ -7,9 +7,9 @@ import type { BenchFleet } from './fleet.ts';
 import { latencies, latencyRows } from './latency.ts';
 import type { Row } from './table.ts';
 
-const rounds = 200;
+const rounds = 150;
 /** Of what takes tenths of a second. */
-const [slowRounds, slowWarmUp] = [40, 3];
+const [slowRounds, slowWarmUp] = [30, 3];
 const batch = 8;
 const requestId = 'bench';
 const one = 'one request for each';

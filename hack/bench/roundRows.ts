@@ -5,9 +5,9 @@ import { latencies, latencyRows } from './latency.ts';
 import type { Repair } from './repairs.ts';
 import type { Row } from './table.ts';
 
-const rounds = 200;
+const rounds = 150;
 /** Of what takes tenths of a second. */
-const slowRounds = 40;
+const slowRounds = 30;
 const compared = 8;
 const perBug = 4;
 const nothing = { candidates: [], context: undefined };
