@@ -3,7 +3,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
-import { fiveProposals, fourProposals, oneBug, twoBugs } from './tasks.ts';
+import { accident, fiveProposals, fourProposals, oneBug, twoBugs } from './tasks.ts';
 
 /** Real commands: a machine that is busy with other things takes its time. */
 vi.setConfig({ testTimeout: 180_000 });
@@ -43,6 +43,19 @@ describe('two bugs in two files', () => {
     expect(tried(sandbox).map(({ result }) => result)).toEqual(expect.arrayContaining(['Better', 'Reached']));
     expect(sandbox.notes.filter(({ kind }) => kind === 'Accepted')).toHaveLength(1);
   });
+});
+
+test('a test that passes by accident does not hold the search: it leaves that tree before all is tried there', async () => {
+  await using sandbox = await LocalSandbox.open();
+  const url = await bed.replay(accident.goal, accident.steps);
+  const run = bed.begin(sandbox, taskFor(accident.files, accident.command, accident.goal), { experts: [generalist(url)], verifier: null });
+  expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
+  const notes = tried(sandbox);
+  expect(notes[0]).toMatchObject({ operator: 'return 7', result: 'Better' });
+  expect(notes.at(-1)).toMatchObject({ operator: '>', result: 'Reached' });
+  expect(notes.length).toBeLessThan(accident.steps[1].length);
+  const steps = (run.reported.plan ?? []).filter(({ kind }) => kind === 'Step');
+  expect(steps.find(({ intent }) => intent.startsWith('writes return 7 '))?.state).toBe('Dropped');
 });
 
 describe('the fleet in the loop', () => {

@@ -25,6 +25,23 @@ export const twoBugs: ExampleTask = {
   },
 };
 
+/** Two bugs in one function: what repairs the first is executed by tests that still fail for the second. */
+export const oneFunction: ExampleTask = {
+  command: python,
+  files: {
+    'grades.py':
+      'def grade(points, most):\n    share = points // most\n    if share >= 0.9:\n        return "A"\n' +
+      '    if share > 0.5:\n        return "B"\n    return "C"\n',
+    'test_grades.py':
+      'import unittest\n\nfrom grades import grade\n\n\nclass Grades(unittest.TestCase):\n' +
+      '    def test_all(self):\n        self.assertEqual(grade(10, 10), "A")\n\n' +
+      '    def test_nearly_all(self):\n        self.assertEqual(grade(19, 20), "A")\n\n' +
+      '    def test_most(self):\n        self.assertEqual(grade(7, 10), "B")\n\n' +
+      '    def test_half(self):\n        self.assertEqual(grade(5, 10), "B")\n\n' +
+      '    def test_less(self):\n        self.assertEqual(grade(4, 10), "C")\n',
+  },
+};
+
 /** One bug that one edit mends. */
 export const oneBug: ExampleTask = {
   command: python,
@@ -86,3 +103,29 @@ export const moduleBug: ExampleTask = {
       "test('adds the tax', () => {\n  assert.equal(gross(100), 150);\n});\n",
   },
 };
+
+const proposal = (before: string, after: string, weight: number): RecordedCandidate => ({
+  edits: [{ path: 'best.py', before, after }],
+  acts: [],
+  weight,
+  operator: after,
+  rationale: `writes ${after}`,
+});
+
+/** A constant that fits one of two failing tests is likelier than the repair; on the tree that it makes, nothing helps. */
+export const accident = {
+  goal: 'Find the best.',
+  command: python,
+  files: {
+    'best.py':
+      'def best(scores):\n    found = scores[0]\n    for score in scores:\n        if score < found:\n            found = score\n    return found\n',
+    'test_best.py':
+      'import unittest\n\nfrom best import best\n\n\nclass Best(unittest.TestCase):\n' +
+      '    def test_three(self):\n        self.assertEqual(best([2, 7, 3]), 7)\n\n' +
+      '    def test_two(self):\n        self.assertEqual(best([1, 4]), 4)\n',
+  },
+  steps: [
+    [proposal('return found', 'return 7', 2), proposal('<', '>', 1)],
+    Array.from({ length: 30 }, (_, at) => proposal('return 7', `return 7 + ${at + 1}`, 0.8 ** at)),
+  ],
+} as const;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Edit } from '@agentfleet/protocol/inference';
+import type { Candidate, Edit } from '@agentfleet/protocol/inference';
 import { rewritesOf, type Rewrite } from './edits.ts';
 import type { Focus } from './localise.ts';
 import type { Proof } from './evidence.ts';
@@ -31,6 +31,12 @@ export class SearchNode {
   /** Of the newest proposals here, or above where there are none yet. */
   spread: { readonly entropyNats: number; readonly margin: number | null } | null;
   focus: Focus | null | undefined;
+  /** How likely its own edits are part of the repair; see `trustIn`. */
+  trust = 0.5;
+  /** Trees that were made out of it, in their order. */
+  readonly children: SearchNode[] = [];
+  /** Share of the likeliest proposal that was not tried; infinite until somebody was asked. */
+  nextShare = Number.POSITIVE_INFINITY;
   /** Newest runs of the checks here. */
   proofs: readonly Proof[] | undefined;
 
@@ -42,6 +48,7 @@ export class SearchNode {
     this.snapshot = init.snapshot;
     this.passing = init.passing;
     this.spread = init.parent?.spread ?? null;
+    init.parent?.children.push(this);
     if (init.parent !== null) for (const [expert, step] of init.parent.#steps) this.#steps.set(expert, step + 1);
   }
 
@@ -53,6 +60,26 @@ export class SearchNode {
   /** An expert has come to a step, at least. */
   reach(expert: string, step: number): void {
     this.#steps.set(expert, Math.max(this.stepOf(expert), step));
+  }
+
+  /** Sees to `nextShare` after a round: answers are ordered, so what comes after one is not likelier than its last. */
+  offer(candidates: readonly Pick<Candidate, 'id' | 'score'>[]): void {
+    const left = candidates.filter(({ id }) => !this.tried.has(id)).map(({ score }) => score);
+    const shares = candidates.map(({ score }) => score);
+    if (shares.length > 0) this.nextShare = left.length > 0 ? Math.max(...left) : Math.min(...shares);
+  }
+
+  /** How likely the repair is this tree with one more step: what is left of the trust in it once each child took its part. */
+  get promise(): number {
+    return this.children.reduce((left, { trust }) => left * (1 - trust), this.#reached);
+  }
+
+  /** How likely the repair is this tree, or made out of it. */
+  get #reached(): number {
+    if (this.parent === null) return 1;
+    const siblings = this.parent.children;
+    const before = siblings.slice(0, siblings.indexOf(this));
+    return before.reduce((left, { trust }) => left * (1 - trust), this.parent.#reached) * this.trust;
   }
 
   get depth(): number {

@@ -16,6 +16,7 @@ import type { Scope } from './scope.ts';
 import { signalsReport } from './signals.ts';
 import { startOf } from './start.ts';
 import { attemptCandidate, type Trial } from './trial.ts';
+import { trustIn } from './trust.ts';
 
 /** A tree on which all checks hold in place, and how it was found. */
 export interface Winner {
@@ -73,7 +74,7 @@ class Search {
   async run(): Promise<Winner> {
     const { meter, progress } = this.#scope;
     let current: SearchNode | null = null;
-    for (let node = this.#frontier.best(); node !== null; node = this.#frontier.best()) {
+    for (let node = this.#frontier.best(null); node !== null; node = this.#frontier.best(node)) {
       meter.check();
       if (node !== current) {
         if (current !== null && node.depth <= current.depth) meter.add('backtracks');
@@ -90,6 +91,7 @@ class Search {
       const winner = await this.#round(node, round);
       if (winner !== null) return winner;
       settle(node, round.expert.name, round.response);
+      node.offer(round.response.candidates);
     }
     throw await this.#stuck();
   }
@@ -106,6 +108,7 @@ class Search {
     const runs = atSnapshot0 ? fails.flatMap(({ baseline }) => baseline.slice(0, 1)) : proofs.map(({ run }) => run);
     node.focus = await localise(this.#scope, this.#baseline, runs);
     node.proofs = proofs;
+    node.trust = trustIn(node);
     if (node.snapshot === null || (await hands.diff(node.snapshot)).entries.length > 0) await enter(this.#scope, node);
     progress.finish('localise');
     progress.say(`${node.focus?.files.length ?? 0} files to look at`, { urgent: true });
@@ -166,9 +169,10 @@ class Search {
     this.#scope.progress.say(null, {}, { experts, signals: signalsReport(signals) });
   }
 
-  /** All checks hold in place: what the candidate did is made again on the clean tree. */
+  /** All checks hold in place: what the candidate did is made again on the clean tree. Steps that led elsewhere are dropped. */
   async #take(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<Winner> {
     await perform(this.#scope, trial);
+    for (const { planId: other } of this.#frontier.aside(node)) this.#scope.progress.change(other, { state: 'Dropped' });
     this.#scope.progress.change(planId, { state: 'Done' });
     this.#scope.progress.establish('ReachedInPlace');
     return { candidate, from: node };
