@@ -8,6 +8,7 @@ export const auditTypes = [
   'ExecRequested',
   'ExecEnded',
   'FileWritten',
+  'PatchApplied',
   'TreeWritten',
   'Noted',
   'SnapshotTaken',

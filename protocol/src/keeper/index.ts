@@ -12,6 +12,7 @@
  * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
  * | `POST /v1/files/replace` | {@link FileReplaced}; one text for another, which must stand there once |
+ * | `POST /v1/files/patch` | {@link PatchReport}; a unified diff over several files, whole or not at all |
  * | `PUT /v1/tree?path=` | a tar stream is unpacked below the folder; {@link TreeWritten} |
  * | `POST /v1/notes` | {@link NoteWritten}; the worker's decision in the event log |
  * | `POST`, `GET /v1/snapshots` | {@link SnapshotRecord}; a list of them |

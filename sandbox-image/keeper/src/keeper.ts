@@ -4,6 +4,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EgressTunnels } from './egress/index.ts';
 import type { EndFacts, Executor, Quota, StoreReserve } from './exec/index.ts';
+import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
 import { isolationOf } from './isolation.ts';
 import type { LinkEvents, RunnerLink } from './link/index.ts';
@@ -32,6 +33,7 @@ export interface KeeperParts extends Machine {
   readonly log: EventLog;
   readonly metrics: KeeperMetrics;
   readonly network: NetworkProbe;
+  readonly patches: PatchJournal;
   readonly quota: Quota;
   readonly reserve: StoreReserve;
   readonly snapshots: Snapshots;

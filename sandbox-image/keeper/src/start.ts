@@ -5,6 +5,7 @@ import { egressBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
 import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
+import { PatchJournal, recoverPatch } from './files/patch/index.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
 import { Keeper, linkEvents, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
@@ -98,6 +99,7 @@ function assemble(parts: Parts): KeeperParts {
 
 async function openStore({ config, clock, logger }: StartOptions) {
   const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
+  const patches = await PatchJournal.open(join(config.storeDir, 'patches'));
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
   const usage = new StoreUsage(config.storeDir, clock);
   const reserve = new StoreReserve(config.storeDir, usage, config.storeLimitBytes ?? Number.POSITIVE_INFINITY);
@@ -112,8 +114,11 @@ async function openStore({ config, clock, logger }: StartOptions) {
   if (log.broken !== null) logger.error('the event log is broken: nothing will be changed', { broken: log.broken });
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
+  // Before anything else may touch the roots: a patch is there whole or not at all.
+  for (const record of log.broken === null ? await patches.unfinished() : [])
+    log.append('PatchApplied', await recoverPatch(patches, record));
   await log.flush();
-  return { fence, archive, reserve, usage, log };
+  return { fence, archive, patches, reserve, usage, log };
 }
 
 function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {

@@ -11,6 +11,8 @@ import {
   type FileWritten,
   type KeeperInfo,
   type NoteWritten,
+  type PatchReport,
+  type PatchRequest,
   type ReplaceRequest,
   type RestoreReport,
   type SnapshotRecord,
@@ -93,6 +95,11 @@ export class KeeperClient {
   /** Replaces a text that stands exactly once in a file. */
   replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
     return this.#json({ method: 'POST', path: '/v1/files/replace', json: edit });
+  }
+
+  /** Applies a unified diff whole or not at all; a known requestId is answered again. */
+  applyPatch(patch: PatchRequest): Promise<PatchReport> {
+    return this.#json({ method: 'POST', path: '/v1/files/patch', json: patch });
   }
 
   /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */

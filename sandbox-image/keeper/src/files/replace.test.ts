@@ -100,7 +100,7 @@ describe('a replacement', () => {
     const fenced = (): never => {
       throw new KeeperError('AF_EPOCH_STALE', 'late');
     };
-    await expect(replace({ old: 'one' }, { beforeCommit: fenced as () => undefined })).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
+    await expect(replace({ old: 'one' }, { beforeCommit: fenced })).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
     expect(await content()).toContain('one');
     expect(await readdir(root)).toEqual(['file']);
   });

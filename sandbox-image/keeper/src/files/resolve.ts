@@ -32,16 +32,16 @@ export async function resolveInRoots(roots: readonly string[], path: string, cre
 
 /**
  * The real path of a folder that is a root or lies in one; it and its parents are made when they
- * are missing (mode 755). Links and errors as in {@link resolveInRoots}.
+ * are missing (mode 755), unless `create` is false. Links and errors as in {@link resolveInRoots}.
  */
-export async function resolveFolder(roots: readonly string[], path: string): Promise<string> {
+export async function resolveFolder(roots: readonly string[], path: string, create = true): Promise<string> {
   const clean = cleanPath(path);
   const root = roots.find((candidate) => clean === candidate || clean.startsWith(`${candidate}/`));
   if (root === undefined) throw outside(clean, roots);
   const realRoots = await Promise.all(roots.map((each) => realpath(each)));
   const parts = clean.slice(root.length + 1).split('/');
   let folder = await realpath(root);
-  for (const part of parts.filter((each) => each !== '')) folder = await step(folder, part, realRoots, true);
+  for (const part of parts.filter((each) => each !== '')) folder = await step(folder, part, realRoots, create);
   return folder;
 }
 

@@ -94,6 +94,7 @@ describe('every request', () => {
     ['GET', '/v1/files?path=/x'],
     ['PUT', '/v1/files?path=/x'],
     ['POST', '/v1/files/replace'],
+    ['POST', '/v1/files/patch'],
     ['PUT', '/v1/tree?path=/x'],
     ['POST', '/v1/notes'],
     ['POST', '/v1/snapshots'],

@@ -5,6 +5,7 @@ import { asKeeperError, KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import { limitInsideConnections } from './connections.ts';
+import { editRoutes } from './routes-edits.ts';
 import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
@@ -69,6 +70,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   const validators = compileValidators();
   stateRoutes(api, keeper);
   execRoutes(api, keeper, validators);
+  editRoutes(api, keeper, validators);
   fileRoutes(api, keeper, validators);
   treeRoutes(api, keeper, validators);
   noteRoutes(api, keeper, validators);

@@ -1,8 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHarness, type Harness } from '../testing/index.ts';
+import { startHarness, ulid, type Harness } from '../testing/index.ts';
 
 let h: Harness;
 let file: string;
@@ -43,5 +43,80 @@ describe('POST /v1/files/replace', () => {
     await h.client(2).replaceInFile({ path: file, old: 'two', new: '2' });
     await expect(h.client(1).replaceInFile({ path: file, old: 'one', new: '1' })).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
     await expect(h.client(2).replaceInFile({ path: file, old: '', new: '1' })).rejects.toMatchObject({ code: 'AF_INVALID' });
+  });
+});
+
+describe('POST /v1/files/patch', () => {
+  const diff = '--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n';
+  const request = () => ({ requestId: ulid(), path: h.workspace, diff });
+
+  it('applies once, however often it is asked, and records intent and end', async () => {
+    const asked = request();
+    const report = await h.client().applyPatch(asked);
+    expect(report).toMatchObject({
+      applied: true,
+      path: h.workspace,
+      files: [
+        { path: 'file', op: 'M' },
+        { path: 'new', op: 'A' },
+      ],
+    });
+    expect(await h.client().applyPatch(asked)).toEqual(report);
+    await expect(h.client().applyPatch({ ...asked, expected: {} })).rejects.toMatchObject({ code: 'AF_REQUEST_ID_REUSED', status: 409 });
+    expect(await readFile(file, 'utf8')).toBe('one\n2\n');
+    expect((await readdir(h.workspace)).sort()).toEqual(['file', 'new']);
+    expect(await recordsOf('PatchApplied')).toMatchObject([
+      { requestId: asked.requestId, phase: 'Intent', files: report.files },
+      { requestId: asked.requestId, phase: 'Done' },
+    ]);
+    await h.stop();
+    await h.start();
+    expect(await h.client().applyPatch(asked), 'after a restart').toEqual(report);
+    expect(await recordsOf('PatchApplied')).toHaveLength(2);
+  });
+
+  it('that is refused takes no id and leaves no record', async () => {
+    const asked = request();
+    await writeFile(file, 'other\n');
+    await expect(h.client().applyPatch(asked)).rejects.toMatchObject({ code: 'AF_PATCH_REJECTED', status: 409 });
+    expect(
+      await h
+        .client()
+        .applyPatch({ ...asked, dryRun: true })
+        .catch((error: unknown) => error),
+    ).toMatchObject({ code: 'AF_PATCH_REJECTED' });
+    expect(await recordsOf('PatchApplied')).toEqual([]);
+    await writeFile(file, 'one\ntwo\n');
+    expect(await h.client().applyPatch(asked)).toMatchObject({ applied: true });
+  });
+
+  it('keeps to the gate, the quota and the newest assignment', async () => {
+    const release = h.running.keeper.parts.gate.exclusive({ kind: 'command', name: 'x' });
+    await expect(h.client().applyPatch(request())).rejects.toMatchObject({ code: 'AF_BUSY' });
+    release();
+    await h.client(2).info();
+    await h.client(2).note('Newer', {});
+    await expect(h.client(1).applyPatch(request())).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
+    expect(await readFile(file, 'utf8')).toBe('one\ntwo\n');
+  });
+
+  it.each(['Applying', 'Committed'] as const)('that a crash cut off is whole or not at all after the restart: %s', async (state) => {
+    const asked = request();
+    const kept = join(h.workspace, '.agentfleet-kept.tmp');
+    await rename(file, kept);
+    await writeFile(file, 'one\n2\n');
+    const step = { old: file, kept, staged: join(h.workspace, '.agentfleet-staged.tmp'), target: file };
+    const report = { requestId: asked.requestId, path: h.workspace, applied: true, files: [] };
+    const { patches } = h.running.keeper.parts;
+    await patches.write({ requestId: asked.requestId, requestDigest: 'x', state, steps: [step], folders: [], report });
+    await h.stop();
+    await h.start();
+    expect(await readFile(file, 'utf8')).toBe(state === 'Applying' ? 'one\ntwo\n' : 'one\n2\n');
+    expect(await readdir(h.workspace)).toEqual(['file']);
+    const phase = state === 'Applying' ? 'RolledBack' : 'Done';
+    expect(await recordsOf('PatchApplied')).toEqual([{ requestId: asked.requestId, phase, why: 'KeeperRestarted' }]);
+    expect(await patches.find(asked.requestId)).toEqual(
+      state === 'Applying' ? null : expect.objectContaining({ state: 'Done', steps: [] }),
+    );
   });
 });

@@ -1,13 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { editBounds, maxFileBytes, type FileReplaced, type FileWritten } from '@agentfleet/protocol/keeper';
+import { maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
-import { openFile, replaceInFile, writeFile } from '../files/index.ts';
+import { openFile, writeFile } from '../files/index.ts';
 import type { Keeper } from '../keeper.ts';
 import { streamOf } from './body.ts';
 import type { Validators } from './validation.ts';
-
-/** Room for the largest texts with every character escaped. */
-const replaceBody = 2 * 6 * editBounds.textBytes + 64 * 1024;
 
 /** Single files. */
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
@@ -22,24 +19,6 @@ export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
   });
 
   app.put('/files', { bodyLimit: maxFileBytes }, (request) => put(keeper, request, validators));
-
-  app.post('/files/replace', { bodyLimit: replaceBody }, (request) => replace(keeper, request, validators));
-}
-
-/** Puts one text of a file in the place of another. Exclusive: between reading and writing nobody else may write. */
-async function replace(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<FileReplaced> {
-  const { gate, fence, log, quota, random } = keeper.parts;
-  const edit = validators.replace(request.body);
-  await quota.assertWithin(Buffer.byteLength(edit.new));
-  const release = gate.exclusive({ kind: 'edit', name: edit.path });
-  try {
-    const written = await replaceInFile(keeper.roots, edit, { random, beforeCommit: () => fence.assert(request.epoch) });
-    quota.charge(Buffer.byteLength(edit.new));
-    log.append('FileWritten', { ...written, how: 'Replace' });
-    return written;
-  } finally {
-    release();
-  }
 }
 
 async function put(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<FileWritten> {

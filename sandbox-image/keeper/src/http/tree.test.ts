@@ -112,6 +112,8 @@ describe('PUT /v1/tree', () => {
 describe('POST /v1/notes', () => {
   it('puts a decision into the log, on disk before the answer', async () => {
     h = await startHarness();
+    // The probe's verdict is a record, too: the note is to be the last.
+    await waitUntil(() => h.running.keeper.parts.network.info.state !== 'Probing');
     const data = { node: 'n1', scores: [1, 0.5], why: 'größer' };
     const { seq, hash } = await h.client(3).note('CandidateChosen', data);
     expect(await readFile(join(h.store, 'events.log'), 'utf8')).toContain(hash);

@@ -3,6 +3,7 @@ import {
   ExecCodeRequest,
   FileQuery,
   NoteRequest,
+  PatchRequest,
   RangeQuery,
   ReplaceRequest,
   ShellRequest,
@@ -17,6 +18,7 @@ export interface Validators {
   readonly exec: (body: unknown) => ExecRequest;
   readonly file: (query: unknown) => FileQuery;
   readonly note: (body: unknown) => NoteRequest;
+  readonly patch: (body: unknown) => PatchRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
   readonly snapshot: (body: unknown) => SnapshotRequest;
@@ -31,6 +33,7 @@ export function compileValidators(): Validators {
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: check(ajv.compile<FileQuery>(FileQuery)),
     note: check(ajv.compile<NoteRequest>(NoteRequest)),
+    patch: check(ajv.compile<PatchRequest>(PatchRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
