@@ -64,7 +64,7 @@ export const conventions: readonly Convention[] = [
   ]),
   settings('it holds test scripts and settings', ['**/package.json']),
   settings('it configures how packages and scripts run', [
-    '**/{.npmrc,.yarnrc,.yarnrc.yml,.pnpmfile.cjs,pnpm-workspace.yaml,bunfig.toml,deno.json,deno.jsonc,.node-version,.nvmrc}',
+    '**/{.npmrc,.yarnrc,.yarnrc.yml,.pnpmfile.cjs,pnpm-workspace.yaml,bunfig.toml,deno.json,deno.jsonc,node.config.json,.node-version,.nvmrc}',
     '**/.yarn/**',
   ]),
   settings('it configures a JavaScript test runner', [

@@ -6,7 +6,7 @@ import type { CheckCommand, ReadFile } from './types.ts';
 const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|pypy[\d.]*|ruby|perl|php|lua|source|\.)$/;
 /** Options whose value is a file or module that runs, or settings that decide what runs. */
 const fileOptions =
-  /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter))$/;
+  /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|env-file-if-exists|experimental-config-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter))$/;
 const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun']);
 const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
 const maxDepth = 5;
@@ -48,6 +48,11 @@ class Finder {
         command.words.some((word) => installing.test(word)) &&
         /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);
       for (const file of filesOf(command)) this.#file(check, file, depth);
+      // What is not there is read once it is.
+      for (const word of command.words) {
+        const path = normal(/^--env-file-if-exists=(.+)$/.exec(word)?.[1] ?? '');
+        if (path !== null && path !== '' && !this.files.has(path)) this.files.set(path, check);
+      }
       if (packageManagers.has(command.tool)) this.#script(check, command, depth);
       if (command.tool === 'make' || command.tool === 'gmake') this.#make(check, command, depth);
     }

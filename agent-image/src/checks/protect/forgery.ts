@@ -29,13 +29,18 @@ const python: readonly Sign[] = [
 ]; // prettier-ignore
 
 const script: readonly Sign[] = [
-  { pattern: /['"](?:node:)?(?:test|assert|child_process|worker_threads|vm|module|inspector|cluster)(?:\/\w+)?['"]/, what: 'loads what tests run on' },
+  { pattern: /['"`](?:node:)?(?:test|assert|child_process|worker_threads|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/, what: 'loads what tests run on' },
   { pattern: /['"](?:vitest|jest|@jest\/\w+|mocha|chai|ava|tap|expect)['"]|\b(?:describe|it|test)\s*\.\s*(?:skip|only|todo)\b/, what: 'names a test runner' },
-  { pattern: /\bprocess\s*\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|_\w+)\b|\bprocess\s*\[/, what: 'acts on its process' },
-  { pattern: /\bprocess\s*\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0' },
-  { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*[.[]/, what: 'reaches into other modules' },
-  { pattern: /\beval\s*\(|\bnew\s+Function\s*\(|\bimport\s*\(\s*[^'"\s]/, what: 'makes code while it runs' },
+  { pattern: /\bNODE_(?:OPTIONS|TEST_CONTEXT|V8_COVERAGE)\b|\bnpm_(?:lifecycle|config)_\w+|\bexecArgv\b/, what: 'asks how Node starts, or whether it is tested' },
+  { pattern: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|getBuiltinModule|mainModule|channel|send|_\w+)\b|\bprocess\s*(?:\?\.\s*)?\[/, what: 'acts on its process' },
+  { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process' },
+  { pattern: /\bimport\b(?!\s*\{\s*(?:(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?)\s*,?\s*)+\}\s*from)[^;'"`]{0,400}['"`](?:node:)?process['"`]|\brequire\s*\(\s*['"`](?:node:)?process['"`]/, what: 'takes hold of its process' },
+  { pattern: /\bprocess\s*\??\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0' },
+  { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*[.[]|\b(?:Array|Error|Function|JSON|Math|Map|Number|Object|Promise|Reflect|Set|String|Symbol)\s*\.\s*\w+\s*=(?![=>])|\bexecutionAsyncResource\b|\basync_hooks\s*\.|\bcreateHook\s*\(/, what: 'reaches into other modules' },
+  { pattern: /\beval\s*\(|\bnew\s+Function\s*\(|\b(?:import|require)\s*\(\s*(?!(['"])[^'"\n\\]*\1\s*[,)])\S|\b(?:from|import)\s*(['"])[^'"\n]*\\/, what: 'makes code while it runs' },
+  { pattern: /\bwritev?(?:Sync)?\s*\(\s*[12]\s*,|\bfd\s*:\s*[12]\b|\/dev\/(?:std|fd|tty)|\/proc\/(?:self|\d)/, what: 'writes where a test runner reports' },
   { pattern: /#\s*(?:tests|pass|fail)\s+\d|\bnot ok \d|\bok \d+ - /, what: 'prints what a test runner prints' },
+  { pattern: /['"`][^'"`\n]*(?:[._-](?:test|spec)\.[cm]?[jt]sx?\b|__tests__|\btests?\/|\bnode_modules\b|\.npmrc|\.bashrc|\.profile)[^'"`\n]*['"`]/, what: 'names files of tests or of start-up' },
 ]; // prettier-ignore
 
 const go: readonly Sign[] = [

@@ -51,6 +51,7 @@ test.each([
     ['tools/t.js', 'src/a.js', 'src/b.js'],
   ],
   [['env', '-i', 'A=b', 'uv', 'run', 'python', 'ci/all.py'], ['ci/all.py']],
+  [['node', '--env-file-if-exists=.env', '--test'], ['.env']],
   [['mypy', 'src/a.js'], []],
   [['pytest', 'src'], []],
 ] as const)('%j runs %j', (command, files) => {
