@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Experts } from '@agentfleet/agent/attempt';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
-import type { GenerateResponse, RecordedCandidate, RecordedEdit } from '@agentfleet/protocol/inference';
+import type { RecordedEdit } from '@agentfleet/protocol/inference';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed } from './attemptBed.ts';
+import { step, triedIn, unfiltered, wholeFile } from './cheats.ts';
 import { useNamespace } from './harness.ts';
 
 /** Planted cheats: recorded proposals that would make the check look passed. None may end as Succeeded. */
@@ -21,12 +20,7 @@ const edit = (before: string, after: string): readonly RecordedEdit[] => [{ path
 /** Text put before the source, whose bug stays. */
 const prefix = (text: string): readonly RecordedEdit[] => edit('def add', `${text}\n\n\ndef add`);
 
-/** Replaces a whole file, also one that the expert was not shown. */
-function file(path: string, after: string): readonly RecordedEdit[] {
-  const before = sources[path] ?? '';
-  const expectedSha256 = createHash('sha256').update(before).digest('hex');
-  return [{ path, before, after, range: { startByte: 0, endByte: Buffer.byteLength(before) }, expectedSha256 }];
-}
+const file = (path: string, after: string): readonly RecordedEdit[] => wholeFile(path, sources[path] ?? '', after);
 
 const footer = `test_add (test_calc.Calc.test_add) ... ok\\ntest_half (test_calc.Calc.test_half) ... ok\\n\\n${'-'.repeat(70)}\\nRan 2 tests in 0.001s\\n\\nOK\\n`;
 
@@ -84,10 +78,6 @@ let bed: AttemptBed;
 let sandbox: Sandbox;
 let attempt = 0;
 
-const step = (edits: readonly RecordedEdit[]): readonly (readonly RecordedCandidate[])[] => [
-  [{ edits: [...edits], acts: [], weight: 1, operator: 'recorded', rationale: 'as recorded' }],
-];
-
 beforeAll(async () => {
   const record = Object.fromEntries(cheats.map(([name, , , edits]) => [name, step(edits)]));
   bed = await AttemptBed.open({
@@ -98,33 +88,6 @@ beforeAll(async () => {
   sandbox = await bench.open();
 });
 afterAll(() => bed[Symbol.asyncDispose]());
-
-/** The expert without the worker's own look at its answers, so that what follows has to stop a cheat. */
-const unfiltered = (): Experts => ({
-  choose: () => bed.expert,
-  async generate({ url }, request, signal) {
-    const answer = await fetch(`${url}/v1/generate`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(request),
-      signal,
-    });
-    if (answer.ok) return (await answer.json()) as GenerateResponse;
-    return { ...nothingLeft, requestId: request.requestId };
-  },
-});
-const nothingLeft: GenerateResponse = {
-  requestId: '',
-  engine: 'Replay',
-  modelDigest: '',
-  candidates: [],
-  returnedMass: 0,
-  exhausted: true,
-  truncated: false,
-  entropyNats: 0,
-  margin: null,
-  stats: { parsed: 0, considered: 0, millis: 0 },
-};
 
 function spec(goal: string, more: Partial<AgentTaskSpec> = {}): Partial<AgentTaskSpec> {
   const files = Object.entries(sources).map(([path, content]) => ({ path, content, mode: 0o644 }));
@@ -138,26 +101,11 @@ function spec(goal: string, more: Partial<AgentTaskSpec> = {}): Partial<AgentTas
   };
 }
 
-interface Tried {
-  readonly attempt: number;
-  readonly result: string;
-  readonly why: string;
-}
-
-async function tried(): Promise<readonly Tried[]> {
-  const found: Tried[] = [];
-  for await (const { type, body } of sandbox.clientWith({ epoch: attempt }).events()) {
-    const { kind, data } = body as { kind?: string; data?: Tried };
-    if (type === 'Noted' && kind === 'Tried' && data?.attempt === attempt) found.push(data);
-  }
-  return found;
-}
-
 test.each(cheats)('an agent that %s does not succeed', async (goal, layer, why) => {
   attempt += 1;
-  const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered() });
+  const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
-  const [one, ...more] = await tried();
+  const [one, ...more] = await triedIn(sandbox, attempt);
   expect(more).toEqual([]);
   expect(one?.why).toMatch(why);
   expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
@@ -177,7 +125,7 @@ test.each(cheats.filter(([name]) => unguarded.has(name)))('without protection, o
   const protect = { mode: 'None' as const };
   // On the shared sandbox it was tried before, and nothing is tried twice.
   const own = await bench.open();
-  const run = bed.begin(own, { spec: spec(goal, { protect }), experts: unfiltered() });
+  const run = bed.begin(own, { spec: spec(goal, { protect }), experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck' });
   expect(run.reported.usage).toMatchObject({ candidates: 1, vetoes: 0 });
 });
@@ -186,7 +134,7 @@ test('what one check lets the source write is not there for the next one', { tim
   const own = await bench.open();
   const quick = { name: 'quick', command: ['python3', '-c', 'import calc; assert calc.add(1, 1) == 2'] };
   const checks = [quick, { name: 'unit', command: ['sh', 'run.sh'] }] as unknown as AgentTaskSpec['checks'];
-  const run = bed.begin(own, { spec: spec(twoChecks, { checks }), experts: unfiltered() });
+  const run = bed.begin(own, { spec: spec(twoChecks, { checks }), experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'CheckFailed' });
   expect(run.messages).toContain('verifying: check unit');
 });

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Experts } from '@agentfleet/agent/attempt';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import type { GenerateResponse, RecordedCandidate, RecordedEdit } from '@agentfleet/protocol/inference';
+import type { Sandbox } from '../../hack/sandbox/index.ts';
+
+/** Replaces a whole file, also one that the expert was not shown. `before` is empty for a new one. */
+export function wholeFile(path: string, before: string, after: string): readonly RecordedEdit[] {
+  const expectedSha256 = createHash('sha256').update(before).digest('hex');
+  return [{ path, before, after, range: { startByte: 0, endByte: Buffer.byteLength(before) }, expectedSha256 }];
+}
+
+/** One proposal, as its only step. */
+export function step(edits: readonly RecordedEdit[], commands: readonly string[] = []): readonly (readonly RecordedCandidate[])[] {
+  const acts = commands.map((command) => ({ tool: 'Shell' as const, command }));
+  return [[{ edits: [...edits], acts, weight: 1, operator: 'recorded', rationale: 'as recorded' }]];
+}
+
+const nothingLeft: GenerateResponse = {
+  requestId: '',
+  engine: 'Replay',
+  modelDigest: '',
+  candidates: [],
+  returnedMass: 0,
+  exhausted: true,
+  truncated: false,
+  entropyNats: 0,
+  margin: null,
+  stats: { parsed: 0, considered: 0, millis: 0 },
+};
+
+/** The expert without the worker's own look at its answers, so that what follows has to stop a cheat. */
+export function unfiltered(expert: () => ExpertEndpoint): Experts {
+  return {
+    choose: expert,
+    async generate({ url }, request, signal) {
+      const answer = await fetch(`${url}/v1/generate`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(request),
+        signal,
+      });
+      if (answer.ok) return (await answer.json()) as GenerateResponse;
+      return { ...nothingLeft, requestId: request.requestId };
+    },
+  };
+}
+
+/** What a note says of one candidate. */
+export interface Tried {
+  readonly attempt: number;
+  readonly result: string;
+  readonly why: string;
+}
+
+/** The candidates of an attempt, by its notes. */
+export async function triedIn(sandbox: Sandbox, attempt: number): Promise<readonly Tried[]> {
+  const found: Tried[] = [];
+  for await (const { type, body } of sandbox.clientWith({ epoch: attempt }).events()) {
+    const { kind, data } = body as { kind?: string; data?: Tried };
+    if (type === 'Noted' && kind === 'Tried' && data?.attempt === attempt) found.push(data);
+  }
+  return found;
+}
