@@ -27,13 +27,16 @@ export interface ModulesRecipe {
 /** What people read, and `.package-lock.json`, which names the registry that this machine used. */
 const always: readonly string[] = ['.package-lock.json', '**/{README,CHANGELOG,HISTORY}*', '**/*.{map,d.ts,d.mts,d.cts}', '**/.github/**'];
 
-/** npm itself, for the tools image. Its own words about funding, audits and newer versions reach no registry of a sandbox. */
+/**
+ * npm itself, for the tools image. Its own words about funding, audits and newer versions reach no registry of a sandbox; its
+ * cache and logs lie where no snapshot looks.
+ */
 export const npmModules: ModulesRecipe = {
   name: 'npm',
   folder: 'sandbox-image/tools/npm',
   prefix: 'lib',
   drop: ['npm/{docs,man}/**'],
-  files: { 'etc/npmrc': 'audit=false\nfund=false\nupdate-notifier=false\n' },
+  files: { 'etc/npmrc': 'audit=false\nfund=false\nupdate-notifier=false\ncache=/tmp/.npm\n' },
   symlinks: { 'bin/npm': '../lib/node_modules/npm/bin/npm-cli.js', 'bin/npx': '../lib/node_modules/npm/bin/npx-cli.js' },
 };
 

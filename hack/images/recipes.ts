@@ -111,13 +111,15 @@ const worker: RootfsRecipe = {
 
 const tools: RootfsRecipe = {
   packages:
-    'base-files bash bzip2 ca-certificates coreutils curl dash debianutils diffutils findutils git grep gzip hostname jq less libc-bin libgcc-s1 libstdc++6 make mawk netbase patch procps python3 python3-pytest sed tar unzip util-linux xz-utils'.split(
+    'base-files bash bzip2 ca-certificates coreutils curl dash debianutils diffutils findutils git grep gzip hostname jq less libc-bin libgcc-s1 libstdc++6 make mawk netbase patch procps python3 python3-pip python3-pytest python3-venv sed tar unzip util-linux xz-utils'.split(
       ' ',
     ),
   drop: [
     'usr/share/doc/**/!(copyright)',
     'usr/share/perl/**/*.pod',
-    'usr/lib/python3*/{test,idlelib,turtledemo,ensurepip}/**',
+    'usr/lib/python3*/{test,idlelib,turtledemo}/**',
+    // No package manager of the system is left that pip could get in the way of.
+    'usr/lib/python3*/EXTERNALLY-MANAGED',
     'usr/lib/git-core/{git-daemon,git-http-backend,git-http-push,git-imap-send,git-shell,scalar}',
     'usr/bin/{git-shell,scalar}',
     'usr/lib/*-linux-gnu/perl/*/CORE/**',
@@ -125,7 +127,11 @@ const tools: RootfsRecipe = {
   ],
   // A volume's top folder belongs to root while the agent owns what is in it, which git takes
   // for somebody else's repository; here all repositories are the agent's.
-  files: { 'etc/gitconfig': '[safe]\n\tdirectory = *\n' },
+  // pip's cache lies where no snapshot looks.
+  files: {
+    'etc/gitconfig': '[safe]\n\tdirectory = *\n',
+    'etc/pip.conf': '[global]\ncache-dir = /tmp/.pip\ndisable-pip-version-check = true\n',
+  },
   symlinks: {
     'usr/bin/awk': 'mawk',
     'usr/bin/python': 'python3',
