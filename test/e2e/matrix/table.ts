@@ -13,6 +13,7 @@ export function matrixTable(day: string, played: readonly Played[]): string {
     `Each part killed without a word in each phase of a task; ${good} of ${played.length} cells ended as if nothing had been killed:`,
     'the same outcome, nothing charged, one sandbox at a time, epochs that only grow, no sandbox left.',
     'In brackets the attempts; Infrastructure is not charged. Seconds from the death to the end.',
+    'RollingBack lasts a moment, so that a death there may come when the restore is done already.',
     '',
     '| Killed | While | Ended | Seconds | Verdict |',
     '|---|---|---|---|---|',
