@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemClock, type Clock } from '@agentfleet/kube';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
@@ -7,6 +8,20 @@ import { accident, fiveProposals, fourProposals, oneBug, twoBugs } from './tasks
 
 /** Real commands: a machine that is busy with other things takes its time. */
 vi.setConfig({ testTimeout: 180_000 });
+
+/** Waits between tries pass at once; deadlines are real. */
+const hasty = (): Clock => {
+  let passed = 0;
+  return {
+    now: () => systemClock.now(),
+    monotonic: () => passed + systemClock.monotonic(),
+    after: (ms, run) => {
+      if (ms > 10_000) return systemClock.after(ms, run);
+      passed += ms;
+      return systemClock.after(0, run);
+    },
+  };
+};
 
 /** The loop with a search that needs no model, and learned parts that say what a test wants. */
 let bed: LoopBed;
@@ -137,6 +152,21 @@ describe('the fleet in the loop', () => {
     parts.script.experts = { gen: 0.5, spec: 0.5 };
     await bed.run(bed.begin(again, one(), fleet));
     expect(new Set(tried(again).map(({ facts }) => facts['expert']))).toEqual(new Set(['spec']));
+  });
+
+  test('an expert that does not answer is told, and the next one asked; only when nobody answers the attempt ends', async () => {
+    const gen = generalist(await bed.replay(goal, [fiveProposals]));
+    const dead = { ...generalist('http://127.0.0.1:1'), name: 'spec', role: 'Specialist' } as const;
+    const run = bed.begin(sandbox, one(), { experts: [dead, gen], verifier: null }, {}, hasty());
+    expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
+    expect(new Set(tried(sandbox).map(({ facts }) => facts['expert']))).toEqual(new Set(['gen']));
+    expect(tried(sandbox)[0]?.signals.degraded).toEqual(['Specialist spec: ExpertUnreachable; another expert is asked']);
+    await using again = await LocalSandbox.open();
+    const wrong = generalist(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
+    const stuck = bed.begin(again, one(), { experts: [dead, wrong], verifier: null }, {}, hasty());
+    // Nothing is left of the one; what the other one knows cannot be told.
+    expect(await bed.run(stuck)).toMatchObject({ class: 'Infrastructure', reason: 'ExpertUnreachable' });
+    expect(tried(again)).toHaveLength(2);
   });
 
   test('a planner that is away leaves priors uniform, and says so in report and trace', async () => {

@@ -8,7 +8,7 @@ import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
-import { silentLog, systemClock } from '@agentfleet/kube';
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
@@ -88,9 +88,10 @@ export class LoopBed implements AsyncDisposable {
     spec: Partial<AgentTaskSpec>,
     fleet: Pick<PoolBrief, 'experts' | 'verifier'>,
     own: Partial<ComputeBrief> = {},
+    clock: Clock = systemClock,
   ): LoopRun {
     const controller = new AbortController();
-    const client = new ExpertsClient({ clock: systemClock, random: () => 0.5, log: silentLog });
+    const client = new ExpertsClient({ clock, random: () => 0.5, log: silentLog });
     const pool = { maxBudget: {}, ...fleet } as PoolBrief;
     const { signal } = controller;
     const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };

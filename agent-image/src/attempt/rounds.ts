@@ -1,6 +1,7 @@
 import type { GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { ControlStep, Features } from '@agentfleet/protocol/inference';
+import { Absence } from './absence.ts';
 import type { Baseline } from './baseline.ts';
 import { executedFeatures, testsFailed, testsTotal } from './executed.ts';
 import type { Focus } from './localise.ts';
@@ -16,6 +17,9 @@ import type { Trial } from './trial.ts';
 const leastAsked = 2;
 /** Weight of an expert that the planner thinks nothing of: asked last, but asked. */
 const leastWeight = 1e-6;
+/** Weights of an expert that did not answer lately, and of one that did not just now. */
+const awayWeight = 1e-9;
+const lastWeight = 1e-12;
 /** Trials that the usual wall time is taken from. */
 const rememberedTrials = 31;
 
@@ -37,10 +41,12 @@ export class Rounds {
   readonly #experts: readonly string[];
   readonly #steps: ControlStep[];
   readonly #seconds: number[] = [];
+  readonly #absence: Absence;
 
   constructor(scope: Scope, baseline: Baseline) {
     this.#scope = scope;
     this.#baseline = baseline;
+    this.#absence = new Absence(scope.context.clock);
     this.#experts = proposers(scope.context.pool);
     this.#steps = scope.noted.tried.flatMap((note) => controlStep(note, this.#experts) ?? []);
   }
@@ -70,20 +76,37 @@ export class Rounds {
     return { expert, control, plan, response, ranking, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
   }
 
-  /** Asks the expert that the planner and the domain speak for; the next one when it has nothing new left here. */
+  /**
+   * Asks the expert that the planner and the domain speak for; the next one when it has nothing new left here, or does not
+   * answer. One that did not answer is asked again only when the others have nothing left: what it knows is not known then.
+   *
+   * @throws AttemptFailure Infrastructure when nobody answers who may have more
+   */
   async #propose(node: SearchNode, focus: Focus, { experts: weights }: Control, { k, deliberate }: Plan) {
+    const failed = new Map<string, unknown>();
     for (;;) {
-      const left = Object.fromEntries(
-        Object.entries(weights).map(([name, p]) => [name, node.spent.has(name) ? 0 : Math.max(p, leastWeight)]),
-      );
+      const left = Object.fromEntries(Object.entries(weights).map(([name, p]) => [name, this.#weight(node, name, p)]));
+      for (const name of failed.keys()) left[name] = Math.min(left[name] ?? 0, lastWeight);
       const expert = this.#scope.context.experts.choose(focus.domain, left);
       if (node.spent.has(expert.name)) return null;
-      const asking = { expert, k: Math.max(leastAsked, k), pairs: deliberate };
-      const response = await propose(this.#scope, node, focus, asking);
-      if (response?.candidates.some(({ id }) => !node.tried.has(id)) === true) return { expert, response };
-      node.spent.add(expert.name);
+      if (failed.has(expert.name)) throw failed.get(expert.name);
+      try {
+        const response = await propose(this.#scope, node, focus, { expert, k: Math.max(leastAsked, k), pairs: deliberate });
+        this.#absence.answered(expert);
+        if (response?.candidates.some(({ id }) => !node.tried.has(id)) === true) return { expert, response };
+        node.spent.add(expert.name);
+      } catch (error) {
+        this.#scope.context.signal.throwIfAborted();
+        this.#absence.add(expert, error);
+        failed.set(expert.name, error);
+      }
       node.maxEdits = 1;
     }
+  }
+
+  #weight(node: SearchNode, name: string, p: number): number {
+    if (node.spent.has(name)) return 0;
+    return this.#absence.isAway(name) ? awayWeight : Math.max(p, leastWeight);
   }
 
   /** What a trial measured: its energy by all that is known now, and what its note tells. */
@@ -116,7 +139,7 @@ export class Rounds {
       entropyNats: response.entropyNats,
       k: ranking.ranked.length,
       deliberate: plan.deliberate,
-      degraded: this.#scope.context.mind.degraded,
+      degraded: [...this.#absence.words, ...this.#scope.context.mind.degraded],
     };
   }
 
