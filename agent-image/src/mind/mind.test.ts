@@ -112,11 +112,15 @@ describe('ranking', () => {
     });
   });
 
-  it('embeds what fails once', async () => {
+  it('embeds what fails once, and each change once, also when the work goes back to another tree', async () => {
     const mind = open();
     await mind.rank(three, context);
     await mind.rank(three, context);
-    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4, 3]);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4]);
+    const other = { ...context, failing: [{ id: 'u', message: 'expected other' }] };
+    await mind.rank([...three.slice(0, 1), candidate('d', { rank: 2, score: 0.1 })], other);
+    await mind.rank(three, context);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4, 2]);
   });
 
   it("keeps the expert's order when the verifier is away, and says so", async () => {
@@ -148,8 +152,8 @@ describe('ranking', () => {
     server.script.gain = (id) => (id === three[2]?.id ? 5 : 0);
     const mind = open(server.pool({ verifier: null }));
     const slow = await mind.rank(three, { ...context, trialSeconds: 10 });
-    expect(slow.ranked.map(({ candidate: { operator } }) => operator)).toEqual(['c', 'a', 'b']);
-    expect(slow.ranked[0]?.features.likelihoodGain).toBe(5);
+    expect(slow.ranked.map(({ candidate: { operator } }) => operator)).toEqual(['a', 'c', 'b']);
+    expect(slow.ranked[1]?.features.likelihoodGain).toBe(5);
     // (0.3·1 + 0.2·2) ⁄ 2 trials of 10 s
     expect(server.bodies('Prior')[0]).toMatchObject({ budgetMillis: 3500, files: context.files });
     await mind.rank(three, { ...context, trialSeconds: 0.01 });

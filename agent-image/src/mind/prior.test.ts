@@ -18,7 +18,8 @@ describe('asking for likelihoods', () => {
   });
 
   it('weighs shares by gains, within bounds', () => {
-    expect(weighedShare(0.1, 2)).toBeGreaterThan(weighedShare(0.2, undefined));
+    expect(weighedShare(0.2, 1)).toBeGreaterThan(weighedShare(0.21, 0));
+    expect(weighedShare(0.1, 2)).toBeLessThan(weighedShare(0.2, undefined));
     expect(weighedShare(0.1, 1e9)).toBe(weighedShare(0.1, 6));
     expect(weighedShare(0, undefined)).toBeGreaterThan(Number.NEGATIVE_INFINITY);
   });

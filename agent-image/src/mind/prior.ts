@@ -30,8 +30,11 @@ export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQ
   return millisPerCandidate === null || worth > millisPerCandidate * shares.length ? worth : 0;
 }
 
-/** How much of a gain in nats counts: gains of a few tokens are noisy. */
-const gainWeight = 0.5;
+/**
+ * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. Of the weights that
+ * `inference-image/bench/llama.ts` compares, this one had the right proposal soonest on held-out bugs.
+ */
+const gainWeight = 0.1;
 const maxGain = 6;
 
 /** ln of a share that a likelihood was weighed into; unmeasured ones keep their share. */
