@@ -13,6 +13,7 @@ export const auditTypes = [
   'Noted',
   'SnapshotTaken',
   'SnapshotRestored',
+  'SnapshotsCollected',
   'ToolsRestartRequested',
   'EgressOpened',
   'EgressClosed',

@@ -24,6 +24,8 @@ export interface Config {
   readonly storeDir: string;
   /** What the store may hold; the kubelet evicts a pod, with its store, whose volume is over its size. Null = no limit. */
   readonly storeLimitBytes: number | null;
+  /** How many of the newest snapshots outlive a collection; the labelled, the newest green and the current one do anyway. */
+  readonly snapshotRetain: number;
   /** The first one is the default working folder of commands. */
   readonly roots: readonly Root[];
   readonly home: string;
@@ -42,6 +44,7 @@ export interface Config {
   readonly logLevel: LogLevel;
 }
 
+const defaultRetain = 50;
 const defaultEntries = 150_000;
 const defaultToolsPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -60,6 +63,7 @@ export function readConfig(env: Env): Config {
     },
     storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
     storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
+    snapshotRetain: read('AGENTFLEET_SNAPSHOT_RETAIN', parseBytes, defaultRetain),
     roots,
     home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
     pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { CollectCounts } from './snapshots.ts';
 
 /** What the metrics read at scrape time. */
 export interface MetricSources {
@@ -8,6 +9,7 @@ export interface MetricSources {
   readonly linkConnections: () => number;
   readonly egressParked: () => number;
   readonly egressOpen: () => number;
+  readonly collected: () => Readonly<CollectCounts>;
   readonly ready: () => boolean;
 }
 
@@ -34,6 +36,10 @@ export class KeeperMetrics {
     this.#gauge('egress_open', 'Connections out of the sandbox', sources.egressOpen);
     this.#gauge('ready', '1 when commands can run', () => Number(sources.ready()));
     this.#gauge('store_bytes', 'Bytes used on the volume of the store', sources.storeBytes);
+    this.#gauge('snapshots_collected', 'Snapshots removed by retention since start', () => sources.collected().removed);
+    this.#gauge('collections', 'Collections of the store since start', () => sources.collected().collections);
+    this.#gauge('collection_failures', 'Collections that failed since start', () => sources.collected().failures);
+    this.#gauge('collected_bytes', 'Bytes of the store freed by collections since start', () => sources.collected().freedBytes);
     this.#gauge('quota_used_bytes', 'Bytes in the roots as measured last', sources.quotaUsed);
     this.#gauge('quota_limit_bytes', 'Bytes that the roots may hold; 0 = no limit', () => sources.quotaLimit() ?? 0);
   }

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
-import type { TreeDiff } from './snapshot/index.ts';
+import type { AuditRecord, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { EventLog } from './log/index.ts';
+import { errorFields, type Logger } from './logger.ts';
+import type { CollectReport, Retention, TreeDiff } from './snapshot/index.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {
@@ -12,4 +14,66 @@ export interface Snapshots {
   diff(from: string, to: string): Promise<TreeDiff>;
   revertBundle(from: string, to: string): Promise<Readable>;
   close(): Promise<void>;
+}
+
+/** What the engine has collected since the keeper started, for its metrics. */
+export interface CollectCounts {
+  collections: number;
+  failures: number;
+  removed: number;
+  freedBytes: number;
+}
+
+/** Snapshots with these labels are never collected: an attempt finds its way back by them. */
+const keptLabels = ['empty', 'initial'];
+
+interface RetentionParts {
+  readonly newest: number;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly counts: CollectCounts;
+}
+
+/** Retention by the keeper's setting and the worker's notes. What is removed is in the log before it is, and after. */
+export function keeperRetention({ newest, log, logger, counts }: RetentionParts): Retention {
+  const green = new NewestGreen(log);
+  return {
+    newest,
+    labels: keptLabels,
+    protectedIds: () => green.ids(),
+    onIntent: async (intent) => {
+      await log.commit('SnapshotsCollected', { ...intent, phase: 'Intent' });
+    },
+    onDone: (report: CollectReport) => {
+      log.append('SnapshotsCollected', { ...report, phase: 'Done' });
+      counts.collections += 1;
+      counts.removed += report.removed.length;
+      counts.freedBytes += report.freedBytes;
+    },
+    onFailed: (error) => {
+      counts.failures += 1;
+      logger.error('snapshots could not be collected', errorFields(error));
+    },
+  };
+}
+
+/** The newest snapshot that the worker has noted as green, read from the log from where the last look ended. */
+class NewestGreen {
+  readonly #log: EventLog;
+  #id: string | null = null;
+  #next = 0;
+
+  constructor(log: EventLog) {
+    this.#log = log;
+  }
+
+  async ids(): Promise<readonly string[]> {
+    for await (const line of this.#log.read(this.#next)) {
+      const { seq, type, body } = JSON.parse(line.toString('utf8')) as AuditRecord;
+      this.#next = seq + 1;
+      const data = type === 'Noted' && body['kind'] === 'Green' ? (body['data'] as { readonly snapshot?: unknown }) : {};
+      if (typeof data.snapshot === 'string') this.#id = data.snapshot;
+    }
+    return this.#id === null ? [] : [this.#id];
+  }
 }

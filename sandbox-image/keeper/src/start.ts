@@ -16,7 +16,7 @@ import { KeeperMetrics } from './metrics.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
 import { openCasEngine, setMetaByRunner } from './snapshot/index.ts';
-import type { Snapshots } from './snapshots.ts';
+import { keeperRetention, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
   readonly config: Config;
@@ -53,16 +53,21 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
     clock,
     onChange: (info) => store.log.append('NetworkProbed', { ...info }),
   });
-  const snapshots = options.snapshots ?? (await openSnapshots(options));
+  const collected: CollectCounts = { collections: 0, failures: 0, removed: 0, freedBytes: 0 };
+  const snapshots = options.snapshots ?? (await openSnapshots(options, store.log, collected));
   const link = await LinkServer.listen({ ...config.link, clock, random: options.random, logger: options.logger });
   const keys = new JwksFile(config.auth.jwksFile, clock, (error) =>
     options.logger.error('the key file cannot be read', errorFields(error)),
   );
-  const parts = assemble({ ...options, ...store, gate, keys, link, network, quota, snapshots });
+  const parts = assemble({ ...options, ...store, collected, gate, keys, link, network, quota, snapshots });
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'egress' | 'executor' | 'metrics'> & { readonly archive: JournalArchive; readonly usage: StoreUsage };
+type Parts = Omit<KeeperParts, 'egress' | 'executor' | 'metrics'> & {
+  readonly archive: JournalArchive;
+  readonly collected: CollectCounts;
+  readonly usage: StoreUsage;
+};
 
 function assemble(parts: Parts): KeeperParts {
   const { config, link, log, quota, network, usage } = parts;
@@ -74,6 +79,7 @@ function assemble(parts: Parts): KeeperParts {
     linkConnections: () => link.state.connections,
     egressParked: () => whole.egress.parked,
     egressOpen: () => whole.egress.open,
+    collected: () => parts.collected,
     ready: () => new Keeper(whole).notReady === null,
   });
   const executor = new Executor({
@@ -121,10 +127,11 @@ async function openStore({ config, clock, logger }: StartOptions) {
   return { fence, archive, patches, reserve, usage, log };
 }
 
-function openSnapshots({ config, clock }: StartOptions): Promise<Snapshots> {
+function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
   const { roots, runnerBinary, storeDir, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
-  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock, limits });
+  const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
+  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock, limits, retention });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

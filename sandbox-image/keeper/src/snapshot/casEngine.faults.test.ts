@@ -147,28 +147,32 @@ describe('a full store', () => {
 });
 
 describe('kill -9', () => {
-  test('while taking and restoring: nothing earlier is lost, and the restore completes when repeated', { timeout: 120_000 }, async () => {
-    fill(300, 'start');
-    const engine = await harness.engine();
-    await engine.take();
-    const before = harness.describe();
-    await engine.close();
-    const script = fileURLToPath(new URL('testing/victim.ts', import.meta.url));
-    for (let round = 0; round < 12; round++) {
-      const child = spawn(process.execPath, [script, harness.dir], { stdio: ['ignore', 'pipe', 'inherit'] });
-      await new Promise((resolve) => child.stdout.once('data', resolve));
-      await new Promise((resolve) => setTimeout(resolve, (round * 37) % 300));
-      child.kill('SIGKILL');
-      await new Promise((resolve) => child.once('close', resolve));
-      const survivor = await harness.engine();
-      for (const { id, manifestDigest } of survivor.list()) expect((await survivor.manifest(id)).digest).toBe(manifestDigest);
-      const newest = survivor.list().at(-1)?.id ?? '';
-      expect((await survivor.restore(newest)).verified).toBe(true);
-      expect((await survivor.restore('s0001')).verified).toBe(true);
-      expect(harness.describe()).toEqual(before);
-      await survivor.close();
-    }
-  });
+  test(
+    'while taking, collecting and restoring: nothing earlier is lost, and the restore completes when repeated',
+    { timeout: 120_000 },
+    async () => {
+      fill(300, 'start');
+      const engine = await harness.engine();
+      await engine.take({ label: 'initial' });
+      const before = harness.describe();
+      await engine.close();
+      const script = fileURLToPath(new URL('testing/victim.ts', import.meta.url));
+      for (let round = 0; round < 12; round++) {
+        const child = spawn(process.execPath, [script, harness.dir], { stdio: ['ignore', 'pipe', 'inherit'] });
+        await new Promise((resolve) => child.stdout.once('data', resolve));
+        await new Promise((resolve) => setTimeout(resolve, (round * 37) % 300));
+        child.kill('SIGKILL');
+        await new Promise((resolve) => child.once('close', resolve));
+        const survivor = await harness.engine();
+        for (const { id, manifestDigest } of survivor.list()) expect((await survivor.manifest(id)).digest).toBe(manifestDigest);
+        const newest = survivor.list().at(-1)?.id ?? '';
+        expect((await survivor.restore(newest)).verified).toBe(true);
+        expect((await survivor.restore('s0001')).verified).toBe(true);
+        expect(harness.describe()).toEqual(before);
+        await survivor.close();
+      }
+    },
+  );
 
   test('what a killed restore had staged is removed at the next start, and nothing else', async () => {
     const staged = join(harness.workspace, '.agentfleet-restore-0123');
@@ -192,4 +196,18 @@ describe('kill -9', () => {
 
 test('errors that are no system errors have no errno', () => {
   expect(errnoOf(new Error('x'))).toBe('');
+});
+
+test('a damaged manifest of the newest snapshot does not keep the next one from being taken', async () => {
+  const engine = await harness.engine();
+  fill(10, 'start');
+  await engine.take();
+  fill(1, 'changed');
+  await engine.take();
+  await engine.close();
+  fs.appendFileSync(join(harness.storeDir, 'snapshots', 's0002'), '+nonsense\n');
+  const fresh = await harness.engine();
+  expect((await fresh.take()).id).toBe('s0003');
+  fill(1, 'later');
+  expect((await (await harness.engine()).restore('s0003')).verified).toBe(true);
 });

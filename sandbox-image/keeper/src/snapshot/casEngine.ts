@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
+import { Collector, type CollectReport, type InUse, type Retention } from './collector.ts';
 import { compareManifests } from './compare.ts';
 import { StoredOrCurrent, type Contents } from './contents.ts';
 import { makeTreeDiff } from './diff/treeDiff.ts';
@@ -15,14 +16,17 @@ import {
   type TakeOptions,
   type TreeDiff,
 } from './engine.ts';
-import { errnoOf, isFull, SnapshotError } from './errors.ts';
-import { hashOf, type Manifest } from './manifest.ts';
+import { isFull, SnapshotError } from './errors.ts';
+import { readHead, writeHead } from './head.ts';
+import { countsOf, hashOf, type Manifest } from './manifest.ts';
+import { laterEnd, readLogEnd } from './objects/logEndFile.ts';
 import { ObjectStore } from './objects/objectStore.ts';
 import type { SegmentFs } from './objects/segmentLog.ts';
 import { displayPath } from './pathBytes.ts';
 import type { Base } from './records/snapshotFile.ts';
 import { SnapshotFiles } from './records/snapshotFiles.ts';
 import { applyPlan, checkContents } from './restore/apply.ts';
+import { restoreFailure } from './restore/failure.ts';
 import { planRestore } from './restore/plan.ts';
 import { prune } from './restore/prune.ts';
 import { RootMap, Staging } from './restore/staging.ts';
@@ -32,9 +36,11 @@ import { NO_LIMITS, TreeTooLarge, type TreeLimits } from './scan/treeLimits.ts';
 import { Serial } from './serial.ts';
 import { Slices } from './slices.ts';
 import { makeBundle } from './revert/bundle.ts';
+import { Readers } from './readers.ts';
 import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
 
 const MAX_MISMATCHES = 20;
+const KEEP_ALL: Retention = { newest: Number.POSITIVE_INFINITY, labels: [] };
 
 export interface CasOptions {
   /** A directory that only this engine uses, on a durable volume outside of the roots. */
@@ -45,6 +51,8 @@ export interface CasOptions {
   readonly clock: { readonly now: () => number };
   /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
   readonly limits?: TreeLimits;
+  /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
+  readonly retention?: Retention;
   /** Planted faults, for tests. */
   readonly segmentFs?: SegmentFs;
 }
@@ -67,7 +75,11 @@ class CasEngine implements SnapshotEngine {
   readonly #staging: Staging;
   readonly #contents: Contents;
   readonly #options: CasOptions;
+  readonly #collector: Collector;
+  readonly #readers = new Readers();
   readonly #serial = new Serial();
+  /** Ends a collection of our own accord when someone waits. */
+  #collecting: AbortController | null = null;
   /** The snapshot that the tree was last at; `undefined` until it is asked for. */
   #head: Base | null | undefined;
 
@@ -80,7 +92,14 @@ class CasEngine implements SnapshotEngine {
     this.#staging = new Staging(this.#layout.stagingJournal);
     this.#staging.recover();
     this.#files = new SnapshotFiles(this.#layout.snapshots);
-    this.#store = new ObjectStore(this.#layout.segments, this.#files.logEnd(), options.segmentFs);
+    const end = laterEnd(this.#files.logEnd(), readLogEnd(this.#layout.logEnd));
+    this.#store = new ObjectStore(this.#layout.segments, end, options.segmentFs);
+    this.#collector = new Collector({
+      files: this.#files,
+      store: this.#store,
+      logEndPath: this.#layout.logEnd,
+      retention: options.retention ?? KEEP_ALL,
+    });
     this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
     this.#scanner = new Scanner({
       roots: this.#roots,
@@ -92,15 +111,19 @@ class CasEngine implements SnapshotEngine {
   }
 
   take(options: TakeOptions = {}): Promise<SnapshotRecord> {
-    return this.#serial.run(() => this.#take(options));
+    return this.#run(async () => {
+      const record = await this.#takeOrFree(options);
+      if (this.#collector.due) this.#collectSoon();
+      return record;
+    });
   }
 
   restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
-    return this.#serial.run(() => this.#restore(id, options));
+    return this.#run(() => this.#restore(id, options));
   }
 
   scan(): Promise<Manifest> {
-    return this.#serial.run(() => this.#scanner.scan(false, new Slices()));
+    return this.#run(() => this.#scanner.scan(false, new Slices()));
   }
 
   async manifest(id: string): Promise<Manifest> {
@@ -112,7 +135,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   diff(from: string, to: string): Promise<TreeDiff> {
-    return this.#serial.run(async () => {
+    return this.#run(async () => {
       const slices = new Slices();
       const changes = compareManifests(await this.#resolve(from, slices), await this.#resolve(to, slices));
       return makeTreeDiff({ from, to }, changes, this.#contents, slices);
@@ -120,12 +143,16 @@ class CasEngine implements SnapshotEngine {
   }
 
   revertBundle(from: string, to: string): Promise<Readable> {
-    return this.#serial.run(async () => {
+    return this.#run(async () => {
       const slices = new Slices();
       const left = { name: from, manifest: await this.#resolve(from, slices) };
       const right = { name: to, manifest: await this.#resolve(to, slices) };
-      return makeBundle(left, right, this.#roots, this.#contents);
+      return this.#readers.hold(makeBundle(left, right, this.#roots, this.#contents), [left.manifest, right.manifest]);
     });
+  }
+
+  collect(): Promise<CollectReport> {
+    return this.#run(() => this.#collector.collect('Asked', this.#inUse(), new Slices()));
   }
 
   async readObject(sha256: string): Promise<Buffer> {
@@ -138,6 +165,41 @@ class CasEngine implements SnapshotEngine {
     this.#store.close();
   }
 
+  /** Jobs run one after another. A collection that nobody waits for gives way to them. */
+  #run<T>(job: () => Promise<T>): Promise<T> {
+    this.#collecting?.abort();
+    return this.#serial.run(job);
+  }
+
+  #collectSoon(): void {
+    const giveWay = new AbortController();
+    this.#collecting = giveWay;
+    void this.#serial
+      .run(() => this.#collector.collect('Count', this.#inUse(), new Slices(giveWay.signal), giveWay.signal))
+      .catch((error: unknown) => {
+        if (!giveWay.signal.aborted) this.#options.retention?.onFailed?.(error);
+      });
+  }
+
+  #inUse(): InUse {
+    const head = this.#headId();
+    return { ids: head === undefined ? [] : [head], objects: this.#readers.objects() };
+  }
+
+  /** A snapshot for which the store has no room is tried once more when a collection has made some. */
+  async #takeOrFree(options: TakeOptions): Promise<SnapshotRecord> {
+    try {
+      return await this.#take(options);
+    } catch (error) {
+      if (!(error instanceof SnapshotError) || error.code !== 'AF_STORE_FULL') throw error;
+      const { freedBytes } = await this.#collector.collect('Room', this.#inUse(), new Slices()).catch((why: unknown) => {
+        throw isFull(why) ? error : why;
+      });
+      if (freedBytes <= 0) throw error;
+      return this.#take({ ...options, maxBytes: (options.maxBytes ?? Number.POSITIVE_INFINITY) + freedBytes });
+    }
+  }
+
   async #take({ label, maxBytes, signal }: TakeOptions): Promise<SnapshotRecord> {
     const started = performance.now();
     const takenAt = new Date(this.#options.clock.now()).toISOString();
@@ -146,21 +208,10 @@ class CasEngine implements SnapshotEngine {
       const manifest = await this.#scanner.scan(true, new Slices(signal));
       const added = await this.#store.sync();
       const head = this.#loadHead();
-      const files = manifest.entries.filter(({ type }) => type === 'f');
-      const record: SnapshotRecord = {
-        id: this.#files.nextId(),
-        manifestDigest: manifest.digest,
-        parent: head?.id ?? null,
-        label: label ?? null,
-        takenAt,
-        entries: manifest.entries.length,
-        files: files.length,
-        bytes: files.reduce((sum, { size }) => sum + size, 0),
-        addedObjects: added.objects,
-        addedBytes: added.bytes,
-        skipped: manifest.skipped,
-        tookMs: Math.round(performance.now() - started),
-      };
+      const counts = { ...countsOf(manifest), addedObjects: added.objects, addedBytes: added.bytes };
+      const id = this.#files.nextId();
+      const tookMs = Math.round(performance.now() - started);
+      const record: SnapshotRecord = { id, parent: head?.id ?? null, label: label ?? null, takenAt, ...counts, tookMs };
       this.#head = this.#files.write(record, manifest, head, added.end);
       this.#store.keep();
       fs.rmSync(this.#layout.head, { force: true });
@@ -174,8 +225,8 @@ class CasEngine implements SnapshotEngine {
 
   async #restore(id: string, { signal }: RestoreOptions): Promise<RestoreReport> {
     const started = performance.now();
-    const slices = new Slices(signal);
     this.#files.check(id);
+    const slices = new Slices(signal);
     const { current, pruned } = await this.#scanOrPrune(id, slices);
     const target = this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
@@ -226,38 +277,16 @@ class CasEngine implements SnapshotEngine {
     return name === CURRENT ? this.#scanner.scan(false, slices) : this.manifest(name);
   }
 
+  #headId(): string | undefined {
+    return this.#head?.id ?? readHead(this.#layout.head) ?? this.#files.list().at(-1)?.id;
+  }
+
   /** After a restart the manifest of the head is read once, so that the next take can be written against it. */
   #loadHead(): Base | null {
     if (this.#head === undefined) {
-      const id = readHead(this.#layout.head) ?? this.#files.list().at(-1)?.id;
-      this.#head = id !== undefined && this.#files.has(id) ? this.#files.load(id) : null;
+      const id = this.#headId();
+      this.#head = id === undefined ? null : this.#files.loadIfSound(id);
     }
     return this.#head;
   }
-}
-
-/** The head is only told apart from the newest snapshot after a restore. */
-function readHead(path: string): string | undefined {
-  try {
-    return fs.readFileSync(path, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** A full store must not fail a restore: without this file only `parent` of a later snapshot may be wrong. */
-function writeHead(path: string, id: string): void {
-  try {
-    fs.writeFileSync(path, id, { mode: 0o600 });
-  } catch (error) {
-    if (!isFull(error)) throw error;
-    fs.rmSync(path, { force: true });
-  }
-}
-
-function restoreFailure(id: string, error: unknown): unknown {
-  const errno = errnoOf(error);
-  if (error instanceof SnapshotError || (error instanceof Error && error.name === 'AbortError')) return error;
-  return new SnapshotError('AF_RESTORE_FAILED', `restoring ${id} stopped: ${String(error)}`, { cause: error, details: { errno } });
 }

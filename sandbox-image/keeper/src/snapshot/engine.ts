@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { CollectReport } from './collector.ts';
 import type { Manifest, SkippedPath } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
 
@@ -115,6 +116,12 @@ export interface SnapshotEngine {
    * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
    */
   revertBundle(from: string, to: string): Promise<Readable>;
+  /**
+   * Removes snapshots by the engine's retention and frees what no manifest names. Runs by itself after a
+   * take when too many have come together, and before a take is refused for want of room. Never while one
+   * is being written; a kill at any instant harms nothing that stays.
+   */
+  collect(): Promise<CollectReport>;
   /** Whole content by hex SHA-256, verified. */
   readObject(sha256: string): Promise<Buffer>;
   close(): Promise<void>;

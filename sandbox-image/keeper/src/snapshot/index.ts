@@ -15,6 +15,7 @@ export type {
   TreeDiff,
 } from './engine.ts';
 export { CURRENT } from './engine.ts';
+export type { CollectIntent, CollectReason, CollectReport, Retention } from './collector.ts';
 export { openCasEngine, type CasOptions } from './casEngine.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';

@@ -84,6 +84,13 @@ export function parseLine(line: string): ManifestEntry {
   };
 }
 
+/** What a snapshot's record says of its manifest. Hard-linked files count once per path. */
+export function countsOf({ digest, entries, skipped }: Manifest) {
+  const files = entries.filter(({ type }) => type === 'f');
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  return { manifestDigest: digest, entries: entries.length, files: files.length, bytes, skipped };
+}
+
 /** Digest of the canonical text: the format line, then every entry's line, each ended by a newline. */
 export function digestOf(entries: readonly ManifestEntry[]): string {
   const hash = createHash('sha256').update(`${MANIFEST_FORMAT}\n`);

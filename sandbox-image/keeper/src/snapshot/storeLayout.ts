@@ -10,6 +10,8 @@ export interface StoreLayout {
   readonly snapshots: string;
   /** Id of the snapshot that the tree was last at. */
   readonly head: string;
+  /** Where the last collection left the log. */
+  readonly logEnd: string;
   readonly modeJournal: string;
   readonly stagingJournal: string;
 }
@@ -20,6 +22,7 @@ export function openLayout(storeDir: string): StoreLayout {
     segments: join(storeDir, 'segments'),
     snapshots: join(storeDir, 'snapshots'),
     head: join(storeDir, 'head'),
+    logEnd: join(storeDir, 'log-end'),
     modeJournal: join(storeDir, 'widened-modes'),
     stagingJournal: join(storeDir, 'staging'),
   };

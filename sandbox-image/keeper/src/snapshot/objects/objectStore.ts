@@ -136,13 +136,7 @@ export class ObjectStore {
    * Frees what `live` does not name, nothing being added meanwhile; `share`: see {@link Compactor}.
    * `commit` makes the log's end durable.
    */
-  async collect(
-    live: LiveObjects,
-    share: number,
-    commit: (end: LogEnd) => void,
-    slices: Slices,
-    signal?: AbortSignal,
-  ): Promise<Reclaimed> {
+  async collect(live: LiveObjects, share: number, commit: (end: LogEnd) => void, slices: Slices, signal?: AbortSignal): Promise<Reclaimed> {
     this.#log.allow(Number.POSITIVE_INFINITY);
     try {
       return await new Compactor({ dir: this.#dir, index: this.#index, log: this.#log, commit }).run(live, share, slices, signal);

@@ -4,6 +4,8 @@ import type { SnapshotRecord } from '../engine.ts';
 export interface RetentionRule {
   /** How many of the newest stay, at least 1. */
   readonly newest: number;
+  /** How many more may come together before a collection runs by itself. Default: a fifth of `newest`. */
+  readonly slack?: number;
   /** Snapshots with one of these labels stay. */
   readonly labels: readonly string[];
 }

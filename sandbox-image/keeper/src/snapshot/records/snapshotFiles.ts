@@ -17,6 +17,8 @@ export class SnapshotFiles {
   readonly #dir: string;
   readonly #headers = new Map<string, SnapshotHeader>();
   readonly #damaged = new Set<string>();
+  /** Known to lack something that a restore needs. */
+  readonly #broken = new Set<string>();
   #next = 1;
 
   constructor(dir: string) {
@@ -28,8 +30,28 @@ export class SnapshotFiles {
     this.#next = numberOf(ids.at(-1) ?? 's0') + 1;
   }
 
+  /** What can be offered for a restore as far as is known. */
   list(): readonly SnapshotRecord[] {
+    return this.all().filter(({ id }) => !this.#broken.has(id));
+  }
+
+  /** With those that are broken. */
+  all(): readonly SnapshotRecord[] {
     return Array.from(this.#headers.values(), (header) => header.record);
+  }
+
+  /** Ids whose files, or something that they need, are damaged. */
+  get broken(): readonly string[] {
+    return [...this.#damaged, ...this.#broken].sort((a, b) => numberOf(a) - numberOf(b));
+  }
+
+  markBroken(id: string): void {
+    if (this.#headers.has(id)) this.#broken.add(id);
+  }
+
+  /** Whatever was wrong with it is not any more. */
+  markSound(id: string): void {
+    this.#broken.delete(id);
   }
 
   has(id: string): boolean {
@@ -67,13 +89,65 @@ export class SnapshotFiles {
       if (digest !== header.record.manifestDigest) throw new Error(`its digest is ${digest}`);
       return { id, depth: header.depth, manifest: { digest, entries, skipped: header.record.skipped } };
     } catch (error) {
+      this.markBroken(id);
       if (error instanceof SnapshotError && error.code === 'AF_SNAPSHOT_UNKNOWN') throw damaged(id, error);
       throw error instanceof SnapshotError ? error : damaged(id, error);
     }
   }
 
+  /** Null when there is no such snapshot, or it is damaged. */
+  loadIfSound(id: string): Base | null {
+    try {
+      return this.load(id);
+    } catch (error) {
+      if (error instanceof SnapshotError) return null;
+      throw error;
+    }
+  }
+
   /** Writes a snapshot durably; it exists when this returns. Objects must have been committed before. */
   write(record: SnapshotRecord, manifest: Manifest, base: Base | null, end: LogEnd): Base {
+    try {
+      const depth = this.#put(record, manifest, base !== null && this.#isWhole(base.id) ? base : null, end);
+      this.#next++;
+      return { id: record.id, depth, manifest };
+    } catch (error) {
+      fs.rmSync(join(this.#dir, record.id), { force: true });
+      throw error;
+    }
+  }
+
+  /** Id that a snapshot is written against; null when it is whole. */
+  baseOf(id: string): string | null {
+    return this.#header(id).base;
+  }
+
+  /** Writes an existing snapshot against another base, or whole; the same snapshot at every instant. */
+  rebase(id: string, base: Base | null): void {
+    const { record, end } = this.#header(id);
+    this.#put(record, this.load(id, base?.manifest.entries).manifest, base, end);
+  }
+
+  /**
+   * Removes snapshots (given oldest first) that none of the others is written against; durable when this returns. The
+   * newest goes first, so that none is ever there without its base.
+   */
+  remove(ids: readonly string[]): void {
+    for (const id of ids.toReversed()) {
+      fs.unlinkSync(join(this.#dir, id));
+      this.#headers.delete(id);
+      this.#broken.delete(id);
+    }
+    syncDirectory(this.#dir);
+  }
+
+  /** The lines of a snapshot's own file, unverified. Those that begin with `+` are entries of its manifest. */
+  lines(id: string): string[] {
+    return fs.readFileSync(join(this.#dir, id), 'latin1').split('\n').slice(1);
+  }
+
+  /** Puts a file in place by rename; returns how many files its manifest needs. */
+  #put(record: SnapshotRecord, manifest: Manifest, base: Base | null, end: LogEnd): number {
     const body = encodeBody(manifest, base);
     const header: SnapshotHeader = { format: 1, record, base: body.base, depth: body.depth, end };
     const path = join(this.#dir, record.id);
@@ -91,12 +165,18 @@ export class SnapshotFiles {
       syncDirectory(this.#dir);
     } catch (error) {
       fs.rmSync(path + TEMPORARY, { force: true });
-      fs.rmSync(path, { force: true });
       throw error;
     }
     this.#headers.set(record.id, header);
-    this.#next++;
-    return { id: record.id, depth: body.depth, manifest };
+    return body.depth;
+  }
+
+  /** False when the chain of a base is known to be broken: what is written against it would be broken, too. */
+  #isWhole(id: string): boolean {
+    for (let step: string | null = id; step !== null; step = this.#headers.get(step)?.base ?? null) {
+      if (!this.#headers.has(step) || this.#broken.has(step)) return false;
+    }
+    return true;
   }
 
   #header(id: string): SnapshotHeader {

@@ -1,4 +1,4 @@
-/** Changes, takes and restores for ever, to be killed: `node victim.ts HARNESS_DIR`. */
+/** Changes, takes, collects and restores for ever, to be killed: `node victim.ts HARNESS_DIR`. */
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { openCasEngine } from '../casEngine.ts';
@@ -10,7 +10,8 @@ const roots = [
   { name: 'workspace', path: workspace },
   { name: 'home', path: home },
 ];
-const engine = await openCasEngine({ storeDir: join(dir, 'store'), roots, setMeta: setMetaByTouch, clock: Date });
+const retention = { newest: 2, labels: ['initial'], slack: 1 };
+const engine = await openCasEngine({ storeDir: join(dir, 'store'), roots, setMeta: setMetaByTouch, clock: Date, retention });
 process.stdout.write('ready\n');
 for (let round = 0; ; round++) {
   for (let at = 0; at < 300; at += 2) fs.writeFileSync(join(workspace, `f${at}`), `${process.pid} ${round} ${at} `.repeat(500));

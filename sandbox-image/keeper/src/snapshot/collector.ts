@@ -1,0 +1,152 @@
+import { errnoOf, isFull, SnapshotError } from './errors.ts';
+import { hashOf } from './manifest.ts';
+import type { LiveObjects } from './objects/compactor.ts';
+import { writeLogEnd } from './objects/logEndFile.ts';
+import type { ObjectStore } from './objects/objectStore.ts';
+import { retainedIds, type RetentionRule } from './records/retention.ts';
+import type { Base } from './records/snapshotFile.ts';
+import type { SnapshotFiles } from './records/snapshotFiles.ts';
+import type { Slices } from './slices.ts';
+
+/** Why a collection ran: too many snapshots, no room for the next one, or a caller's wish. */
+export type CollectReason = 'Count' | 'Room' | 'Asked';
+
+/** What is about to be removed. */
+export interface CollectIntent {
+  readonly reason: CollectReason;
+  /** Ids, oldest first. */
+  readonly remove: readonly string[];
+}
+
+export interface CollectReport {
+  readonly reason: CollectReason;
+  readonly removed: readonly string[];
+  readonly kept: number;
+  readonly freedObjects: number;
+  readonly freedBytes: number;
+  readonly tookMs: number;
+}
+
+/** Which snapshots stay, and who is told about the others. */
+export interface Retention extends RetentionRule {
+  /** Further ids that must stay, asked before each collection. Default: none. */
+  readonly protectedIds?: () => Promise<readonly string[]>;
+  /** Awaited before anything is removed; a rejection prevents it. */
+  readonly onIntent?: (intent: CollectIntent) => Promise<void>;
+  readonly onDone?: (report: CollectReport) => void;
+  /** A collection of the engine's own accord failed; nothing that stays is harmed. */
+  readonly onFailed?: (error: unknown) => void;
+}
+
+export interface CollectorOptions {
+  readonly files: SnapshotFiles;
+  readonly store: ObjectStore;
+  readonly logEndPath: string;
+  readonly retention: Retention;
+}
+
+/** What is in use at the moment. */
+export interface InUse {
+  /** Snapshots that the tree or a reader needs. */
+  readonly ids: Iterable<string>;
+  readonly objects: LiveObjects;
+}
+
+/** Segments with more live bytes than this share are left alone: moving them costs more than it frees. */
+const LIVE_SHARE = { Count: 0.5, Asked: 0.9, Room: 0.95 } as const;
+
+/**
+ * Removes snapshots by retention and frees what no manifest names. In this order, each step durable before
+ * the next: what stays is made independent of what goes, manifests go, records move, segments go.
+ */
+export class Collector {
+  readonly #options: CollectorOptions;
+  /** The last one gave way before all was freed. */
+  #unfinished = false;
+
+  constructor(options: CollectorOptions) {
+    this.#options = options;
+  }
+
+  /** True when enough has come together: a collection after each snapshot would rewrite a manifest each time. */
+  get due(): boolean {
+    const { files, retention } = this.#options;
+    const records = files.all();
+    const spare = records.length - retainedIds(records, retention, []).size;
+    return this.#unfinished || spare > (retention.slack ?? Math.ceil(retention.newest / 5));
+  }
+
+  async collect(reason: CollectReason, inUse: InUse, slices: Slices, signal?: AbortSignal): Promise<CollectReport> {
+    const started = performance.now();
+    const { files, store, retention, logEndPath } = this.#options;
+    const named = [...((await retention.protectedIds?.()) ?? []), ...inUse.ids];
+    const records = files.all();
+    const kept = this.#withBases(
+      retainedIds(records, retention, named),
+      records.map(({ id }) => id),
+    );
+    const remove = records.map(({ id }) => id).filter((id) => !kept.has(id));
+    if (remove.length > 0) {
+      await retention.onIntent?.({ reason, remove });
+      files.remove(remove);
+    }
+    this.#unfinished = true;
+    const live = await this.#live(inUse.objects, slices);
+    const freed = await store.collect(live, LIVE_SHARE[reason], (end) => writeLogEnd(logEndPath, end), slices, signal);
+    this.#unfinished = signal?.aborted === true;
+    const report = { reason, removed: remove, kept: kept.size, ...freed, tookMs: Math.round(performance.now() - started) };
+    if (remove.length > 0 || freed.freedBytes > 0) retention.onDone?.(report);
+    return report;
+  }
+
+  /** Writes what stays against what stays. Where the volume has no room for that, its bases stay as well. */
+  #withBases(retained: ReadonlySet<string>, ids: readonly string[]): Set<string> {
+    const kept = new Set(retained);
+    for (const id of ids) {
+      if (!kept.has(id)) continue;
+      try {
+        const base = this.#nextKept(id, kept);
+        if (base !== this.#options.files.baseOf(id)) this.#options.files.rebase(id, this.#load(base));
+      } catch (error) {
+        if (isFull(error)) for (let at = this.#baseOf(id); at !== null; at = this.#baseOf(at)) kept.add(at);
+        else if (!isDamaged(error)) throw error;
+      }
+    }
+    return kept;
+  }
+
+  #nextKept(id: string, kept: ReadonlySet<string>): string | null {
+    const { files } = this.#options;
+    let base = files.baseOf(id);
+    while (base !== null && !kept.has(base)) base = files.baseOf(base);
+    return base;
+  }
+
+  #baseOf(id: string): string | null {
+    return this.#options.files.has(id) ? this.#options.files.baseOf(id) : null;
+  }
+
+  #load(id: string | null): Base | null {
+    return id === null ? null : this.#options.files.load(id);
+  }
+
+  /** Every `+` line of a snapshot's file is an entry of its manifest, and all bases are there: together they are all that is named. */
+  async #live(inUse: LiveObjects, slices: Slices): Promise<LiveObjects> {
+    const { files } = this.#options;
+    const live = new Map(inUse);
+    for (const { id } of files.all()) {
+      for (const line of files.lines(id)) {
+        if (!line.startsWith('+f ')) continue;
+        const [, , size, sha256 = ''] = line.split(' ', 4);
+        live.set(hashOf(sha256), Number(size));
+      }
+      if (slices.due()) await slices.pause();
+    }
+    return live;
+  }
+}
+
+/** A manifest that cannot be read names nothing that could be restored; a disk that fails to read is another matter. */
+function isDamaged(error: unknown): boolean {
+  return error instanceof SnapshotError && errnoOf(error.cause) === '';
+}

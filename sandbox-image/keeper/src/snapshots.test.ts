@@ -1,0 +1,33 @@
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { startHarness, waitUntil, type Harness } from './testing/index.ts';
+
+async function records(h: Harness): Promise<AuditRecord[]> {
+  const all: AuditRecord[] = [];
+  for await (const line of h.running.keeper.parts.log.read(0)) all.push(JSON.parse(line.toString('utf8')) as AuditRecord);
+  return all;
+}
+
+test('snapshots beyond the setting go, the green one stays, and the log says so before and after', async () => {
+  await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2' } });
+  const client = h.client();
+  await client.takeSnapshot('initial');
+  for (let step = 2; step <= 8; step++) {
+    fs.writeFileSync(join(h.workspace, 'a'), `${step} `.repeat(1000));
+    const { id } = await client.takeSnapshot(`step ${step}`);
+    if (step === 2) await client.note('Green', { snapshot: id });
+  }
+  const ids = async () => (await client.snapshots()).map(({ id }) => id);
+  await waitUntil(async () => !(await ids()).includes('s0003'), 10_000);
+  expect((await ids()).slice(0, 2)).toEqual(['s0001', 's0002']);
+  await waitUntil(
+    async () => (await records(h)).some(({ type, body }) => type === 'SnapshotsCollected' && body['phase'] === 'Done'),
+    10_000,
+  );
+  const told = (await records(h)).filter(({ type }) => type === 'SnapshotsCollected').map(({ body }) => body['phase']);
+  expect(told.slice(0, 2)).toEqual(['Intent', 'Done']);
+  const metrics = await h.running.keeper.parts.metrics.registry.metrics();
+  expect(metrics).toMatch(/agentfleet_keeper_snapshots_collected [1-9]/);
+});
