@@ -15,7 +15,10 @@ export interface Voices {
   readonly vetoBelowProbability: number;
 }
 
-/** An act that is at least so likely unsafe is refused. */
+/**
+ * An act that is at least so likely unsafe is refused. The classifier's own threshold for 5 % false alarms is higher; why
+ * this one is kept stands in docs/reference/gates.md.
+ */
 const unsafeFrom = 0.5;
 /** Where nobody measures energy, Policy alone has to be surer. */
 const unsafeFromAlone = 0.2;
