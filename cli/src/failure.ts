@@ -2,9 +2,13 @@ import { asError, isApiError, isKubeError } from '@agentfleet/kube';
 
 /** Something that the user can mend; its message says what, where, and the cure. */
 export class CliError extends Error {
-  constructor(message: string) {
+  /** Exit status of the program. */
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
     super(message);
     this.name = 'CliError';
+    this.exitCode = exitCode;
   }
 }
 

@@ -8,6 +8,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   clock: systemClock,
+  random: Math.random,
+  terminal: process.stdout.isTTY,
   signal: abort.signal,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),

@@ -1,13 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { answer } from './commands/answer.ts';
 import { cancel } from './commands/cancel.ts';
-import type { CommandContext } from './commands/command.ts';
 import { show } from './commands/show.ts';
 import { tasks } from './commands/tasks.ts';
 import type { ConnectionFlags } from './connection.ts';
-
-/** Runs one command with a connection that is closed after it. */
-export type Dispatch = (flags: ConnectionFlags, command: (context: CommandContext) => Promise<void>) => Promise<void>;
+import { given, type Dispatch } from './dispatch.ts';
+import { addEvidence } from './evidenceProgram.ts';
 
 function seconds(text: string): number {
   const value = Number(text);
@@ -22,9 +20,6 @@ interface OrderFlags extends ConnectionFlags {
   readonly timeout: number;
 }
 
-const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
-
 function addAnswer(program: Command, dispatch: Dispatch, type: 'Approve' | 'Reject'): void {
   const verb = type.toLowerCase();
   program
@@ -36,7 +31,7 @@ function addAnswer(program: Command, dispatch: Dispatch, type: 'Approve' | 'Reje
     .action((task: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<OrderFlags>();
       const { reason, action, timeout: timeoutSeconds } = flags;
-      return dispatch(flags, (context) => answer(context, { type, task, timeoutSeconds, ...given({ reason, action }) }));
+      return dispatch.connected(flags, (context) => answer(context, { type, task, timeoutSeconds, ...given({ reason, action }) }));
     });
 }
 
@@ -50,7 +45,7 @@ function addCancel(program: Command, dispatch: Dispatch): void {
     .action((task: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<OrderFlags>();
       const { reason, wait = false, timeout: timeoutSeconds } = flags;
-      return dispatch(flags, (context) => cancel(context, { task, wait, timeoutSeconds, ...given({ reason }) }));
+      return dispatch.connected(flags, (context) => cancel(context, { task, wait, timeoutSeconds, ...given({ reason }) }));
     });
 }
 
@@ -63,15 +58,17 @@ function addViews(program: Command, dispatch: Dispatch): void {
     .action((_: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ConnectionFlags & { readonly allNamespaces?: boolean; readonly selector?: string }>();
       const { allNamespaces = false, selector } = flags;
-      return dispatch(flags, (context) => tasks(context, { allNamespaces, ...given({ selector }) }));
+      return dispatch.connected(flags, (context) => tasks(context, { allNamespaces, ...given({ selector }) }));
     });
   program
     .command('show <task>')
     .description('tell the story of one task')
     .action((task: string, _: unknown, command: Command) =>
-      dispatch(command.optsWithGlobals<ConnectionFlags>(), (context) => show(context, task)),
+      dispatch.connected(command.optsWithGlobals<ConnectionFlags>(), (context) => show(context, task)),
     );
 }
+
+export type { Dispatch } from './dispatch.ts';
 
 /** Commands and options. */
 export function createProgram(dispatch: Dispatch): Command {
@@ -86,5 +83,6 @@ export function createProgram(dispatch: Dispatch): Command {
   addAnswer(program, dispatch, 'Reject');
   addCancel(program, dispatch);
   addViews(program, dispatch);
+  addEvidence(program, dispatch);
   return program;
 }

@@ -22,6 +22,8 @@ async function fleet(api: ApiServer, args: readonly string[], env: NodeJS.Proces
   const code = await run(args, {
     env,
     clock: fastClock(),
+    random: () => 0.5,
+    terminal: false,
     signal: new AbortController().signal,
     out: (text) => void (said.out += text),
     err: (text) => void (said.err += text),

@@ -1,42 +1,54 @@
 /** The command line to an exit status. */
-import type { Clock } from '@agentfleet/kube';
+import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, type Command } from 'commander';
 import { connect } from './connection.ts';
-import { explain } from './failure.ts';
+import type { LocalContext } from './commands/command.ts';
+import { CliError, explain } from './failure.ts';
 import { createProgram, type Dispatch } from './program.ts';
 
 /** The world around the program. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
+  readonly random: Random;
+  /** Whether standard output is a terminal. */
+  readonly terminal: boolean;
   readonly signal: AbortSignal;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
 
-function quiet(program: Command, { out, err }: Surroundings): Command {
-  for (const command of [program, ...program.commands]) command.exitOverride().configureOutput({ writeOut: out, writeErr: err });
-  return program;
+function quieten(command: Command, world: Surroundings): Command {
+  command.exitOverride().configureOutput({ writeOut: world.out, writeErr: world.err });
+  for (const sub of command.commands) quieten(sub, world);
+  return command;
 }
 
-/** Runs the program on its arguments (without node and script) and returns the exit status: 0, or 1 when it failed. */
+/**
+ * Runs the program on its arguments (without node and script) and returns the exit status: 0, 1 when it failed, or what
+ * the command says (see `fleet undo`).
+ */
 export async function run(args: readonly string[], world: Surroundings): Promise<number> {
-  const { env, clock, signal, out, err } = world;
-  const dispatch: Dispatch = async (flags, command) => {
-    const connection = await connect(flags, env);
-    try {
-      await command({ ...connection, clock, signal, print: (line) => out(`${line}\n`) });
-    } finally {
-      await connection.transport.close();
-    }
+  const { out, err, ...rest } = world;
+  const local: LocalContext = { ...rest, print: (line) => out(`${line}\n`), warn: (line) => err(`fleet: ${line}\n`) };
+  const dispatch: Dispatch = {
+    locally: (command) => command(local),
+    connected: async (flags, command) => {
+      const connection = await connect(flags, world.env);
+      try {
+        await command({ ...connection, ...local });
+      } finally {
+        await connection.transport.close();
+      }
+    },
   };
   try {
-    await quiet(createProgram(dispatch), world).parseAsync([...args], { from: 'user' });
+    await quieten(createProgram(dispatch), world).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     // Help and faults of usage were written already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
-    err(`fleet: ${explain(error)}\n`);
-    return 1;
+    local.warn(explain(error));
+    return error instanceof CliError ? error.exitCode : 1;
   }
 }

@@ -1,16 +1,25 @@
-import { isNotFound, ResourceClient, type Clock } from '@agentfleet/kube';
+import { isNotFound, ResourceClient, type Clock, type Random } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Connection } from '../connection.ts';
 import { CliError } from '../failure.ts';
 import { agentTasks } from '../resources.ts';
 
-/** What every command gets. */
-export interface CommandContext extends Connection {
+/** What a command gets that asks no cluster. */
+export interface LocalContext {
+  readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
+  readonly random: Random;
   readonly signal: AbortSignal;
+  /** Whether standard output is a terminal, which obeys what it is shown. */
+  readonly terminal: boolean;
   /** Writes one line to standard output. */
   readonly print: (line: string) => void;
+  /** Writes one line to standard error. */
+  readonly warn: (line: string) => void;
 }
+
+/** What every other command gets. */
+export interface CommandContext extends LocalContext, Connection {}
 
 /** Throws a CliError when there is no such task. */
 export async function taskOf({ transport, namespace, signal }: CommandContext, name: string): Promise<AgentTask> {

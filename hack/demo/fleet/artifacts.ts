@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { S3Store } from '@agentfleet/agent/store';
+import { keyIn } from '@agentfleet/cli/evidence';
 import { systemClock } from '@agentfleet/kube';
 import { portForward, type Kubectl } from '../../sandbox/index.ts';
 import type { StorageAccess } from '../../storage/index.ts';
@@ -39,13 +40,6 @@ export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): P
       await rm(folder, { recursive: true });
     },
   };
-}
-
-/** The key of an address below the address of a bucket or prefix. */
-export function keyIn(place: string, uri: string): string {
-  const prefix = `${place.replace(/\/$/, '')}/`;
-  if (!uri.startsWith(prefix)) throw new Error(`${uri} does not lie in ${place}: the pool stores elsewhere`);
-  return uri.slice(prefix.length);
 }
 
 interface EndpointSlices {

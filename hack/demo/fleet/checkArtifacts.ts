@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { mismatch } from '@agentfleet/cli/evidence';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Stage } from './stage.ts';
 
@@ -7,10 +7,11 @@ export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: A
   const files = new Map<string, Buffer>();
   const wrong: string[] = [];
   const told = status?.run?.artifacts ?? [];
-  for (const { name, uri, sha256, bytes } of told) {
+  for (const artifact of told) {
+    const { name, uri, bytes } = artifact;
     const content = await artifacts.get(uri);
     files.set(name, content);
-    if (content.length !== bytes || createHash('sha256').update(content).digest('hex') !== sha256) wrong.push(name);
+    if (mismatch(artifact, content) !== null) wrong.push(name);
     proofs.fact(`${name.padEnd(14)} ${String(bytes).padStart(8)} bytes  ${uri}`);
   }
   const claim = 'every artifact in the storage has the hash that the status tells';

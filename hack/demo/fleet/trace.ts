@@ -1,3 +1,4 @@
+import { notesOf, numberOf, textOf, type Fields } from '@agentfleet/cli/evidence';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 
 /** What became of one candidate. */
@@ -51,36 +52,21 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
     undone: digestOf(undone),
     firstExec: first === undefined ? undefined : Date.parse(first.at),
     execs: execs.length,
-    candidates: notes(records, 'Tried').map(({ result, decision, why, signals }) => ({
-      result: text(result),
-      decision: text(decision),
-      why: text(why),
+    candidates: notesOf(records, 'Tried').map(({ result, decision, why, signals }) => ({
+      result: textOf(result),
+      decision: textOf(decision),
+      why: textOf(why),
       k: countIn(signals, 'k'),
     })),
-    egress: notes(records, 'Egress').flatMap(({ requests }) =>
-      Array.isArray(requests) ? requests.map((one: Notes) => ({ host: text(one['host']), decision: text(one['decision']) })) : [],
+    egress: notesOf(records, 'Egress').flatMap(({ requests }) =>
+      Array.isArray(requests) ? requests.map((one: Fields) => ({ host: textOf(one['host']), decision: textOf(one['decision']) })) : [],
     ),
     lastChange: records.findLast(({ type }) => changing.has(type))?.seq ?? 0,
   };
 }
 
-type Notes = Readonly<Record<string, unknown>>;
-
 function countIn(value: unknown, member: string): number | undefined {
-  const found = typeof value === 'object' && value !== null ? (value as Notes)[member] : undefined;
-  return typeof found === 'number' ? found : undefined;
-}
-
-/** Data of the notes of one kind. */
-function notes(records: readonly AuditRecord[], kind: string): readonly Notes[] {
-  return records.flatMap(({ type, body }) => {
-    const { data } = body;
-    return type === 'Noted' && body['kind'] === kind && typeof data === 'object' && data !== null ? [{ ...data }] : [];
-  });
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  return typeof value === 'object' && value !== null ? numberOf((value as Fields)[member]) : undefined;
 }
 
 function digestOf(record: AuditRecord | undefined): string | undefined {

@@ -150,6 +150,7 @@ test('whatever was altered, dropped, moved, repeated, put in, rewritten or cut o
       if (bad.equals(bytes)) return;
       await writeFile(file, bad);
       const found = await inspectLog(file, { root: hash });
+      expect(await inspectLog(bad, { root: hash })).toEqual(found);
       expect(found.ok).toBe(false);
       expect(found.faults.length).toBeGreaterThan(0);
       // Without a head both readers see the same: all but a tail that is missing and a chain made anew.

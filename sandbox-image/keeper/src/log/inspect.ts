@@ -41,13 +41,22 @@ export interface LogInspection {
 
 /**
  * Reads a log like `verifyLog`, but goes on behind a break and says of every line what is wrong with it, so that one
- * altered record is one fault. Without `root` a log whose last records are missing is whole: a chain knows its past only.
+ * altered record is one fault. `log` is the path of a file, or its content. Without `root` a log whose last records are missing is whole: a chain knows its past only.
  */
-export async function inspectLog(file: string, options: InspectOptions = {}): Promise<LogInspection> {
+export async function inspectLog(log: string | Buffer, options: InspectOptions = {}): Promise<LogInspection> {
   const inspection = new Inspection(options);
   const range = options.signal === undefined ? {} : { signal: options.signal };
-  for await (const line of readLines(file, range)) inspection.add(line);
+  for await (const line of typeof log === 'string' ? readLines(log, range) : linesOf(log)) inspection.add(line);
   return inspection.finish();
+}
+
+function* linesOf(log: Buffer): Generator<FileLine> {
+  for (let start = 0; start < log.length;) {
+    const newline = log.indexOf('\n', start);
+    const end = newline === -1 ? log.length : newline;
+    yield { bytes: log.subarray(start, end), offset: start, complete: newline !== -1 };
+    start = end + 1;
+  }
 }
 
 class Inspection {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keyIn } from './artifacts.ts';
+import { keyIn } from './artifact.ts';
 
 test.each([
   ['s3://agents', 's3://agents/demo/t/1/trace.ndjson', 'demo/t/1/trace.ndjson'],

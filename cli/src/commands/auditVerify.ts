@@ -1,0 +1,48 @@
+import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evidence/log.ts';
+import { CliError } from '../failure.ts';
+import { printable } from '../text/printable.ts';
+import { taskOf, type CommandContext, type LocalContext } from './command.ts';
+
+/** The log that a command names: of a task where there is a connection, a file where there is none. */
+export async function logOf(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<CheckedLog> {
+  if (!('transport' in context)) return readLogFile(log, flags, context.signal);
+  return readLogOf(await taskOf(context, log), flags, context);
+}
+
+function headLine({ trace: { behindRoot, head, records }, root }: CheckedLog): string {
+  if (root === undefined) return `head: not given; the last record is ${head.hash}`;
+  if (behindRoot === null) return `head: ${root}, not in this log`;
+  const later = behindRoot === 0 ? '' : `; only the hash of the file vouches for the ${behindRoot} behind it`;
+  return `head: ${root}, record ${records - behindRoot} of ${records}${later}`;
+}
+
+/** What is known of a log, in lines. */
+function told(log: CheckedLog): readonly string[] {
+  const { trace, from, wrong } = log;
+  const { faults, faultCount, clockSteps, read } = trace;
+  const [first, last] = [read[0], read.at(-1)];
+  const span = first === undefined || last === undefined ? '' : `, ${first.at} to ${last.at}`;
+  return [
+    `log: ${from}, ${trace.records} records${span}`,
+    headLine(log),
+    ...clockSteps.map(({ line, seq, why }) => `note: record ${seq} (line ${line}): ${why}`),
+    ...(wrong === null ? [] : [`FAULT: it is not the artifact of the task: ${wrong}`]),
+    ...faults.map(({ line, seq, why }) => `FAULT: record ${seq} (line ${line}): ${why}`),
+    ...(faultCount > faults.length ? [`FAULT: and ${faultCount - faults.length} more`] : []),
+  ];
+}
+
+/** Checks a log and says of each record that does not hold what and why. @throws CliError when one does not */
+export async function auditVerify(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<void> {
+  const checked = await logOf(context, log, flags);
+  const { trace, root, wrong } = checked;
+  for (const line of told(checked)) context.print(printable(line));
+  const faults = trace.faultCount + (wrong === null ? 0 : 1);
+  if (faults > 0)
+    throw new CliError(`the log does not hold, ${faults} fault${faults === 1 ? '' : 's'}; keep this copy, and compare it with another one`);
+  if (root !== undefined) context.print('the log holds: nothing was altered, dropped, moved or put in');
+  else
+    context.print(
+      'the log holds as far as it goes; whether its end is missing, or all of it was written anew, only a head tells: name the task, or give --root',
+    );
+}

@@ -1,0 +1,37 @@
+import { obtainIntact, type ArtifactFlags } from '../evidence/obtain.ts';
+import { artifactOf } from '../evidence/artifact.ts';
+import { CliError } from '../failure.ts';
+import { printableLines } from '../text/printable.ts';
+import { taskOf, type CommandContext } from './command.ts';
+
+const artifactName = 'change.patch';
+/** How the worker ends a patch that it cut for the status. */
+const cutInStatus = /\n… cut; [^\n]*\n$/;
+/** How the keeper ends a patch that is longer than any it makes. */
+const cutByKeeper = /^# cut at .*$/m;
+
+/** The whole patch, or a CliError that says how to get it: half a patch would be applied without a word. */
+async function patchOf(context: CommandContext, name: string, flags: ArtifactFlags): Promise<string> {
+  const task = await taskOf(context, name);
+  const shown = task.status?.run?.patch;
+  const wanted = flags.file !== undefined || flags.endpoint !== undefined;
+  const whole = shown !== undefined && !cutInStatus.test(shown);
+  if (whole && !wanted) return shown;
+  if (wanted || artifactOf(task, artifactName) === undefined)
+    return (await obtainIntact(task, artifactName, flags, context)).toString('utf8');
+  const uri = artifactOf(task, artifactName)?.uri ?? '';
+  const what = shown === undefined ? 'is not in the status' : 'is cut in the status';
+  throw new CliError(
+    `the patch of AgentTask ${name} ${what}; the whole is ${artifactName} at ${uri}: fetch it and name it with --file, or give --endpoint and --credential-file; "fleet show ${name}" shows its beginning`,
+  );
+}
+
+/** Prints what a task changed: as it is for a program, safe for a terminal. */
+export async function diff(context: CommandContext, name: string, flags: ArtifactFlags): Promise<void> {
+  const patch = (await patchOf(context, name, flags)).replace(/\n$/, '');
+  if (patch === '') return context.warn(`AgentTask ${name} changed nothing that a patch shows`);
+  if (!context.terminal) context.print(patch);
+  else for (const line of printableLines(patch)) context.print(line);
+  const cut = cutByKeeper.exec(patch)?.[0];
+  if (cut !== undefined) context.warn(`the patch is not whole (${cut.slice(2)}); revert.tar and redo.sh in it have all of the change`);
+}

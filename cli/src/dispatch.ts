@@ -1,0 +1,14 @@
+import type { CommandContext, LocalContext } from './commands/command.ts';
+import type { ConnectionFlags } from './connection.ts';
+
+/** Runs one command. */
+export interface Dispatch {
+  /** With a connection that is closed after it. */
+  readonly connected: (flags: ConnectionFlags, command: (context: CommandContext) => Promise<void>) => Promise<void>;
+  /** Without one: nothing is asked of any cluster. */
+  readonly locally: (command: (context: LocalContext) => Promise<void>) => Promise<void>;
+}
+
+/** What was given of options that may be left out. */
+export const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };

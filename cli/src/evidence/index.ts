@@ -1,0 +1,7 @@
+/**
+ * Room: what a task leaves behind, read and checked from outside of the cluster: its artifacts by the hashes in the status,
+ * its event log by its own chain. Imports protocol, `@agentfleet/keeper/log` and `@agentfleet/agent/store`.
+ */
+export { artifactOf, keyIn, mismatch, type Artifact } from './artifact.ts';
+export { notesOf, numberOf, textOf, type Fields } from './fields.ts';
+export { readTrace, type Trace } from './trace.ts';

@@ -1,0 +1,44 @@
+import { statSync } from 'node:fs';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { CliError } from '../failure.ts';
+import { obtain, type ArtifactFlags, type Fetching } from './obtain.ts';
+import { readTrace, type Trace } from './trace.ts';
+
+export interface LogFlags extends ArtifactFlags {
+  /** Head of a log that is a file. */
+  readonly root?: string;
+}
+
+/** A log and what vouches for it. */
+export interface CheckedLog {
+  readonly trace: Trace;
+  /** For people: where it was read from. */
+  readonly from: string;
+  readonly root: string | undefined;
+  /** How it is not the artifact of its task; null when it is, or when no task was named. */
+  readonly wrong: string | null;
+}
+
+const artifactName = 'trace.ndjson';
+
+/** Whether the argument is the path of a log and not the name of a task: a task has no slash, and flags that fetch mean one. */
+export function isFile(log: string, { file, endpoint }: ArtifactFlags): boolean {
+  if (file !== undefined || endpoint !== undefined) return false;
+  return log.includes('/') || log.endsWith('.ndjson') || statSync(log, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Reads a log that lies in a file. @throws CliError */
+export async function readLogFile(file: string, { root }: LogFlags, signal: AbortSignal): Promise<CheckedLog> {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw new CliError(`there is no file ${file}; name a log, or a task`);
+  return { trace: await readTrace(file, root, signal), from: file, root, wrong: null };
+}
+
+/** Reads the log of a task, from its store or from a copy. @throws CliError */
+export async function readLogOf(task: AgentTask, flags: LogFlags, fetching: Fetching): Promise<CheckedLog> {
+  const { metadata, status } = task;
+  const root = status?.run?.auditRoot;
+  if (flags.root !== undefined && flags.root !== root)
+    throw new CliError(`the head of AgentTask ${metadata.name} is ${root ?? 'not told'}, not ${flags.root}; leave --root out`);
+  const { artifact, content, wrong } = await obtain(task, artifactName, flags, fetching);
+  return { trace: await readTrace(content, root, fetching.signal), from: flags.file ?? artifact.uri, root, wrong };
+}

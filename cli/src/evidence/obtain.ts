@@ -1,0 +1,88 @@
+import { stat, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { S3Store, StoreFailure } from '@agentfleet/agent/store';
+import type { Clock, Random } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { CliError } from '../failure.ts';
+import { artifactOf, keyIn, mismatch, type Artifact } from './artifact.ts';
+
+/** Where the content of an artifact is taken from. */
+export interface ArtifactFlags {
+  /** A copy that was fetched before. */
+  readonly file?: string;
+  /** Origin of the S3 API of the bucket. */
+  readonly endpoint?: string;
+  /** File with access key id, a colon, secret key; absent: nothing is signed. */
+  readonly credentialFile?: string;
+  readonly region?: string;
+}
+
+export interface Fetching {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+}
+
+export interface Obtained {
+  readonly artifact: Artifact;
+  readonly content: Buffer;
+  /** How it is not the artifact that the status tells of; null when it is. */
+  readonly wrong: string | null;
+}
+
+/** The largest copy that is read: ten times what a pool stores of one artifact. */
+const maxBytes = 640 * 1024 * 1024;
+const patienceMs = 20_000;
+
+/** Content of an artifact from a copy or from its bucket. @throws CliError that says where it lies when it cannot be had */
+export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags, fetching: Fetching): Promise<Obtained> {
+  const artifact = artifactOf(task, name);
+  if (artifact === undefined) throw missing(task, name);
+  const content = flags.file === undefined ? await fetched(artifact, flags, fetching) : await copy(flags.file);
+  return { artifact, content, wrong: mismatch(artifact, content) };
+}
+
+/** The same; what is not the artifact that the status tells of is refused. */
+export async function obtainIntact(...[task, name, flags, fetching]: Parameters<typeof obtain>): Promise<Buffer> {
+  const { artifact, content, wrong } = await obtain(task, name, flags, fetching);
+  if (wrong === null) return content;
+  throw new CliError(
+    `${flags.file ?? artifact.uri} is not ${name} of AgentTask ${task.metadata.name}: ${wrong}; take the one at ${artifact.uri}`,
+  );
+}
+
+function missing({ metadata, spec, status }: AgentTask, name: string): CliError {
+  const why =
+    name === 'revert.tar' && !spec.rollback.revertScript
+      ? 'its spec.rollback.revertScript is false'
+      : `artifacts are stored when an attempt ends (phase ${status?.phase ?? 'Pending'})`;
+  return new CliError(`AgentTask ${metadata.name} has no artifact ${name}: ${why}; see "fleet show ${metadata.name}"`);
+}
+
+async function copy(file: string): Promise<Buffer> {
+  const found = await stat(file).catch((error: unknown) => {
+    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); correct --file`);
+  });
+  if (!found.isFile() || found.size > maxBytes) throw new CliError(`${file} is no file of at most ${maxBytes} bytes; correct --file`);
+  return readFile(file);
+}
+
+async function fetched({ name, uri }: Artifact, flags: ArtifactFlags, { clock, random, signal }: Fetching): Promise<Buffer> {
+  const [, scheme, owner = '', path = ''] = /^(\w+):\/\/([^/]+)\/(.*)$/s.exec(uri) ?? [];
+  if (scheme === 'pvc')
+    throw new CliError(
+      `${name} lies on the volume of PersistentVolumeClaim ${owner} at ${path}; copy it out of a pod that mounts the claim (kubectl cp), then name it with --file`,
+    );
+  if (scheme !== 's3' || flags.endpoint === undefined)
+    throw new CliError(`${name} lies at ${uri}; fetch it and name it with --file, or give --endpoint and --credential-file of the store`);
+  const { endpoint, credentialFile, region = 'us-east-1' } = flags;
+  const place = `s3://${owner}`;
+  const signing = credentialFile === undefined ? {} : { credentialFile };
+  try {
+    const address = { uri: place, endpoint, region, forcePathStyle: true, ...signing };
+    return await new S3Store({ ...address, spool: tmpdir(), clock, random, patienceMs }).get(keyIn(place, uri), signal);
+  } catch (error) {
+    if (!(error instanceof StoreFailure)) throw error;
+    throw new CliError(`${error.message}; check --endpoint, --region and --credential-file, or fetch ${uri} and name it with --file`);
+  }
+}

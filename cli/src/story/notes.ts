@@ -1,0 +1,112 @@
+import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/fields.ts';
+import type { Told } from './item.ts';
+
+/** Names of a list, the first of them in words. */
+function named(values: readonly string[], most = 5): string {
+  const rest = values.length - most;
+  return `${values.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+function measure(name: string, value: unknown): readonly string[] {
+  const number = numberOf(value);
+  return number === undefined ? [] : [`${name} ${Number(number.toPrecision(3))}`];
+}
+
+/** What a decision was based on, in one line. */
+function signalsLine(signals: Fields): string {
+  const { risk, energy, pSuccess, margin, entropyNats, k, deliberate, degraded } = signals;
+  const lacking = listOf(degraded).map(textOf);
+  return [
+    ...measure('p', pSuccess),
+    ...measure('risk', risk),
+    ...measure('energy', energy),
+    ...measure('margin', margin),
+    ...measure('entropy', entropyNats),
+    ...measure('k', k),
+    ...(deliberate === true ? ['deliberate'] : []),
+    ...(lacking.length === 0 ? [] : [`degraded: ${lacking.join('; ')}`]),
+  ].join(', ');
+}
+
+function candidate(data: Fields): Told {
+  const { id, step, operator, location, decision, result, why, facts, signals } = data;
+  const { expert, tool, testsFailing, testsFixed, testsTotal } = fieldsOf(facts);
+  const by = textOf(expert) === '' ? '' : ` by ${textOf(expert)}`;
+  const [failing, fixed, total] = [testsFailing, testsFixed, testsTotal].map(numberOf);
+  const tests = failing === undefined ? [] : [`${failing} of ${total ?? '?'} tests fail, ${fixed ?? 0} fixed`];
+  const based = signalsLine(fieldsOf(signals));
+  return {
+    kind: 'Candidate',
+    text: `${textOf(id).replace('sha256:', '').slice(0, 8)} of step ${numberOf(step) ?? '?'}: ${textOf(operator)} at ${textOf(location)}${by}: ${textOf(decision)}, ${textOf(result)}`,
+    more: [
+      ...(textOf(why) === '' ? [] : [`why: ${textOf(why)}`]),
+      ...(tests.length === 0 ? [] : [`${textOf(tool)}: ${tests.join('')}`]),
+      ...(based === '' ? [] : [based]),
+    ],
+  };
+}
+
+function step({ candidate: id, edits, acts, snapshot, passing }: Fields): Told {
+  const ran = listOf(acts).map((act) => textOf(fieldsOf(act)['command']));
+  const at = textOf(snapshot) === '' ? '' : `, snapshot ${textOf(snapshot)}`;
+  const paths = listOf(edits).map((edit) => textOf(fieldsOf(edit)['path']));
+  return {
+    kind: 'Step',
+    text: `done with candidate ${textOf(id).replace('sha256:', '').slice(0, 8)}: ${plural(listOf(edits).length, 'edit')}, ${plural(ran.length, 'command')}, ${plural(listOf(passing).length, 'test')} newly pass${at}`,
+    more: [...(paths.length === 0 ? [] : [`edits ${named([...new Set(paths)])}`]), ...ran.map((command) => `act: ${command}`)],
+  };
+}
+
+function baseline({ checks }: Fields): Told {
+  const lines = listOf(checks).map((one) => {
+    const { check, expect, failing, flaky } = fieldsOf(one);
+    const flaking = listOf(flaky).length === 0 ? '' : `, ${listOf(flaky).length} flaky`;
+    return `check ${textOf(check)} (${textOf(expect)}): ${listOf(failing).length} failing${flaking}: ${named(listOf(failing).map(textOf)) || 'none'}`;
+  });
+  return { kind: 'Baseline', text: `${plural(lines.length, 'check')} before any change`, more: lines };
+}
+
+function approval(decision: string, { summary, action, order, requester }: Fields): Told {
+  const by = textOf(requester) === '' ? 'nobody answered in time' : `by ${textOf(requester)}, order ${textOf(order)}`;
+  return { kind: 'Approval', text: `${decision}: ${textOf(summary)} (${by})`, more: [`act ${textOf(action)}`] };
+}
+
+function egress({ mode, requests, others }: Fields): Told {
+  const lines = listOf(requests).map((one) => {
+    const { host, port, decision, requests: times, bytesOut, bytesIn } = fieldsOf(one);
+    return `${textOf(decision)}: ${textOf(host)}:${numberOf(port) ?? '?'} ${numberOf(times) ?? 1}×, ${numberOf(bytesOut) ?? 0} bytes out, ${numberOf(bytesIn) ?? 0} in`;
+  });
+  const unnamed = numberOf(others) ?? 0;
+  const more = unnamed === 0 ? lines : [...lines, `and ${unnamed} more requests, to hosts that are not named`];
+  return { kind: 'Egress', text: `${textOf(mode)}: ${plural(lines.length, 'line')} of requests`, more };
+}
+
+function outcome({ attempt, result, reason, class: cls }: Fields): Told {
+  const failure = textOf(cls) === '' ? '' : ` (${textOf(cls)})`;
+  return { kind: 'Outcome', text: `attempt ${numberOf(attempt) ?? '?'}: ${textOf(result)}, ${textOf(reason)}${failure}` };
+}
+
+function other(kind: string, data: Fields): Told {
+  const words = Object.entries(data).map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  return { kind: 'Note', text: `${kind}: ${words.join(', ')}` };
+}
+
+const tellers: Readonly<Record<string, (data: Fields) => Told>> = {
+  Tried: candidate,
+  Accepted: step,
+  Baseline: baseline,
+  Approved: (data) => approval('Approved', data),
+  Rejected: (data) => approval('Rejected', data),
+  Egress: egress,
+  Green: ({ snapshot }) => ({ kind: 'Outcome', text: `all checks hold in a fresh container, snapshot ${textOf(snapshot)}` }),
+  Outcome: outcome,
+};
+
+/** What the worker noted, in words. A kind that is not known is told as it is. */
+export function tellNote({ kind, data }: Fields): Told {
+  const fields = fieldsOf(data);
+  const told = Object.hasOwn(tellers, textOf(kind)) ? tellers[textOf(kind)]?.(fields) : undefined;
+  return { ...(told ?? other(textOf(kind), fields)), facts: fields };
+}
