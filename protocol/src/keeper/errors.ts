@@ -17,6 +17,7 @@ export const keeperErrors = {
   AF_PATH_OUTSIDE_ROOTS: { status: 403, cure: 'use an absolute path inside one of the roots of /v1/info' },
   AF_FILE_NOT_FOUND: { status: 404, cure: 'list the folder to see what is there' },
   AF_FILE_NOT_REGULAR: { status: 409, cure: 'name a regular file' },
+  AF_FILE_BINARY: { status: 409, cure: 'read its bytes with GET /v1/files' },
   AF_EDIT_STALE: { status: 409, cure: 'read the file again and make the edit for what it holds now' },
   AF_EDIT_MATCH: {
     status: 409,

@@ -100,3 +100,122 @@ export interface PatchReport {
   readonly applied: boolean;
   readonly files: readonly PatchedFile[];
 }
+
+/** Caps of listing, searching and reading lines; what is over them is told by `truncated`. */
+export const lookBounds = {
+  entries: 10_000,
+  matches: 1000,
+  /** Of a search: files and bytes that are looked at, size of one file, characters of a line, and time. */
+  files: 100_000,
+  bytes: 256 * 1024 * 1024,
+  fileBytes: 8 * 1024 * 1024,
+  lineChars: 64 * 1024,
+  millis: 10_000,
+  /** Bytes of one answer's lines. */
+  textBytes: 1024 * 1024,
+} as const;
+
+const count = (description: string): ReturnType<typeof Type.String> => Type.String({ pattern: '^[1-9][0-9]{0,8}$', description });
+
+/** Query of `GET /v1/files/list`. */
+export const ListQuery = Type.Object(
+  {
+    path,
+    depth: Type.Optional(count('levels below the folder; default 1')),
+    limit: Type.Optional(count('entries at most; default 1000, at most 10000')),
+  },
+  { additionalProperties: false },
+);
+export type ListQuery = Static<typeof ListQuery>;
+
+/** What stands in a folder; links are told, not followed. */
+export interface FileEntry {
+  /** Relative to the folder that was asked for; bytes that are no UTF-8, control characters and `%` as `%XX`. */
+  readonly path: string;
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly bytes: number;
+  readonly mode: number;
+  /** Where a link points to, as it is written there. */
+  readonly target?: string;
+}
+
+/** Answer of `GET /v1/files/list`: folder by folder, each sorted by the bytes of its names. */
+export interface FileList {
+  readonly path: string;
+  readonly entries: readonly FileEntry[];
+  readonly truncated: boolean;
+  /** Folders that could not be opened. */
+  readonly unreadable: number;
+}
+
+/** Query of `GET /v1/files/search`: exactly one of `text` and `regex`, sought in each line of the text files below a folder. */
+export const SearchQuery = Type.Object(
+  {
+    path,
+    text: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+    regex: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description: 'RE2-like: . [] () | * + ? {n,m} ^ $ \\d \\w \\s \\b and their opposites; no look-around, no back-references',
+      }),
+    ),
+    ignoreCase: Type.Optional(Type.Enum(['true', 'false'])),
+    include: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'pattern of file names: * ? **; without a slash it is about the last part',
+      }),
+    ),
+    limit: Type.Optional(count('matching lines at most; default 200, at most 1000')),
+  },
+  { additionalProperties: false },
+);
+export type SearchQuery = Static<typeof SearchQuery>;
+
+/** A line that matches: where its first match begins (line and character from 1), and the line, cut to 400 characters. */
+export interface SearchMatch {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+}
+
+/** Answer of `GET /v1/files/search`. */
+export interface SearchResult {
+  readonly path: string;
+  readonly matches: readonly SearchMatch[];
+  readonly truncated: boolean;
+  /** Which bound ended the search; null when all was searched. */
+  readonly endedBy: 'Matches' | 'Files' | 'Bytes' | 'Time' | null;
+  /** Files that were searched. */
+  readonly files: number;
+  /** Files that were not: with NUL bytes or no UTF-8, over 8 MiB, closed to the keeper; and lines cut at 64 Ki characters. */
+  readonly skipped: { readonly binary: number; readonly large: number; readonly unreadable: number; readonly longLines: number };
+}
+
+/** Query of `GET /v1/files/lines`. */
+export const LinesQuery = Type.Object(
+  {
+    path,
+    from: Type.Optional(count('first line, from 1; default 1')),
+    to: Type.Optional(count('last line; default the end')),
+  },
+  { additionalProperties: false },
+);
+export type LinesQuery = Static<typeof LinesQuery>;
+
+/** Answer of `GET /v1/files/lines`: whole lines with their ends. */
+export interface FileLines {
+  readonly path: string;
+  /** First and last line that are in `text`; `to` is `from` - 1 when there are none. */
+  readonly from: number;
+  readonly to: number;
+  /** Lines of the whole file, and its SHA-256: what an edit may expect. */
+  readonly lines: number;
+  readonly sha256: string;
+  readonly text: string;
+  /** Lines that were asked for are missing: together they are over 1 MiB. */
+  readonly truncated: boolean;
+}

@@ -11,6 +11,9 @@
  * | `GET /v1/exec/:execId?from=SEQ` | the same stream from SEQ on |
  * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
+ * | `GET /v1/files/lines?path=&from=&to=` | {@link FileLines} |
+ * | `GET /v1/files/list?path=` | {@link FileList} |
+ * | `GET /v1/files/search?path=&text=` | {@link SearchResult} |
  * | `POST /v1/files/replace` | {@link FileReplaced}; one text for another, which must stand there once |
  * | `POST /v1/files/patch` | {@link PatchReport}; a unified diff over several files, whole or not at all |
  * | `PUT /v1/tree?path=` | a tar stream is unpacked below the folder; {@link TreeWritten} |

@@ -7,6 +7,8 @@ import {
   type AuditReport,
   type ExecEvent,
   type ExecRequest,
+  type FileLines,
+  type FileList,
   type FileReplaced,
   type FileWritten,
   type KeeperInfo,
@@ -14,6 +16,8 @@ import {
   type PatchReport,
   type PatchRequest,
   type ReplaceRequest,
+  type SearchQuery,
+  type SearchResult,
   type RestoreReport,
   type SnapshotRecord,
   type TreeDiff,
@@ -90,6 +94,21 @@ export class KeeperClient {
   /** Writes a file atomically; `mode` is octal text such as `755`. */
   writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<FileWritten> {
     return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode }, bytes: Buffer.from(content) });
+  }
+
+  /** Lines of a text file, from 1, both ends included. */
+  readLines(path: string, from?: number, to?: number): Promise<FileLines> {
+    return this.#json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to } });
+  }
+
+  /** What stands below a folder, `depth` levels deep. */
+  listFiles(path: string, depth?: number, limit?: number): Promise<FileList> {
+    return this.#json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit } });
+  }
+
+  /** Lines that hold a text or match a regular expression, in the text files below a folder. */
+  searchFiles(query: SearchQuery, signal?: AbortSignal): Promise<SearchResult> {
+    return this.#json({ method: 'GET', path: '/v1/files/search', query, signal });
   }
 
   /** Replaces a text that stands exactly once in a file. */

@@ -9,6 +9,7 @@ import { editRoutes } from './routes-edits.ts';
 import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
+import { lookRoutes } from './routes-look.ts';
 import { noteRoutes } from './routes-notes.ts';
 import { snapshotRoutes } from './routes-snapshots.ts';
 import { openRoutes, stateRoutes } from './routes-state.ts';
@@ -73,6 +74,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   editRoutes(api, keeper, validators);
   fileRoutes(api, keeper, validators);
   treeRoutes(api, keeper, validators);
+  lookRoutes(api, keeper, validators);
   noteRoutes(api, keeper, validators);
   snapshotRoutes(api, keeper, validators);
 }

@@ -2,10 +2,13 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import {
   ExecCodeRequest,
   FileQuery,
+  LinesQuery,
+  ListQuery,
   NoteRequest,
   PatchRequest,
   RangeQuery,
   ReplaceRequest,
+  SearchQuery,
   ShellRequest,
   SnapshotRequest,
   TreeQuery,
@@ -17,10 +20,13 @@ import { KeeperError } from '../failure.ts';
 export interface Validators {
   readonly exec: (body: unknown) => ExecRequest;
   readonly file: (query: unknown) => FileQuery;
+  readonly lines: (query: unknown) => LinesQuery;
+  readonly list: (query: unknown) => ListQuery;
   readonly note: (body: unknown) => NoteRequest;
   readonly patch: (body: unknown) => PatchRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
+  readonly search: (query: unknown) => SearchQuery;
   readonly snapshot: (body: unknown) => SnapshotRequest;
   readonly tree: (query: unknown) => TreeQuery;
 }
@@ -32,10 +38,13 @@ export function compileValidators(): Validators {
   return {
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: check(ajv.compile<FileQuery>(FileQuery)),
+    lines: check(ajv.compile<LinesQuery>(LinesQuery)),
+    list: check(ajv.compile<ListQuery>(ListQuery)),
     note: check(ajv.compile<NoteRequest>(NoteRequest)),
     patch: check(ajv.compile<PatchRequest>(PatchRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
+    search: check(ajv.compile<SearchQuery>(SearchQuery)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
     tree: check(ajv.compile<TreeQuery>(TreeQuery)),
   };

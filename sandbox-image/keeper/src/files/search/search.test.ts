@@ -1,0 +1,164 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { lookBounds, type SearchQuery } from '@agentfleet/protocol/keeper';
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock, type Clock } from '../../clock.ts';
+import { searchFiles } from './index.ts';
+import { globPattern, regexPattern } from './pattern.ts';
+
+let dir: string;
+let root: string;
+
+beforeEach(async () => {
+  dir = await realpath(await mkdtemp(join(tmpdir(), 'search-')));
+  root = join(dir, 'workspace');
+  await mkdir(join(root, 'src', 'deep'), { recursive: true });
+  await writeFile(join(root, 'a.ts'), 'one\nfoo(1)\r\nFOO(2)\n');
+  await writeFile(join(root, 'src', 'b.py'), 'x = foo\n');
+  await writeFile(join(root, 'src', 'deep', 'ü.ts'), '// ümlaut foo');
+});
+
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const never = new AbortController().signal;
+const search = (query: Partial<SearchQuery>, clock: Clock = systemClock) =>
+  searchFiles([root], { path: root, ...query }, { clock, signal: never });
+const places = async (query: Partial<SearchQuery>): Promise<readonly string[]> =>
+  (await search(query)).matches.map(({ path, line, column, text }) => `${path}:${line}:${column} ${text}`);
+
+describe('a search', () => {
+  it('finds a text, with file, line, column, and what stands there', async () => {
+    expect(await search({ text: 'foo' })).toEqual({
+      path: root,
+      matches: [
+        { path: 'a.ts', line: 2, column: 1, text: 'foo(1)' },
+        { path: 'src/b.py', line: 1, column: 5, text: 'x = foo' },
+        { path: 'src/deep/ü.ts', line: 1, column: 11, text: '// ümlaut foo' },
+      ],
+      truncated: false,
+      endedBy: null,
+      files: 3,
+      skipped: { binary: 0, large: 0, unreadable: 0, longLines: 0 },
+    });
+    expect(await places({ text: 'FOO(', ignoreCase: 'true' })).toEqual(['a.ts:2:1 foo(1)', 'a.ts:3:1 FOO(2)']);
+    expect(await places({ text: 'o.*1' })).toEqual([]);
+  });
+
+  it('finds what a regular expression says, in the files that are asked for', async () => {
+    expect(await places({ regex: String.raw`^foo\(\d\)$` })).toEqual(['a.ts:2:1 foo(1)']);
+    expect(await places({ regex: 'foo|one', include: '*.ts' })).toHaveLength(3);
+    expect(await places({ regex: 'foo', include: 'src/*' })).toEqual(['src/b.py:1:5 x = foo']);
+    expect(await places({ regex: 'foo', include: 'src/**' })).toHaveLength(2);
+  });
+
+  it('leaves out and counts what is no text or too large, and never follows a link', async () => {
+    await writeFile(join(dir, 'secret'), 'foo');
+    await symlink(join(dir, 'secret'), join(root, 'link'));
+    await symlink(dir, join(root, 'up'));
+    await symlink('..', join(root, 'src', 'loop'));
+    execFileSync('mkfifo', [join(root, 'fifo')]);
+    await writeFile(join(root, 'nul'), 'foo\0');
+    await writeFile(join(root, 'latin'), Buffer.from('foo\xff', 'latin1'));
+    await writeFile(join(root, 'large'), 'foo');
+    await truncate(join(root, 'large'), lookBounds.fileBytes + 1);
+    await writeFile(join(root, 'long'), `${'x'.repeat(lookBounds.lineChars)}foo\n`);
+    const result = await search({ text: 'foo' });
+    expect(result.matches).toHaveLength(3);
+    expect(result.skipped).toEqual({ binary: 2, large: 1, unreadable: 0, longLines: 1 });
+    await expect(search({ path: join(root, 'up'), text: 'foo' })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
+    await expect(search({ path: '/etc', text: 'foo' })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
+  });
+
+  it('tells that it stopped, and at which bound', async () => {
+    expect(await search({ text: 'foo', limit: '2' })).toMatchObject({ truncated: true, endedBy: 'Matches', matches: [{}, {}] });
+    expect(await search({ text: 'foo', limit: '3' })).toMatchObject({ truncated: false, endedBy: null });
+    let now = 0;
+    const slow: Clock = { ...systemClock, now: () => (now += lookBounds.millis / 4) };
+    expect(await search({ text: 'nowhere' }, slow)).toMatchObject({ truncated: true, endedBy: 'Time' });
+  });
+
+  it('shows the part of a long line where the match is', async () => {
+    await writeFile(join(root, 'a.ts'), `${'x'.repeat(5000)}needle${'y'.repeat(5000)}`);
+    const [match] = (await search({ text: 'needle' })).matches;
+    expect(match).toMatchObject({ column: 5001, text: expect.stringContaining('needle') as string });
+    expect(match?.text.length).toBe(400);
+  });
+
+  it('ends when nobody waits for it', async () => {
+    await expect(searchFiles([root], { path: root, text: 'x' }, { clock: systemClock, signal: AbortSignal.abort() })).rejects.toThrow();
+  });
+});
+
+describe('a regular expression', () => {
+  const find = (regex: string, line: string, ignoreCase = false): number => regexPattern(regex, ignoreCase).find(line);
+
+  it('means what it means elsewhere', () => {
+    const atom = fc.constantFrom(
+      'a',
+      'b',
+      '.',
+      '[ab]',
+      '[^a]',
+      String.raw`\d`,
+      String.raw`\W`,
+      '(?:ab)',
+      '(a|b)',
+      '[a-c1]',
+      String.raw`\.`,
+    );
+    const times = fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{1,2}', '{2,}', '*?');
+    const part = fc.oneof(
+      fc.tuple(atom, times).map(([a, t]) => a + t),
+      fc.constantFrom('^', '$', String.raw`\b`, String.raw`\B`),
+    );
+    const branch = fc.array(part, { maxLength: 4 }).map((parts) => parts.join(''));
+    const regex = fc.array(branch, { minLength: 1, maxLength: 3 }).map((branches) => branches.join('|'));
+    const line = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1', '.', ' ', 'A', 'ü', 'Ü'), maxLength: 12 });
+    fc.assert(
+      fc.property(regex, line, fc.boolean(), (pattern, text, fold) => {
+        expect(find(pattern, text, fold)).toBe(text.search(new RegExp(pattern, fold ? 'ui' : 'u')));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('takes a character outside of the basic plane as one', () => {
+    expect([find('^.$', '😀'), find('[😀]b', 'a😀b'), find('^[^a]b', '😀b')]).toEqual([0, 1, 0]);
+  });
+
+  it.each(['(a*)*b', '(a|aa)+$', '(a|a)*b', 'a?'.repeat(40) + 'a'.repeat(40) + 'b', '(.*)*x', String.raw`(\w+\s?)+$!`])(
+    '%s takes steps in proportion to the line',
+    (pattern) => {
+      // A backtracking engine needs more than 2^1000 steps for these.
+      expect(find(pattern, 'a'.repeat(20_000))).toBe(pattern === '(a|aa)+$' ? 0 : -1);
+    },
+  );
+
+  it.each<[string, RegExp]>([
+    ['(', /character 1 there is a "\(" that is not closed/],
+    [')', /a "\)" that closes nothing/],
+    ['[a', /a "\[" that is not closed/],
+    ['*a', /a "\*" that repeats nothing/],
+    ['a**', /a repetition of a repetition/],
+    ['(?=a)', /no look-around/],
+    [String.raw`(a)\1`, /the escape "\\1"/],
+    [String.raw`\p{L}`, /the escape "\\p"/],
+    ['[z-a]', /a range that ends before/],
+    ['a{3,2}', /a repetition that ends before/],
+    ['a{1001}', /a repetition over 1000 times/],
+    ['(((a{100}){100}){100})', /over 1000 parts/],
+    [`${'('.repeat(60)}${')'.repeat(60)}`, /over 50 nested groups/],
+    ['a\\', /the escape/],
+  ])('%s is refused, and why', (pattern, words) => {
+    expect(() => regexPattern(pattern, false)).toThrow(words);
+  });
+
+  it('of a file name takes its signs as they are', () => {
+    expect(['a.ts', 'b/a.ts', 'axts'].map(globPattern('a.ts'))).toEqual([true, true, false]);
+    expect(['src/a/b.ts', 'src/b.ts', 'src/b.tsx', 'x/src/b.ts'].map(globPattern('src/**/*.ts'))).toEqual([true, true, false, false]);
+    expect(['[a](b){1}', 'ab'].map(globPattern('[a](b){1}'))).toEqual([true, false]);
+  });
+});

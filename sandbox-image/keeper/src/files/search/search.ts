@@ -1,0 +1,144 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+import { lookBounds, type SearchMatch, type SearchQuery, type SearchResult } from '@agentfleet/protocol/keeper';
+import type { Clock } from '../../clock.ts';
+import { errnoOf, KeeperError } from '../../failure.ts';
+import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
+import { isBinary } from '../lines.ts';
+import { resolveFolder } from '../resolve.ts';
+import { walk } from '../walk.ts';
+import { globPattern, regexPattern, textPattern, type Pattern } from './pattern.ts';
+
+const defaultMatches = 200;
+const shownChars = 400;
+const maxDepth = 256;
+/** After so long others get their turn. */
+const turnMs = 10;
+
+export interface SearchOptions {
+  readonly clock: Clock;
+  /** Fires when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lines of text files below a folder inside the roots. The time is bounded, and linear in what is read, whatever the pattern.
+ * The caller holds the gate. @throws KeeperError `AF_INVALID` for a pattern that is not understood, and those of paths
+ */
+export async function searchFiles(roots: readonly string[], query: SearchQuery, options: SearchOptions): Promise<SearchResult> {
+  const pattern = patternOf(query);
+  const folder = await resolveFolder(roots, query.path, false);
+  const wanted = query.include === undefined ? () => true : globPattern(query.include);
+  const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
+  for await (const { name, path, kind } of walk(bytesOf(folder), maxDepth, search.skipped)) {
+    if (search.isOver()) break;
+    if (kind === 'file' && wanted(name)) await search.file(path, displayPath(name));
+  }
+  return { path: folder, ...search.result() };
+}
+
+function patternOf({ text, regex, ignoreCase }: SearchQuery): Pattern {
+  const fold = ignoreCase === 'true';
+  if (text !== undefined && regex === undefined) return textPattern(text, fold);
+  if (regex !== undefined && text === undefined) return regexPattern(regex, fold);
+  throw new KeeperError('AF_INVALID', 'text, regex: give one of them');
+}
+
+class Search {
+  readonly skipped = { binary: 0, large: 0, unreadable: 0, longLines: 0 };
+  readonly #pattern: Pattern;
+  readonly #limit: number;
+  readonly #options: SearchOptions;
+  readonly #began: number;
+  readonly #matches: SearchMatch[] = [];
+  #turn: number;
+  #files = 0;
+  #bytes = 0;
+  #endedBy: SearchResult['endedBy'] = null;
+
+  constructor(pattern: Pattern, limit: number, options: SearchOptions) {
+    this.#pattern = pattern;
+    this.#limit = limit;
+    this.#options = options;
+    this.#began = options.clock.now();
+    this.#turn = this.#began;
+  }
+
+  result(): Omit<SearchResult, 'path'> {
+    const [matches, endedBy, files, skipped] = [this.#matches, this.#endedBy, this.#files, this.skipped];
+    return { matches, truncated: endedBy !== null, endedBy, files, skipped };
+  }
+
+  isOver(): boolean {
+    this.#options.signal.throwIfAborted();
+    if (this.#options.clock.now() - this.#began > lookBounds.millis) this.#endedBy ??= 'Time';
+    if (this.#bytes >= lookBounds.bytes) this.#endedBy ??= 'Bytes';
+    if (this.#files >= lookBounds.files) this.#endedBy ??= 'Files';
+    return this.#endedBy !== null;
+  }
+
+  async file(path: BytePath, name: string): Promise<void> {
+    const content = await this.#read(path);
+    if (content === null) return;
+    this.#files += 1;
+    this.#bytes += content.length;
+    if (isBinary(content)) this.skipped.binary += 1;
+    else await this.#lines(content.toString('utf8'), name);
+  }
+
+  async #lines(text: string, name: string): Promise<void> {
+    const { needs } = this.#pattern;
+    if (needs !== null && !text.includes(needs)) return;
+    let number = 0;
+    for (let at = 0; at < text.length;) {
+      const found = text.indexOf('\n', at);
+      const end = found === -1 ? text.length : found;
+      number += 1;
+      if (this.#line(text.slice(at, end), number, name)) return;
+      at = end + 1;
+      if (this.#options.clock.now() - this.#turn < turnMs) continue;
+      await setImmediate();
+      this.#turn = this.#options.clock.now();
+      if (this.isOver()) return;
+    }
+  }
+
+  /** @returns whether there are as many matches as may be told */
+  #line(whole: string, number: number, path: string): boolean {
+    if (whole.length > lookBounds.lineChars) this.skipped.longLines += 1;
+    const line = whole.slice(0, lookBounds.lineChars).replace(/\r$/, '');
+    const { needs } = this.#pattern;
+    if (needs !== null && !line.includes(needs)) return false;
+    const start = this.#pattern.find(line);
+    if (start < 0) return false;
+    if (this.#matches.length === this.#limit) {
+      this.#endedBy = 'Matches';
+      return true;
+    }
+    // Around the match: a line may be longer than what is told of it.
+    const from = Math.max(0, Math.min(start - shownChars / 4, line.length - shownChars));
+    this.#matches.push({ path, line: number, column: start + 1, text: line.slice(from, from + shownChars).toWellFormed() });
+    return false;
+  }
+
+  async #read(path: BytePath): Promise<Buffer | null> {
+    try {
+      const handle = await open(sysPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      try {
+        const stat = await handle.stat();
+        if (stat.isFile() && stat.size <= lookBounds.fileBytes) return await handle.readFile();
+        this.skipped.large += 1;
+        return null;
+      } finally {
+        await handle.close();
+      }
+    } catch (error) {
+      const code = errnoOf(error) ?? '';
+      if (code === 'ENOENT') return null;
+      if (code !== 'EACCES' && code !== 'EPERM' && code !== 'ENAMETOOLONG' && code !== 'ELOOP') throw error;
+      this.skipped.unreadable += 1;
+      return null;
+    }
+  }
+}
