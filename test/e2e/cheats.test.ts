@@ -95,6 +95,7 @@ describe('a recorded agent', () => {
     const tried = records.filter(({ type, body }) => type === 'Noted' && body.kind === 'Tried').map(({ body }) => body.data);
     expect(tried).toMatchObject([{ result: 'Denied', why: expect.stringMatching(rail) as string }]);
     // The command never reached the sandbox.
-    expect(lines.filter((line) => line.includes('ExecRequested') && line.includes(acts[name]?.[0].split(' ')[0] ?? '?'))).toEqual([]);
+    const asked = lines.filter((line) => line.includes('"ExecRequested"') && line.includes(JSON.stringify(acts[name]?.[0]).slice(1, -1)));
+    expect(asked).toEqual([]);
   });
 });
