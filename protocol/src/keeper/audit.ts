@@ -14,6 +14,7 @@ export const auditTypes = [
   'SnapshotTaken',
   'SnapshotRestored',
   'SnapshotsCollected',
+  'SnapshotsScrubbed',
   'ToolsRestartRequested',
   'EgressOpened',
   'EgressClosed',

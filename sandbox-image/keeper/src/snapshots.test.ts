@@ -2,6 +2,11 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import type { Clock } from './clock.ts';
+import type { EventLog } from './log/index.ts';
+import type { Logger } from './logger.ts';
+import type { ScrubReport } from './snapshot/index.ts';
+import { scrubInBackground, type Snapshots } from './snapshots.ts';
 import { startHarness, waitUntil, type Harness } from './testing/index.ts';
 
 async function records(h: Harness): Promise<AuditRecord[]> {
@@ -9,6 +14,30 @@ async function records(h: Harness): Promise<AuditRecord[]> {
   for await (const line of h.running.keeper.parts.log.read(0)) all.push(JSON.parse(line.toString('utf8')) as AuditRecord);
   return all;
 }
+
+test('damage is found in the background and told in the log', async () => {
+  const stop = new AbortController();
+  const told: unknown[] = [];
+  let sleeps = 0;
+  const clock = { sleep: async () => (sleeps++ > 0 ? stop.abort() : undefined) } as unknown as Clock;
+  const log = { append: (type: string, body: unknown) => told.push({ type, body }) } as unknown as EventLog;
+  const report: ScrubReport = {
+    snapshots: 2,
+    objects: 3,
+    bytes: 4,
+    damaged: [{ sha256: 'ab', why: 'x', snapshots: ['s0001'], paths: [] }],
+    broken: ['s0001'],
+    tookMs: 5,
+  };
+  const asked: unknown[] = [];
+  const snapshots = { scrub: async (options: unknown) => (asked.push(options), report) } as unknown as Snapshots;
+  await scrubInBackground({ snapshots, clock, log, logger: {} as Logger }, stop.signal);
+  expect(asked[0]).toMatchObject({ bytesPerSecond: 8 * 1024 * 1024, signal: stop.signal });
+  expect(told[0]).toEqual({
+    type: 'SnapshotsScrubbed',
+    body: { snapshots: 2, objects: 3, bytes: 4, tookMs: 5, broken: ['s0001'], damaged: ['ab'] },
+  });
+});
 
 test('snapshots beyond the setting go, the green one stays, and the log says so before and after', async () => {
   await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2' } });

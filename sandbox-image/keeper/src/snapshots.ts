@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { AuditRecord, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
 import { errorFields, type Logger } from './logger.ts';
-import type { CollectReport, Retention, TreeDiff } from './snapshot/index.ts';
+import type { CollectReport, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {
@@ -13,6 +14,8 @@ export interface Snapshots {
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   revertBundle(from: string, to: string): Promise<Readable>;
+  /** See `SnapshotEngine.scrub`; needs no gate. */
+  scrub(options?: ScrubOptions): Promise<ScrubReport>;
   close(): Promise<void>;
 }
 
@@ -22,6 +25,32 @@ export interface CollectCounts {
   failures: number;
   removed: number;
   freedBytes: number;
+}
+
+const scrubEveryMs = 60 * 60 * 1000;
+/** A twentieth of what a slow disk gives. */
+const scrubBytesPerSecond = 8 * 1024 * 1024;
+
+interface ScrubParts {
+  readonly snapshots: Snapshots;
+  readonly clock: Clock;
+  readonly log: EventLog;
+  readonly logger: Logger;
+}
+
+/** Scrubs the store every hour until the signal fires; damage goes into the log. */
+export async function scrubInBackground({ snapshots, clock, log, logger }: ScrubParts, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(scrubEveryMs, signal);
+      const { damaged, broken, ...counts } = await snapshots.scrub({ bytesPerSecond: scrubBytesPerSecond, signal });
+      if (broken.length > 0)
+        log.append('SnapshotsScrubbed', { ...counts, broken, damaged: damaged.map(({ sha256 }) => sha256).slice(0, 100) });
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.error('the snapshots could not be scrubbed', errorFields(error));
+    }
+  }
 }
 
 /** Snapshots with these labels are never collected: an attempt finds its way back by them. */

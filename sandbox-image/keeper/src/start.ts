@@ -16,7 +16,7 @@ import { KeeperMetrics } from './metrics.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
 import { openCasEngine, setMetaByRunner } from './snapshot/index.ts';
-import { keeperRetention, type CollectCounts, type Snapshots } from './snapshots.ts';
+import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
   readonly config: Config;
@@ -141,6 +141,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
   await egress.listen().catch((error: unknown) => logger.warn('the way out is not there', errorFields(error)));
   const stopping = new AbortController();
   const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));
+  const scrubbing = scrubInBackground(keeper.parts, stopping.signal);
   const address = await app.listen(config.listen).catch((error: NodeJS.ErrnoException) => {
     // No IPv6 on this node.
     if (config.listen.host !== '::' || (error.code !== 'EAFNOSUPPORT' && error.code !== 'EADDRNOTAVAIL')) throw error;
@@ -153,7 +154,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
     await executor.shutdown();
     // Who follows the command gets its end; who does not read it is cut off.
     clock.after(farewellMs, () => app.server.closeAllConnections());
-    await Promise.all([closed, probing, link.close()]);
+    await Promise.all([closed, probing, scrubbing, link.close()]);
     await snapshots.close();
     await log.close();
   };

@@ -49,6 +49,7 @@ const fakeSnapshots: Snapshots = {
       truncated: false,
     }),
   revertBundle: () => Promise.resolve(Readable.from([Buffer.from('tar')])),
+  scrub: () => Promise.reject(new Error('nobody scrubs here')),
   close: () => Promise.resolve(),
 };
 

@@ -31,6 +31,7 @@ import { planRestore } from './restore/plan.ts';
 import { prune } from './restore/prune.ts';
 import { RootMap, Staging } from './restore/staging.ts';
 import { ModeGuard } from './scan/modeGuard.ts';
+import { Scrubber, type ScrubOptions, type ScrubReport } from './scrubber.ts';
 import { Scanner } from './scan/scanner.ts';
 import { NO_LIMITS, TreeTooLarge, type TreeLimits } from './scan/treeLimits.ts';
 import { Serial } from './serial.ts';
@@ -155,6 +156,10 @@ class CasEngine implements SnapshotEngine {
     return this.#run(() => this.#collector.collect('Asked', this.#inUse(), new Slices()));
   }
 
+  scrub(options: ScrubOptions = {}): Promise<ScrubReport> {
+    return new Scrubber(this.#files, this.#store).scrub(options);
+  }
+
   async readObject(sha256: string): Promise<Buffer> {
     const pieces = Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece));
     return Buffer.concat(pieces);
@@ -252,6 +257,7 @@ class CasEngine implements SnapshotEngine {
     if (!report.verified) {
       throw new SnapshotError('AF_RESTORE_MISMATCH', `after restoring ${id}, ${different.length} paths differ`, { details: { report } });
     }
+    this.#files.markSound(id);
     this.#head = { ...target, manifest: { ...target.manifest, entries: after.entries } };
     writeHead(this.#layout.head, id);
     return report;

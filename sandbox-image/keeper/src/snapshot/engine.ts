@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { CollectReport } from './collector.ts';
+import type { ScrubOptions, ScrubReport } from './scrubber.ts';
 import type { Manifest, SkippedPath } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
 
@@ -108,7 +109,7 @@ export interface SnapshotEngine {
   /** Manifest of the tree now. */
   scan(): Promise<Manifest>;
   manifest(id: string): Promise<Manifest>;
-  /** Oldest first. */
+  /** Oldest first; without those that are known to be broken. */
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   /**
@@ -122,6 +123,12 @@ export interface SnapshotEngine {
    * is being written; a kill at any instant harms nothing that stays.
    */
   collect(): Promise<CollectReport>;
+  /**
+   * Checks manifests and contents against their hashes, beside everything else. A snapshot that is broken is
+   * not in `list` from then on; it comes back when its contents have been stored again and a later scrub,
+   * or a restore of it, finds them. Throws the signal's reason when aborted.
+   */
+  scrub(options?: ScrubOptions): Promise<ScrubReport>;
   /** Whole content by hex SHA-256, verified. */
   readObject(sha256: string): Promise<Buffer>;
   close(): Promise<void>;

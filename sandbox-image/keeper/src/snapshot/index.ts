@@ -21,4 +21,5 @@ export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
 export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';
 export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
+export type { DamagedObject, ScrubOptions, ScrubReport } from './scrubber.ts';
 export { setMetaByRunner } from './setMeta.ts';

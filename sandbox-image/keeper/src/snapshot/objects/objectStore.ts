@@ -49,6 +49,11 @@ export class ObjectStore {
     return this.#index.has(hash);
   }
 
+  /** A damaged object: its content is stored again when it is seen again. */
+  forget(hash: string): void {
+    this.#index.delete(hash);
+  }
+
   /** True when a file of this size goes through {@link small}. */
   isSmall(size: number): boolean {
     return size <= SMALL_BYTES;
@@ -162,7 +167,9 @@ export class ObjectStore {
     for (let at = 0; at < record.length;) {
       const part = piece.subarray(0, Math.min(piece.length, record.length - at));
       // Asked anew for each piece: a collection may have moved the record while the reader took its time.
-      const { segment, offset } = unpackLocation(this.#index.get(hash) ?? location);
+      const now = this.#index.get(hash);
+      if (now === undefined) throw corrupt(hash, 'is not in the store any more');
+      const { segment, offset } = unpackLocation(now);
       if (this.#log.read(segment, offset + HEADER_BYTES + at, part) < part.length) throw corrupt(hash, 'is cut short');
       sha.update(part);
       at += part.length;

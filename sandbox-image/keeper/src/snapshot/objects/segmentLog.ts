@@ -131,7 +131,8 @@ export class SegmentLog {
 
   /** Fills `target` from a segment; returns the bytes read, fewer at its end or when it is missing. */
   read(segment: number, offset: number, target: Buffer): number {
-    if (segment === this.#segment) this.flush();
+    // Only for what is asked for: a failing flush here would take away what another one is about to write.
+    if (segment === this.#segment && offset + target.length > this.#flushed) this.flush();
     const fd = this.#readFd(segment);
     let done = 0;
     while (done < target.length) {
