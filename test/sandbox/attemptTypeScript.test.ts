@@ -50,7 +50,13 @@ describe('clamp', () => {
     it('high (> high) # 1', () => assert.equal(clamp(50, range), 10));
   });
 });
-test('double', () => assert.equal(double(4), 8));
+test('double: "4" ✔ is \\\\ ü (2ms)', () => assert.equal(double(4), 8));
+describe('together', { concurrency: true }, () => {
+  for (const n of [1, 2, 3]) it(\`\${n} # todo\`, async () => {
+    await new Promise((done) => setTimeout(done, 20 - n));
+    assert.equal(double(n), n + n);
+  });
+});
 test('later', { todo: true }, () => assert.equal(double(4), 9));
 test('elsewhere', { skip: 'no network' }, () => assert.fail());
 `,
@@ -126,8 +132,8 @@ test.each([
   expect(await bed.engine.run(run.context)).toMatchObject({
     result: 'Succeeded',
     reason: 'ChecksHold',
-    // Four pass; a failing todo and a skipped test prove nothing.
-    checks: [{ name: 'unit', passed: 4, failed: 0, skipped: 2 }],
+    // A failing todo and a skipped test prove nothing.
+    checks: [{ name: 'unit', passed: 7, failed: 0, skipped: 2 }],
   });
   expect(run.reported.patch).toMatch(/^-.*x > high.*low;\n\+.*x > high.*high;/m);
   const { spectrum, failingTests } = told[0] ?? {};
