@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { isFull } from '../errors.ts';
 import type { Slices } from '../slices.ts';
+import { isZero } from './holes.ts';
 import { HEADER_BYTES, readHeader } from './record.ts';
 import { packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
 import { listSegments, segmentPath, syncDirectory, type LogEnd, type SegmentLog } from './segmentLog.ts';
@@ -117,7 +118,8 @@ export class Compactor {
     for (let at = 0; at < record.length;) {
       const part = log.buffer.subarray(0, Math.min(log.buffer.length, record.length - at));
       if (log.read(segment, offset + HEADER_BYTES + at, part) < part.length) return null;
-      log.appendDirect(part, part.length);
+      if (isZero(part)) log.appendHole(part.length);
+      else log.appendDirect(part, part.length);
       at += part.length;
     }
     return to;

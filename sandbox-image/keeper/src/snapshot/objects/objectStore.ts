@@ -4,6 +4,7 @@ import { SnapshotError } from '../errors.ts';
 import { hexOf } from '../manifest.ts';
 import type { Slices } from '../slices.ts';
 import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
+import { isZero } from './holes.ts';
 import { HEADER_BYTES, readHeader, writeHeader } from './record.ts';
 import { openIndex, packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
 import { SegmentLog, type LogEnd, type SegmentFs } from './segmentLog.ts';
@@ -98,7 +99,8 @@ export class ObjectStore {
       const count = fs.readSync(fd, log.buffer, 0, log.buffer.length, size);
       if (count === 0) break;
       sha.update(log.buffer.subarray(0, count));
-      if (keep) log.appendDirect(log.buffer, count);
+      if (keep && isZero(log.buffer.subarray(0, count))) log.appendHole(count);
+      else if (keep) log.appendDirect(log.buffer, count);
       size += count;
       if (slices.due()) await slices.pause();
     }

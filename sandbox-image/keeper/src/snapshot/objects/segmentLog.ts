@@ -91,6 +91,12 @@ export class SegmentLog {
     this.#flushed += bytes;
   }
 
+  /** Like {@link appendDirect} for zeros: they take no space on the disk, and none of what the log may grow by. */
+  appendHole(bytes: number): void {
+    this.#flushed += bytes;
+    fs.ftruncateSync(this.#writeFd(), this.#flushed);
+  }
+
   /** Overwrites bytes of the segment that is being written. */
   patch(source: Buffer, bytes: number, offset: number): void {
     const fd = this.#writeFd();

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import type { RootBytes } from '../engine.ts';
 import { errnoOf } from '../errors.ts';
 import type { ManifestEntry } from '../manifest.ts';
+import { writeSparse } from '../objects/holes.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
 
@@ -57,7 +58,7 @@ export class Staging {
     for (const dir of this.#dirs.values()) fs.mkdirSync(sysPath(dir), 0o700);
   }
 
-  /** Writes one file (content verified, mode set) or symlink and returns its path. */
+  /** Writes one file (content verified, mode set, zeros as holes) or symlink and returns its path. */
   write(entry: ManifestEntry, root: BytePath, store: ObjectStore): BytePath {
     const staged = this.name(root);
     if (entry.type === 'l') {
@@ -66,9 +67,13 @@ export class Staging {
     }
     const fd = fs.openSync(sysPath(staged), NEW_FILE, 0o600);
     try {
+      let size = 0;
       for (const piece of store.chunks(entry.hash)) {
-        for (let done = 0; done < piece.length;) done += fs.writeSync(fd, piece, done);
+        writeSparse(fd, piece, size);
+        size += piece.length;
       }
+      // A hole at the end was not written.
+      if (fs.fstatSync(fd).size < size) fs.ftruncateSync(fd, size);
       fs.fchmodSync(fd, entry.mode);
     } finally {
       fs.closeSync(fd);
