@@ -1,36 +1,8 @@
-import { systemClock, type Clock } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
-import { run } from './run.ts';
 import { ApiServer } from './testing/apiServer.ts';
+import { fleet } from './testing/fleet.ts';
 
 const action = `sha256:${'a'.repeat(64)}`;
-const now = Date.UTC(2030, 0, 1, 2);
-/** Waits are over at once, and count for the monotonic clock. */
-function fastClock(): Clock {
-  let passed = 0;
-  return { ...systemClock, now: () => now, monotonic: () => passed, after: (ms, then) => ((passed += ms), systemClock.after(0, then)) };
-}
-
-interface Said {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function fleet(api: ApiServer, args: readonly string[], env: NodeJS.ProcessEnv = { KUBECONFIG: api.kubeconfig }): Promise<Said> {
-  const said = { out: '', err: '' };
-  const code = await run(args, {
-    env,
-    clock: fastClock(),
-    random: () => 0.5,
-    terminal: false,
-    signal: new AbortController().signal,
-    out: (text) => void (said.out += text),
-    err: (text) => void (said.err += text),
-  });
-  return { code, ...said };
-}
-
 const pendingApproval = { action, summary: 'git push to main', evidence: 'the policy asks for it', expires: '2030-01-01T02:10:00Z' };
 const waiting = { status: { phase: 'AwaitingApproval', finished: 'false', run: { attempt: 1, epoch: 1, pendingApproval } } };
 
@@ -221,8 +193,8 @@ describe('failures are told with their cure', () => {
   test('a kubeconfig or context that is not there, and arguments that are none', async () => {
     await using api = await bed();
     expect((await fleet(api, ['tasks', '--kubeconfig', '/nowhere/config'])).err).toContain('give one by --kubeconfig or KUBECONFIG');
-    expect((await fleet(api, ['tasks'], { HOME: '/nowhere' })).err).toContain('there is no kubeconfig');
-    expect((await fleet(api, ['tasks', '--kubeconfig', api.kubeconfig], {})).code).toBe(0);
+    expect((await fleet(api, ['tasks'], { env: { HOME: '/nowhere' } })).err).toContain('there is no kubeconfig');
+    expect((await fleet(api, ['tasks', '--kubeconfig', api.kubeconfig], { env: {} })).code).toBe(0);
     expect((await fleet(api, ['tasks', '--context', 'three'])).err).toContain('"three"');
     expect(await fleet(api, ['aprove', 'one'])).toMatchObject({
       code: 1,

@@ -74,6 +74,20 @@ export const mutants: readonly Mutant[] = [
     test: vitest(`${keeper}/snapshot/revert/bundle.test.ts`),
   },
   {
+    guarantee: 'the command line runs no revert script but the one that the status tells of',
+    file: 'cli/src/evidence/artifact.ts',
+    find: 'return found === sha256 ? null :',
+    replace: 'return found.length === sha256.length ? null :',
+    test: vitest('cli/src/undo.test.ts'),
+  },
+  {
+    guarantee: 'the command line looks at what a revert script did',
+    file: 'cli/src/commands/undo.ts',
+    find: 'if (wrong.length === 0) return',
+    replace: 'if (wrong.length >= 0) return',
+    test: vitest('cli/src/undo.test.ts'),
+  },
+  {
     guarantee: 'only who knows the key speaks for the runner',
     file: `${keeper}/link/handshake.ts`,
     find: "if (!timingSafeEqual(Buffer.from(mac, 'hex'), Buffer.from(expected, 'hex')))",
