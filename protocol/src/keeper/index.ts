@@ -17,6 +17,7 @@
  * | `POST /v1/files/replace` | {@link FileReplaced}; one text for another, which must stand there once |
  * | `POST /v1/files/patch` | {@link PatchReport}; a unified diff over several files, whole or not at all |
  * | `PUT /v1/tree?path=` | a tar stream is unpacked below the folder; {@link TreeWritten} |
+ * | `GET /v1/tree?path=` | a tar stream of all that is below the folder; {@link treeHeaders} |
  * | `POST /v1/notes` | {@link NoteWritten}; the worker's decision in the event log |
  * | `POST`, `GET /v1/snapshots` | {@link SnapshotRecord}; a list of them |
  * | `POST /v1/snapshots/:id/restore` | {@link RestoreReport} |

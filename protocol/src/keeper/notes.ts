@@ -25,7 +25,10 @@ export interface NoteWritten {
 /** Largest archive that `PUT /v1/tree` takes, in bytes. */
 export const maxTreeBytes = 4 * 1024 * 1024 * 1024;
 
-/** Query of `PUT /v1/tree` (body: a tar stream, `application/x-tar`): the folder that its paths are relative to. */
+/**
+ * Query of `PUT /v1/tree` (body: a tar stream, `application/x-tar`) and of `GET /v1/tree` (answer: one, in GNU format, so that
+ * names may hold any bytes): the folder that its paths are relative to.
+ */
 export const TreeQuery = Type.Object(
   { path: Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' }) },
   { additionalProperties: false },
@@ -40,3 +43,13 @@ export interface TreeWritten {
   readonly links: number;
   readonly bytes: number;
 }
+
+/**
+ * Headers of the answer of `GET /v1/tree`, which come before the first byte: what the archive holds, and how many sockets,
+ * fifos, devices and closed files it leaves out. An archive that breaks off has no end mark, and the connection tells it, too.
+ */
+export const treeHeaders = {
+  entries: 'agentfleet-tree-entries',
+  bytes: 'agentfleet-tree-bytes',
+  skipped: 'agentfleet-tree-skipped',
+} as const;

@@ -3,6 +3,7 @@ import { Agent, request, type Dispatcher } from 'undici';
 import {
   epochHeader,
   execBounds,
+  treeHeaders,
   type AuditRecord,
   type AuditReport,
   type ExecEvent,
@@ -124,6 +125,12 @@ export class KeeperClient {
   /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */
   writeTree(path: string, tar: Readable | Uint8Array, signal?: AbortSignal): Promise<TreeWritten> {
     return this.#json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal });
+  }
+
+  /** A tar of all that is below a folder; how many sockets, fifos, devices and closed files it leaves out. Read it to its end or destroy it. */
+  async readTree(path: string, signal?: AbortSignal): Promise<{ readonly tar: Readable; readonly skipped: number }> {
+    const { body, headers } = await this.#send({ method: 'GET', path: '/v1/tree', query: { path }, signal });
+    return { tar: body, skipped: Number(headers[treeHeaders.skipped] ?? 0) };
   }
 
   /** Puts a decision into the event log; it is on disk when this resolves. `kind` is CamelCase. */

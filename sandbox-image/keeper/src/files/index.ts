@@ -1,6 +1,7 @@
 /** Files and trees of the roots, read and replaced while no process of the user runs. */
 export { readLines } from './lines.ts';
 export { listFiles } from './list.ts';
+export { measureTree, packTree, type TreeMeasure } from './pack.ts';
 export { openFile, readWhole, type OpenedFile } from './read.ts';
 export { replaceInFile } from './replace.ts';
 export { resolveFolder } from './resolve.ts';

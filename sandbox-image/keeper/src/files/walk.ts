@@ -22,22 +22,38 @@ export interface WalkCounts {
  * named longer than the system allows, is left out.
  */
 export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts): AsyncGenerator<Walked> {
-  const stack: { readonly path: BytePath; readonly prefix: BytePath; readonly depth: number }[] = [{ path: folder, prefix: '', depth: 1 }];
+  const stack: Walked[] = [rootOf(folder)];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const { path, prefix, depth } = next;
-    const entries = await entriesOf(path, counts);
-    const below: (typeof next)[] = [];
-    for (const entry of entries) {
-      const kind = kindOf(entry);
-      const walked = { name: `${prefix}${entry.name}`, path: `${path}/${entry.name}`, depth, kind };
-      yield walked;
-      if (kind === 'folder' && depth < maxDepth) below.push({ path: walked.path, prefix: `${walked.name}/`, depth: depth + 1 });
-    }
-    stack.push(...below.reverse());
+    const below = await entriesOf(next, counts);
+    yield* below;
+    for (const each of below.reverse()) if (each.kind === 'folder' && each.depth < maxDepth) stack.push(each);
   }
 }
 
-async function entriesOf(path: BytePath, counts: WalkCounts): Promise<readonly Dirent[]> {
+/** The same with each folder right before what it holds, as archives have it. */
+export async function* walkDepthFirst(folder: BytePath, counts: WalkCounts): AsyncGenerator<Walked> {
+  const stack = (await entriesOf(rootOf(folder), counts)).reverse();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    if (next.kind === 'folder') for (const below of (await entriesOf(next, counts)).reverse()) stack.push(below);
+  }
+}
+
+function rootOf(path: BytePath): Walked {
+  return { name: '', path, depth: 0, kind: 'folder' };
+}
+
+async function entriesOf(folder: Walked, counts: WalkCounts): Promise<Walked[]> {
+  const prefix = folder.name === '' ? '' : `${folder.name}/`;
+  return (await direntsOf(folder.path, counts)).map((entry) => ({
+    name: `${prefix}${entry.name}`,
+    path: `${folder.path}/${entry.name}`,
+    depth: folder.depth + 1,
+    kind: kindOf(entry),
+  }));
+}
+
+async function direntsOf(path: BytePath, counts: WalkCounts): Promise<readonly Dirent[]> {
   try {
     const entries = await readdir(sysPath(path), { withFileTypes: true, encoding: 'latin1' });
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1));

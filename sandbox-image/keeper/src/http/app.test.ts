@@ -100,6 +100,7 @@ describe('every request', () => {
     ['POST', '/v1/files/replace'],
     ['POST', '/v1/files/patch'],
     ['PUT', '/v1/tree?path=/x'],
+    ['GET', '/v1/tree?path=/x'],
     ['POST', '/v1/notes'],
     ['POST', '/v1/snapshots'],
     ['GET', '/v1/snapshots'],

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { maxTreeBytes, type TreeWritten } from '@agentfleet/protocol/keeper';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { maxTreeBytes, treeHeaders, type TreeWritten } from '@agentfleet/protocol/keeper';
 import { asKeeperError, KeeperError } from '../failure.ts';
-import { resolveFolder, TreeWriter, unpackTree, type TreeCounts } from '../files/index.ts';
+import { measureTree, packTree, resolveFolder, TreeWriter, unpackTree, type TreeCounts } from '../files/index.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { bytesOf, weightOf } from '../snapshot/index.ts';
@@ -10,10 +11,41 @@ import type { Validators } from './validation.ts';
 
 /** What a small file takes on disk. */
 const blockBytes = 4096;
+/** Nothing moved for so long: the reader holds the gate for nothing. */
+const idleMs = 30_000;
 
 /** Whole trees. */
 export function treeRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   app.put('/tree', { bodyLimit: maxTreeBytes }, (request) => putTree(keeper, request, validators));
+
+  app.get('/tree', (request, reply) => getTree(keeper, request, reply, validators));
+}
+
+/** Sends a tree. Exclusive to its end, so that it is one state of the tree; a reader that stops reading is cut off. */
+async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyReply, validators: Validators): Promise<FastifyReply> {
+  const { path } = validators.tree(request.query);
+  const release = keeper.parts.gate.exclusive({ kind: 'tree export', name: path });
+  try {
+    const folder = await resolveFolder(keeper.roots, path, false);
+    const { entries, bytes, skipped } = await measureTree(folder);
+    const tar = Readable.from(packTree(folder), { objectMode: false });
+    tar.once('close', release);
+    cutOffWhenIdle(request, tar);
+    const told = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
+    return await reply.type('application/x-tar').headers(told).send(tar);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function cutOffWhenIdle({ raw: { socket } }: FastifyRequest, tar: Readable): void {
+  const cut = (): void => void socket.destroy();
+  socket.setTimeout(idleMs, cut);
+  tar.once('close', () => {
+    socket.off('timeout', cut);
+    socket.setTimeout(0);
+  });
 }
 
 async function putTree(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<TreeWritten> {
