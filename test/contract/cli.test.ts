@@ -24,6 +24,8 @@ describe.runIf(enabled)('fleet', () => {
     const world = {
       env: { KUBECONFIG: await kubeconfigPath() },
       clock: systemClock,
+      random: Math.random,
+      terminal: false,
       signal: new AbortController().signal,
       out: (text: string) => void (said.out += text),
       err: (text: string) => void (said.err += text),
