@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import type { Clock } from '@agentfleet/kube';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { Absence } from './absence.ts';
 import { AttemptFailure } from './failure.ts';
 
 let now = 0;
 const clock = { monotonic: () => now } as Clock;
-const spec = { name: 'spec', role: 'Specialist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' } as const;
+const spec: ExpertEndpoint = { name: 'spec', role: 'Specialist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' };
 
 it('remembers who gave no answer until it answers, or for five minutes', () => {
   const absence = new Absence(clock);
