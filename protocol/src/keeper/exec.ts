@@ -10,6 +10,8 @@ export const execBounds = {
   graceMs: 2000,
   /** Bytes of both output streams together that are kept; the rest is read, counted and dropped. */
   outputLimitBytes: 16 * 1024 * 1024,
+  /** Most bytes of output over `outputLimitBytes` that one command may keep in files of the store (`spillBytes`). */
+  maxSpillBytes: 256 * 1024 * 1024,
   keepaliveSeconds: 10,
   defaultProcesses: 256,
 } as const;
@@ -42,6 +44,20 @@ const common = {
   ),
   stdin: Type.Optional(Type.String({ maxLength: 1_048_576, description: 'UTF-8 text; standard input is closed after it' })),
   timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: execBounds.maxTimeoutSeconds })),
+  quietSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: execBounds.maxTimeoutSeconds,
+      description: 'a `quiet` event after so long without output; the command runs on',
+    }),
+  ),
+  spillBytes: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: execBounds.maxSpillBytes,
+      description: 'output over outputLimitBytes that is kept in files, see `ExecEnd.spill`; default 0',
+    }),
+  ),
   network: Type.Optional(Type.Enum(['Loopback', 'None'])),
   limits: Type.Optional(ExecLimits),
 };
@@ -66,6 +82,24 @@ export const ShellRequest = Type.Object(
 export const ExecRequest = Type.Union([ExecCodeRequest, ShellRequest], { discriminator: { propertyName: 'tool' } });
 export type ExecRequest = Static<typeof ExecRequest>;
 
+/** The tail of one output stream in a file of the store; `GET /v1/exec/:execId/output` reads it. */
+export interface SpillFile {
+  readonly bytes: number;
+  /** Hex, of the file. */
+  readonly sha256: string;
+}
+
+/** Query of `GET /v1/exec/:execId/output`: a range of a spilled stream. Byte 0 is the first that is in no event. */
+export const OutputQuery = Type.Object(
+  {
+    stream: Type.Enum(['stdout', 'stderr']),
+    offset: Type.Optional(Type.String({ pattern: '^[0-9]{1,12}$', description: 'default 0' })),
+    bytes: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,11}$', description: 'at most so many; default all' })),
+  },
+  { additionalProperties: false },
+);
+export type OutputQuery = Static<typeof OutputQuery>;
+
 /** Last event of a command; it comes when no process of the command is left. */
 export interface ExecEnd {
   readonly type: 'end';
@@ -86,7 +120,10 @@ export interface ExecEnd {
   readonly cpuMs: number;
   readonly maxRssBytes: number;
   readonly bytes: { readonly stdout: number; readonly stderr: number };
+  /** Bytes that are in no event. */
   readonly dropped: { readonly stdout: number; readonly stderr: number };
+  /** Those of the dropped bytes that files of the store hold, from the first on; the files of the last 8 such commands stay. */
+  readonly spill?: { readonly stdout?: SpillFile; readonly stderr?: SpillFile };
   /** Processes that outlived the command's root and were killed. */
   readonly swept: number;
   /** The command could not start: errno name and words. */
@@ -100,5 +137,7 @@ export type ExecEvent =
   | { readonly type: 'start'; readonly seq: number; readonly execId: string; readonly pid: number; readonly at: string }
   | { readonly type: 'out'; readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly text: string }
   | { readonly type: 'out'; readonly seq: number; readonly stream: 'stdout' | 'stderr'; readonly b64: string }
+  /** No output for `silentMs`; at most one in each silence. */
+  | { readonly type: 'quiet'; readonly seq: number; readonly silentMs: number }
   | { readonly type: 'keepalive' }
   | ExecEnd;

@@ -9,6 +9,7 @@
  * | `GET /v1/info` | {@link KeeperInfo} |
  * | `POST /v1/exec` | NDJSON of {@link ExecEvent} |
  * | `GET /v1/exec/:execId?from=SEQ` | the same stream from SEQ on |
+ * | `GET /v1/exec/:execId/output?stream=` | bytes of {@link ExecEnd.spill} |
  * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
  * | `GET /v1/files/lines?path=&from=&to=` | {@link FileLines} |

@@ -3,7 +3,7 @@ import { authenticate, type EpochFence, type JwksFile } from './auth/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EgressTunnels } from './egress/index.ts';
-import type { EndFacts, Executor, Quota, StoreReserve } from './exec/index.ts';
+import type { EndFacts, Executor, Quota, SpillStore, StoreReserve } from './exec/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
 import { isolationOf } from './isolation.ts';
@@ -37,6 +37,7 @@ export interface KeeperParts extends Machine {
   readonly quota: Quota;
   readonly reserve: StoreReserve;
   readonly snapshots: Snapshots;
+  readonly spills: SpillStore;
 }
 
 /** The keeper's parts and what only all of them together know. */

@@ -4,7 +4,7 @@ import { EpochFence, JwksFile } from './auth/index.ts';
 import { egressBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
-import { endOrphan, Executor, JournalArchive, Quota, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
+import { endOrphan, Executor, JournalArchive, Quota, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
@@ -106,6 +106,7 @@ function assemble(parts: Parts): KeeperParts {
 async function openStore({ config, clock, logger }: StartOptions) {
   const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
   const patches = await PatchJournal.open(join(config.storeDir, 'patches'));
+  const spills = await SpillStore.open(join(config.storeDir, 'spills'));
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
   const usage = new StoreUsage(config.storeDir, clock);
   const reserve = new StoreReserve(config.storeDir, usage, config.storeLimitBytes ?? Number.POSITIVE_INFINITY);
@@ -124,7 +125,7 @@ async function openStore({ config, clock, logger }: StartOptions) {
   for (const record of log.broken === null ? await patches.unfinished() : [])
     log.append('PatchApplied', await recoverPatch(patches, record));
   await log.flush();
-  return { fence, archive, patches, reserve, usage, log };
+  return { fence, archive, patches, reserve, spills, usage, log };
 }
 
 function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {

@@ -78,6 +78,11 @@ export class KeeperClient {
     return this.#lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal });
   }
 
+  /** A range of output that is in a file of the store (`ExecEnd.spill`); by default all of it. */
+  async spilledOutput(execId: string, stream: 'stdout' | 'stderr', offset?: number, bytes?: number): Promise<Readable> {
+    return (await this.#send({ method: 'GET', path: `/v1/exec/${execId}/output`, query: { stream, offset, bytes } })).body;
+  }
+
   /** Runs a command to its end and collects both outputs. */
   run(body: ExecRequest, signal?: AbortSignal): Promise<ExecResult> {
     return collect(this.exec(body, signal));

@@ -4,8 +4,10 @@ import { errnoOf, messageOf } from '../failure.ts';
 import type { CommandMessage, RunnerEnd, RunnerLink, StreamBytes } from '../link/index.ts';
 import { interruptedEnd } from './archive.ts';
 import type { Journal } from './journal.ts';
-import { OutputEncoder } from './output.ts';
+import { OutputEncoder, type OutputSink } from './output.ts';
 import type { ExecPlan } from './plan.ts';
+import { Silence } from './silence.ts';
+import type { Spill } from './spill.ts';
 
 export type KillReason = 'Cancelled' | 'QuotaExceeded' | 'Shutdown';
 
@@ -35,6 +37,8 @@ export class Command {
   readonly #startedAt: number;
   #output: OutputEncoder | null = null;
   #journal: Journal | null = null;
+  #spill: Spill | null = null;
+  readonly #silence: Silence | null;
   #sent = false;
   #killed: KillReason | null = null;
   #done = false;
@@ -45,6 +49,9 @@ export class Command {
     this.plan = options.plan;
     this.epoch = options.epoch;
     this.#startedAt = options.clock.now();
+    const { quietMs } = options.plan;
+    const told = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
+    this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, told);
   }
 
   get id(): string {
@@ -56,10 +63,12 @@ export class Command {
   }
 
   /** Hands the command to the runner, unless it was cancelled before that. */
-  start(journal: Journal): void {
+  start(journal: Journal, spill: Spill | null = null): void {
     const { clock, link } = this.#options;
     this.#journal = journal;
-    this.#output = new OutputEncoder({ emit: (output) => journal.append(output) }, clock, execBounds.outputLimitBytes);
+    this.#spill = spill;
+    const sink: OutputSink = { emit: (output) => journal.append(output), overflow: (stream, bytes) => spill?.push(stream, bytes) };
+    this.#output = new OutputEncoder(sink, clock, execBounds.outputLimitBytes);
     if (this.#killed !== null) return this.#end({ ...this.#nothing(), killed: this.#killed });
     if (!link.state.connected) return this.lost();
     this.#sent = true;
@@ -78,6 +87,7 @@ export class Command {
   /** A message about this command. A returned promise asks the link to wait. */
   receive(message: CommandMessage): Promise<void> | undefined {
     if (this.#done) return undefined;
+    if (message.t === 'out' || message.t === 'start') this.#silence?.heard();
     if (message.t === 'out') return this.#output?.push(message.stream, message.body);
     if (message.t === 'start') {
       return this.#journal?.append({ type: 'start', execId: this.id, pid: message.pid, at: timestamp(this.#options.clock) });
@@ -96,10 +106,12 @@ export class Command {
   async close(facts: EndFacts): Promise<EndFacts> {
     await this.#output?.finish();
     const dropped = add(add(facts.dropped, this.#output?.dropped), this.#journal?.lostBytes);
+    const spilled = (await this.#spill?.finish()) ?? null;
+    const whole = spilled === null ? { ...facts, dropped } : { ...facts, dropped, spill: spilled };
     const fault = this.#journal?.fault ?? null;
-    if (fault === null) return { ...facts, dropped };
+    if (fault === null) return whole;
     const error = { code: errnoOf(fault) ?? 'EIO', message: `the journal took no more output: ${messageOf(fault)}` };
-    return { ...facts, dropped, error };
+    return { ...whole, error };
   }
 
   #armBackstop(ms: number): void {
@@ -110,6 +122,7 @@ export class Command {
   #end(facts: EndFacts): void {
     if (this.#done) return;
     this.#done = true;
+    this.#silence?.end();
     this.#stopBackstop();
     this.#ended.resolve(facts);
   }

@@ -13,6 +13,7 @@ import type { Journal } from './journal.ts';
 import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
 import type { Quota } from './quota.ts';
 import type { StoreReserve } from './reserve.ts';
+import type { Spill, SpillStore } from './spill.ts';
 
 export interface ExecutorOptions {
   readonly defaults: ExecDefaults;
@@ -25,6 +26,7 @@ export interface ExecutorOptions {
   readonly logger: Logger;
   readonly quota: Quota;
   readonly reserve: StoreReserve;
+  readonly spills: SpillStore;
   /** Throws when the sandbox may not run commands now (network, tools). */
   readonly assertReady: () => void;
   readonly onEnded: (facts: EndFacts) => void;
@@ -184,7 +186,7 @@ export class Executor {
       return; // The caller of start() hears of it.
     }
     const watching = new AbortController();
-    command.start(journal);
+    command.start(journal, this.#spillOf(command.plan));
     const watch = quota.watch(() => command.kill('QuotaExceeded'), watching.signal).catch(this.#unmeasured);
     let facts = await command.ended;
     watching.abort();
@@ -201,6 +203,11 @@ export class Executor {
     log.append('ExecEnded', { execId: command.id, ...told, ...lostEvents, ...kept });
     this.#options.onEnded(facts);
     quota.measureSoon(this.#unmeasured);
+  }
+
+  #spillOf({ frame, spillBytes }: ExecPlan): Spill | null {
+    const { reserve, spills } = this.#options;
+    return spillBytes === 0 ? null : spills.spill({ execId: frame.id, maxBytes: spillBytes, room: () => reserve.freeBytes(0) });
   }
 
   readonly #unmeasured = (error: unknown): void => {

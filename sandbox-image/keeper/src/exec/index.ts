@@ -6,5 +6,6 @@ export { follow, type FollowSource } from './follow.ts';
 export type { ExecDefaults } from './plan.ts';
 export { Quota } from './quota.ts';
 export { endOrphan, UnfinishedExecs } from './recover.ts';
+export { SpillStore } from './spill.ts';
 export { StoreReserve } from './reserve.ts';
 export { StoreUsage } from './store-usage.ts';

@@ -12,6 +12,8 @@ export type Output = OutEvent extends infer E ? (E extends OutEvent ? Omit<E, 's
 export interface OutputSink {
   /** A returned promise asks to wait with more. */
   emit(output: Output): Promise<void> | undefined;
+  /** Gets what is over the limit, in order; the bytes are the receiver's. */
+  overflow?(stream: StreamName, bytes: Buffer): Promise<void> | undefined;
 }
 
 const flushBytes = 32 * 1024;
@@ -49,7 +51,8 @@ export class OutputEncoder {
     const kept = bytes.subarray(0, Math.max(0, this.#limit - this.#taken));
     this.#dropped[stream] += bytes.length - kept.length;
     this.#taken += kept.length;
-    const switched = stream === this.#stream ? undefined : this.#flush();
+    const over = bytes.length === kept.length ? undefined : this.#sink.overflow?.(stream, Buffer.from(bytes.subarray(kept.length)));
+    const switched = (stream === this.#stream ? undefined : this.#flush()) ?? over;
     this.#stream = stream;
     if (kept.length === 0) return switched;
     // Copied: the chunk is a view into the parser's buffer and may outlive it here.

@@ -17,6 +17,10 @@ type ExecFrame = Extract<ToRunner, { t: 'exec' }>;
 export interface ExecPlan {
   readonly frame: ExecFrame;
   readonly stdin: Buffer;
+  /** Output over the limit of the events that files may hold. */
+  readonly spillBytes: number;
+  /** Silence that is told; null = none. */
+  readonly quietMs: number | null;
   /** Hex SHA-256 of the canonical request: the same id with another digest is another request. */
   readonly digest: string;
   /** Body of the `ExecRequested` record: names of variables, never their values; a digest of the input. */
@@ -26,6 +30,8 @@ export interface ExecPlan {
 /** Pure. @throws KeeperError `AF_TOO_LARGE` when the request does not fit into a frame of the link */
 export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan {
   const stdin = Buffer.from(request.stdin ?? '', 'utf8');
+  const spillBytes = request.spillBytes ?? 0;
+  const quietMs = request.quietSeconds === undefined ? null : request.quietSeconds * 1000;
   const frame: ExecFrame = {
     t: 'exec',
     id: request.execId,
@@ -37,11 +43,11 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     limits: { processes: execBounds.defaultProcesses, ...request.limits },
     writable: defaults.roots,
     network: request.network ?? 'Loopback',
-    outputLimitBytes: execBounds.outputLimitBytes,
+    outputLimitBytes: execBounds.outputLimitBytes + spillBytes,
   };
   assertFits(frame, stdin);
   const digest = sha256(canonicalJson(request));
-  return { frame, stdin, digest, intent: intentOf(request, frame, digest) };
+  return { frame, stdin, spillBytes, quietMs, digest, intent: intentOf(request, frame, digest) };
 }
 
 /**

@@ -91,6 +91,7 @@ describe('every request', () => {
     ['GET', '/v1/info'],
     ['POST', '/v1/exec'],
     ['GET', `/v1/exec/${ulid()}`],
+    ['GET', `/v1/exec/${ulid()}/output?stream=stdout`],
     ['DELETE', `/v1/exec/${ulid()}`],
     ['GET', '/v1/files?path=/x'],
     ['PUT', '/v1/files?path=/x'],

@@ -13,7 +13,7 @@ interface ById {
 
 /** Commands: start or replay, follow, cancel. */
 export function execRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
-  const { executor, clock } = keeper.parts;
+  const { executor, clock, spills } = keeper.parts;
 
   app.post('/exec', { bodyLimit }, async (request, reply) => {
     const source = await executor.start(validators.exec(request.body), request.epoch);
@@ -24,6 +24,14 @@ export function execRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
     const from = sequenceOf(request.query);
     const source = await executor.find(request.params.execId);
     return sendLines(reply, (signal) => follow(source, { from, clock, signal }));
+  });
+
+  app.get<ById>('/exec/:execId/output', async (request, reply) => {
+    const { stream, offset, bytes } = validators.output(request.query);
+    const { execId } = request.params;
+    await executor.find(execId); // an id that is none never becomes a path
+    const output = await spills.read(execId, stream, Number(offset ?? 0), Number(bytes ?? Number.MAX_SAFE_INTEGER));
+    return reply.type('application/octet-stream').header('content-length', output.bytes).send(output.content);
   });
 
   app.delete<ById>('/exec/:execId', async (request, reply) => {

@@ -5,6 +5,7 @@ import {
   LinesQuery,
   ListQuery,
   NoteRequest,
+  OutputQuery,
   PatchRequest,
   RangeQuery,
   ReplaceRequest,
@@ -23,6 +24,7 @@ export interface Validators {
   readonly lines: (query: unknown) => LinesQuery;
   readonly list: (query: unknown) => ListQuery;
   readonly note: (body: unknown) => NoteRequest;
+  readonly output: (query: unknown) => OutputQuery;
   readonly patch: (body: unknown) => PatchRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
@@ -41,6 +43,7 @@ export function compileValidators(): Validators {
     lines: check(ajv.compile<LinesQuery>(LinesQuery)),
     list: check(ajv.compile<ListQuery>(ListQuery)),
     note: check(ajv.compile<NoteRequest>(NoteRequest)),
+    output: check(ajv.compile<OutputQuery>(OutputQuery)),
     patch: check(ajv.compile<PatchRequest>(PatchRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),

@@ -1,0 +1,172 @@
+import { createHash, type Hash } from 'node:crypto';
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { ExecEnd, SpillFile } from '@agentfleet/protocol/keeper';
+import { errnoOf, KeeperError } from '../failure.ts';
+import type { StreamName } from './output.ts';
+
+const highWaterBytes = 1024 * 1024;
+/** Room that stays for journals and the log. */
+const marginBytes = 8 * 1024 * 1024;
+/** Commands whose spilled output stays. */
+const keptCommands = 8;
+
+interface SpillOptions {
+  readonly execId: string;
+  readonly maxBytes: number;
+  /** Bytes that the store has left. */
+  readonly room: () => Promise<number>;
+}
+
+/** Output that is over the limit of the events, `<store>/spills/<execId>.<stream>`. */
+export class SpillStore {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async open(folder: string): Promise<SpillStore> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new SpillStore(folder);
+  }
+
+  /** Takes the output of one command. Nothing is made before its first byte. */
+  spill(options: SpillOptions): Spill {
+    return new Spill({
+      ...options,
+      prepare: () => this.#forgetOldest(options.execId),
+      path: (stream) => this.#path(options.execId, stream),
+    });
+  }
+
+  /** A range of what was spilled. @throws KeeperError `AF_NOT_FOUND`, `AF_INVALID` for a range that begins behind the end */
+  async read(
+    execId: string,
+    stream: StreamName,
+    offset: number,
+    most: number,
+  ): Promise<{ readonly bytes: number; readonly content: Readable }> {
+    const handle = await this.#open(execId, stream);
+    const { size } = await handle.stat();
+    const bytes = Math.min(most, size - offset);
+    if (bytes > 0) return { bytes, content: handle.createReadStream({ start: offset, end: offset + bytes - 1 }) };
+    await handle.close();
+    throw new KeeperError('AF_INVALID', `offset: ${offset} is not before the end, ${size}`);
+  }
+
+  async #open(execId: string, stream: StreamName): Promise<FileHandle> {
+    try {
+      return await open(this.#path(execId, stream), 'r');
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      const cure = 'ask for spillBytes with the command; the files of the last 8 such commands stay';
+      throw new KeeperError('AF_NOT_FOUND', `no ${stream} of ${execId} is in a file`, { cure, cause: error });
+    }
+  }
+
+  async #forgetOldest(execId: string): Promise<void> {
+    const newest = new Map<string, number>();
+    for (const name of await readdir(this.#folder)) {
+      const id = name.split('.', 1)[0] ?? '';
+      const { mtimeMs } = await stat(join(this.#folder, name));
+      newest.set(id, Math.max(newest.get(id) ?? 0, mtimeMs));
+    }
+    newest.delete(execId);
+    const byAge = [...newest].sort(([, a], [, b]) => b - a).map(([id]) => id);
+    for (const id of byAge.slice(keptCommands - 1)) {
+      for (const stream of ['stdout', 'stderr'] as const) await rm(this.#path(id, stream), { force: true });
+    }
+  }
+
+  #path(execId: string, stream: StreamName): string {
+    return join(this.#folder, `${execId}.${stream}`);
+  }
+}
+
+interface SpillTarget extends SpillOptions {
+  readonly prepare: () => Promise<void>;
+  readonly path: (stream: StreamName) => string;
+}
+
+interface StreamFile {
+  readonly handle: FileHandle;
+  readonly hash: Hash;
+  bytes: number;
+}
+
+/**
+ * The files of one command. Bytes are written in their order; the first that find no room, or that the disk does not take,
+ * end the spilling of both streams, so that a file never has a gap.
+ */
+export class Spill {
+  readonly #target: SpillTarget;
+  readonly #files: Partial<Record<StreamName, StreamFile>> = {};
+  #left: number | null = null;
+  #pending = 0;
+  #over = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(target: SpillTarget) {
+    this.#target = target;
+  }
+
+  /** A returned promise asks to wait with more. */
+  push(stream: StreamName, bytes: Buffer): Promise<void> | undefined {
+    if (this.#over) return undefined;
+    this.#pending += bytes.length;
+    this.#writing = this.#writing
+      .then(() => this.#write(stream, bytes))
+      .catch(() => {
+        this.#over = true; // a full disk: what is missing shows in the numbers of the end
+      })
+      .finally(() => {
+        this.#pending -= bytes.length;
+      });
+    return this.#pending > highWaterBytes ? this.#writing : undefined;
+  }
+
+  /** Closes the files. @returns null when nothing was spilled */
+  async finish(): Promise<NonNullable<ExecEnd['spill']> | null> {
+    await this.#writing;
+    this.#over = true;
+    const told: { stdout?: SpillFile; stderr?: SpillFile } = {};
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const file = this.#files[stream];
+      if (file === undefined) continue;
+      await file.handle.close();
+      told[stream] = { bytes: file.bytes, sha256: file.hash.digest('hex') };
+    }
+    return Object.keys(told).length === 0 ? null : told;
+  }
+
+  async #write(stream: StreamName, bytes: Buffer): Promise<void> {
+    if (this.#over) return;
+    this.#left ??= await this.#room();
+    const taken = bytes.subarray(0, Math.max(0, this.#left));
+    if (taken.length < bytes.length) this.#over = true;
+    if (taken.length === 0) return;
+    const file = (this.#files[stream] ??= await this.#create(stream));
+    try {
+      for (let done = 0; done < taken.length;) {
+        done += (await file.handle.write(taken, done, taken.length - done, file.bytes + done)).bytesWritten;
+      }
+    } catch (error) {
+      await file.handle.truncate(file.bytes);
+      throw error;
+    }
+    file.hash.update(taken);
+    file.bytes += taken.length;
+    this.#left -= taken.length;
+  }
+
+  async #room(): Promise<number> {
+    await this.#target.prepare();
+    return Math.min(this.#target.maxBytes, (await this.#target.room()) - marginBytes);
+  }
+
+  async #create(stream: StreamName): Promise<StreamFile> {
+    return { handle: await open(this.#target.path(stream), 'wx', 0o600), hash: createHash('sha256'), bytes: 0 };
+  }
+}
