@@ -1,3 +1,5 @@
+import { edits } from './edits.ts';
+
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
 export interface Mutant {
   readonly guarantee: string;
@@ -283,4 +285,5 @@ export const mutants: readonly Mutant[] = [
     replace: 'if ((risk ?? 0) > Math.max(1, riskThreshold) || deliberate)',
     test: vitest(`${worker}/mind/schedule.test.ts`),
   },
+  ...edits,
 ];
