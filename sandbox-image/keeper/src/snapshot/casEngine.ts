@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
+import type { CasOptions } from './casOptions.ts';
 import { Collector, type CollectReport, type InUse, type Retention } from './collector.ts';
 import { compareManifests } from './compare.ts';
 import { StoredOrCurrent, type Contents } from './contents.ts';
@@ -9,19 +10,16 @@ import {
   type RestoreOptions,
   type RestoreReport,
   type RootBytes,
-  type SetMeta,
   type SnapshotEngine,
   type SnapshotRecord,
-  type SnapshotRoot,
   type TakeOptions,
   type TreeDiff,
 } from './engine.ts';
 import { isFull, SnapshotError } from './errors.ts';
 import { readHead, writeHead } from './head.ts';
-import { countsOf, hashOf, type Manifest } from './manifest.ts';
+import { countsOf, hashOf, type Manifest, type ManifestEntry } from './manifest.ts';
 import { laterEnd, readLogEnd } from './objects/logEndFile.ts';
 import { ObjectStore } from './objects/objectStore.ts';
-import type { SegmentFs } from './objects/segmentLog.ts';
 import { displayPath } from './pathBytes.ts';
 import type { Base } from './records/snapshotFile.ts';
 import { SnapshotFiles } from './records/snapshotFiles.ts';
@@ -33,7 +31,8 @@ import { RootMap, Staging } from './restore/staging.ts';
 import { ModeGuard } from './scan/modeGuard.ts';
 import { Scrubber, type ScrubOptions, type ScrubReport } from './scrubber.ts';
 import { Scanner } from './scan/scanner.ts';
-import { NO_LIMITS, TreeTooLarge, type TreeLimits } from './scan/treeLimits.ts';
+import { StatCache } from './scan/statCache.ts';
+import { NO_LIMITS, TreeTooLarge } from './scan/treeLimits.ts';
 import { Serial } from './serial.ts';
 import { Slices } from './slices.ts';
 import { makeBundle } from './revert/bundle.ts';
@@ -41,22 +40,9 @@ import { Readers } from './readers.ts';
 import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
 
 const MAX_MISMATCHES = 20;
+/** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
+const SAVE_AFTER = 1000;
 const KEEP_ALL: Retention = { newest: Number.POSITIVE_INFINITY, labels: [] };
-
-export interface CasOptions {
-  /** A directory that only this engine uses, on a durable volume outside of the roots. */
-  readonly storeDir: string;
-  readonly roots: readonly SnapshotRoot[];
-  readonly setMeta: SetMeta;
-  /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
-  readonly clock: { readonly now: () => number };
-  /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
-  readonly limits?: TreeLimits;
-  /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
-  readonly retention?: Retention;
-  /** Planted faults, for tests. */
-  readonly segmentFs?: SegmentFs;
-}
 
 /** Opens a content-addressed store, creating it when absent, and undoes what a killed keeper left half done. */
 export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
@@ -107,6 +93,7 @@ class CasEngine implements SnapshotEngine {
       store: this.#store,
       guard,
       limits: options.limits ?? NO_LIMITS,
+      cache: new StatCache(this.#layout.statCache),
       now: () => options.clock.now(),
     });
   }
@@ -115,6 +102,7 @@ class CasEngine implements SnapshotEngine {
     return this.#run(async () => {
       const record = await this.#takeOrFree(options);
       if (this.#collector.due) this.#collectSoon();
+      if (record.addedObjects > SAVE_AFTER) void this.#serial.run(async () => this.#scanner.save());
       return record;
     });
   }
@@ -167,6 +155,7 @@ class CasEngine implements SnapshotEngine {
 
   async close(): Promise<void> {
     await this.#serial.idle();
+    this.#scanner.save();
     this.#store.close();
   }
 
@@ -212,7 +201,7 @@ class CasEngine implements SnapshotEngine {
       this.#store.allow(maxBytes ?? Number.POSITIVE_INFINITY);
       const manifest = await this.#scanner.scan(true, new Slices(signal));
       const added = await this.#store.sync();
-      const head = this.#loadHead();
+      const head = this.#loadHead(manifest.entries);
       const counts = { ...countsOf(manifest), addedObjects: added.objects, addedBytes: added.bytes };
       const id = this.#files.nextId();
       const tookMs = Math.round(performance.now() - started);
@@ -288,10 +277,10 @@ class CasEngine implements SnapshotEngine {
   }
 
   /** After a restart the manifest of the head is read once, so that the next take can be written against it. */
-  #loadHead(): Base | null {
+  #loadHead(known: readonly ManifestEntry[]): Base | null {
     if (this.#head === undefined) {
       const id = this.#headId();
-      this.#head = id === undefined ? null : this.#files.loadIfSound(id);
+      this.#head = id === undefined ? null : this.#files.loadIfSound(id, known);
     }
     return this.#head;
   }

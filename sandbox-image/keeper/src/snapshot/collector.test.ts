@@ -178,3 +178,20 @@ describe('damage', () => {
     expect((await (await h.engine()).restore('s0004')).verified).toBe(true);
   });
 });
+
+test('a collection that gives way says what it removed, and is finished later', async () => {
+  const told: string[] = [];
+  const retention = keep(1, { slack: 0, onIntent: async () => void told.push('intent'), onDone: () => told.push('done') });
+  const engine = await h.engine(retention);
+  write('a', big(1));
+  for (let step = 1; step <= 6; step++) {
+    write('a', big(step));
+    // The next job is there before the collection of the last one has begun.
+    await Promise.all([engine.take(), engine.scan()]);
+  }
+  await engine.scan();
+  expect(told.slice(0, 2)).toEqual(['intent', 'done']);
+  expect(told.filter((one) => one === 'intent').length).toBeLessThanOrEqual(told.filter((one) => one === 'done').length);
+  await engine.collect();
+  expect(storeBytes()).toBeLessThan(2 * big(6).length);
+});

@@ -1,6 +1,6 @@
 import { errnoOf, isFull, SnapshotError } from './errors.ts';
 import { hashOf } from './manifest.ts';
-import type { LiveObjects } from './objects/compactor.ts';
+import type { LiveObjects, Reclaimed } from './objects/compactor.ts';
 import { writeLogEnd } from './objects/logEndFile.ts';
 import type { ObjectStore } from './objects/objectStore.ts';
 import { retainedIds, type RetentionRule } from './records/retention.ts';
@@ -78,7 +78,7 @@ export class Collector {
 
   async collect(reason: CollectReason, inUse: InUse, slices: Slices, signal?: AbortSignal): Promise<CollectReport> {
     const started = performance.now();
-    const { files, store, retention, logEndPath } = this.#options;
+    const { files, retention } = this.#options;
     const named = [...((await retention.protectedIds?.()) ?? []), ...inUse.ids];
     const records = files.all();
     const kept = this.#withBases(
@@ -90,13 +90,25 @@ export class Collector {
       await retention.onIntent?.({ reason, remove });
       files.remove(remove);
     }
-    this.#unfinished = true;
-    const live = await this.#live(inUse.objects, slices);
-    const freed = await store.collect(live, LIVE_SHARE[reason], (end) => writeLogEnd(logEndPath, end), slices, signal);
-    this.#unfinished = signal?.aborted === true;
+    const freed = await this.#free(reason, inUse.objects, slices, signal);
     const report = { reason, removed: remove, kept: kept.size, ...freed, tookMs: Math.round(performance.now() - started) };
     if (remove.length > 0 || freed.freedBytes > 0) retention.onDone?.(report);
     return report;
+  }
+
+  /** Frees what no manifest names. One that gives way has freed what it has freed. */
+  async #free(reason: CollectReason, inUse: LiveObjects, slices: Slices, signal?: AbortSignal): Promise<Reclaimed> {
+    const { store, logEndPath } = this.#options;
+    this.#unfinished = true;
+    try {
+      const live = await this.#live(inUse, slices);
+      const freed = await store.collect(live, LIVE_SHARE[reason], (end) => writeLogEnd(logEndPath, end), slices, signal);
+      this.#unfinished = signal?.aborted === true;
+      return freed;
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+      return { freedBytes: 0, freedObjects: 0 };
+    }
   }
 
   /** Writes what stays against what stays. Where the volume has no room for that, its bases stay as well. */

@@ -16,7 +16,8 @@ export type {
 } from './engine.ts';
 export { CURRENT } from './engine.ts';
 export type { CollectIntent, CollectReason, CollectReport, Retention } from './collector.ts';
-export { openCasEngine, type CasOptions } from './casEngine.ts';
+export { openCasEngine } from './casEngine.ts';
+export type { CasOptions } from './casOptions.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
 export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';

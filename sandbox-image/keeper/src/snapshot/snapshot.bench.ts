@@ -13,6 +13,8 @@ export interface SnapshotTimes {
   /** Five files edited, one added, one removed. */
   readonly incrementalMs: number;
   readonly noopMs: number;
+  /** The first snapshot of a new process over an unchanged tree: the engine is opened anew, git always is. */
+  readonly restartMs: number;
   /** Back over such an edit. Ours includes the verification of the whole tree; git does not verify. */
   readonly restoreMs: number;
 }
@@ -52,6 +54,8 @@ export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ o
 interface Subject {
   take(): Promise<string>;
   restore(name: string): Promise<void>;
+  /** Ends, and comes back as a new process would. */
+  restart(): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -60,6 +64,7 @@ async function measure(options: SnapshotBenchOptions, tree: string, open: () => 
   const incremental: number[] = [];
   const noop: number[] = [];
   const restore: number[] = [];
+  const restart: number[] = [];
   for (let round = 1; round < FIRST_ROUNDS; round++) {
     const once = await open();
     first.push(await timed(() => once.take()));
@@ -74,20 +79,33 @@ async function measure(options: SnapshotBenchOptions, tree: string, open: () => 
     incremental.push(await timed(() => subject.take()));
     await settle();
     noop.push(await timed(() => subject.take()));
+    await subject.restart();
+    restart.push(await timed(() => subject.take()));
     restore.push(await timed(() => subject.restore(before)));
     await settle();
   }
   await subject.dispose();
-  return { firstMs: median(first), incrementalMs: median(incremental), noopMs: median(noop), restoreMs: median(restore) };
+  return {
+    firstMs: median(first),
+    incrementalMs: median(incremental),
+    noopMs: median(noop),
+    restartMs: median(restart),
+    restoreMs: median(restore),
+  };
 }
 
 async function engineSubject(dir: string, tree: string, setMeta: SetMeta): Promise<Subject> {
   const storeDir = fs.mkdtempSync(join(dir, 'store-'));
-  const engine: SnapshotEngine = await openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], setMeta, clock: Date });
+  const open = (): Promise<SnapshotEngine> => openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], setMeta, clock: Date });
+  let engine = await open();
   return {
     take: async () => (await engine.take()).id,
     restore: async (id) => {
       await engine.restore(id);
+    },
+    restart: async () => {
+      await engine.close();
+      engine = await open();
     },
     dispose: async () => {
       await engine.close();
@@ -102,6 +120,7 @@ async function gitSubject(dir: string, tree: string): Promise<Subject> {
   return {
     take: async () => git.take(),
     restore: async (name) => git.restore(name),
+    restart: () => Promise.resolve(),
     dispose: async () => fs.rmSync(gitDir, { recursive: true }),
   };
 }

@@ -12,6 +12,7 @@ export interface StoreLayout {
   readonly head: string;
   /** Where the last collection left the log. */
   readonly logEnd: string;
+  readonly statCache: string;
   readonly modeJournal: string;
   readonly stagingJournal: string;
 }
@@ -23,6 +24,7 @@ export function openLayout(storeDir: string): StoreLayout {
     snapshots: join(storeDir, 'snapshots'),
     head: join(storeDir, 'head'),
     logEnd: join(storeDir, 'log-end'),
+    statCache: join(storeDir, 'stat-cache'),
     modeJournal: join(storeDir, 'widened-modes'),
     stagingJournal: join(storeDir, 'staging'),
   };

@@ -96,9 +96,9 @@ export class SnapshotFiles {
   }
 
   /** Null when there is no such snapshot, or it is damaged. */
-  loadIfSound(id: string): Base | null {
+  loadIfSound(id: string, known: readonly ManifestEntry[] = []): Base | null {
     try {
-      return this.load(id);
+      return this.load(id, known);
     } catch (error) {
       if (error instanceof SnapshotError) return null;
       throw error;

@@ -86,3 +86,15 @@ export function fillNode(node: TreeNode, stat: BigIntStats): void {
   node.skipped = null;
   node.listed = false;
 }
+
+/** Gives a node what an earlier process knew of it. */
+export function reviveNode(
+  node: TreeNode,
+  known: Pick<TreeNode, 'ino' | 'ctimeMs' | 'size' | 'mode' | 'nlink' | 'linkKey' | 'racy' | 'listed'>,
+  entry: ManifestEntry,
+): void {
+  Object.assign(node, known);
+  node.mtimeNs = entry.mtimeNs;
+  node.mtimeMs = milliseconds(entry.mtimeNs);
+  node.entry = entry;
+}

@@ -9,6 +9,7 @@ import { groupHardLinks } from './hardLinks.ts';
 import type { ModeGuard } from './modeGuard.ts';
 import { isSame, makeNode, type TreeNode } from './node.ts';
 import { NodeReader } from './nodeReader.ts';
+import type { StatCache } from './statCache.ts';
 import { TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
@@ -28,6 +29,7 @@ export interface ScannerOptions {
   readonly store: ObjectStore;
   readonly guard: ModeGuard;
   readonly limits: TreeLimits;
+  readonly cache: StatCache;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
@@ -40,10 +42,17 @@ export interface ScannerOptions {
 export class Scanner {
   readonly #options: ScannerOptions;
   #tops: readonly TreeNode[] = [];
+  /** The cache of an earlier process has been asked. */
+  #warm = false;
 
   constructor(options: ScannerOptions) {
     this.#options = options;
     this.forget();
+  }
+
+  /** Leaves what was seen to the next process. */
+  save(): void {
+    if (this.#warm) this.#options.cache.write(this.#tops);
   }
 
   /** Gives back the memory of what was seen. */
@@ -54,6 +63,8 @@ export class Scanner {
   /** Scans all roots; with `keep`, every content that the store lacks is put into it. */
   async scan(keep: boolean, slices: Slices): Promise<Manifest> {
     const racyFromMs = this.#options.now() - RACY_MS;
+    if (!this.#warm) this.#options.cache.read(this.#tops);
+    this.#warm = true;
     const found: TreeNode[] = [];
     const skipped: SkippedPath[] = [];
     const budget = new TreeBudget(this.#options.limits);

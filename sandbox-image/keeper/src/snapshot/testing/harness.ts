@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SetMeta, SnapshotEngine } from '../engine.ts';
-import { openCasEngine, type CasOptions } from '../casEngine.ts';
+import { openCasEngine } from '../casEngine.ts';
+import type { CasOptions } from '../casOptions.ts';
 import { sysPath } from '../pathBytes.ts';
 import { runWithInput } from '../setMeta.ts';
 

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { errnoOf, isFull } from '../errors.ts';
+import { parseLine } from '../manifest.ts';
+import { parentOf, sysPath, type BytePath } from '../pathBytes.ts';
+import { makeNode, reviveNode, type TreeNode } from './node.ts';
+
+/** First line; a file that begins otherwise is no cache. */
+const FORMAT = 'agentfleet-stat-cache/1';
+const BATCH = 1024;
+
+/**
+ * What the scanner saw, kept next to the store, so that the first scan after a restart of the keeper need not
+ * read every file again. A hint and no more: each node is compared with the stat of its file as within one
+ * process, and what was changed so shortly before it was read that a second change could hide (`racy`) is
+ * written as not to be believed. The last line is the hash of the others: a torn or damaged file is no cache.
+ */
+export class StatCache {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Not synced: should it get lost, the files are read again. A full volume, or one that is gone, goes without. */
+  write(tops: readonly TreeNode[]): void {
+    const temporary = `${this.#path}.tmp`;
+    try {
+      const fd = fs.openSync(temporary, 'w', 0o600);
+      try {
+        writeLines(fd, tops);
+      } finally {
+        fs.closeSync(fd);
+      }
+      fs.renameSync(temporary, this.#path);
+    } catch (error) {
+      if (!isFull(error) && errnoOf(error) !== 'ENOENT') throw error;
+      for (const path of [temporary, this.#path]) fs.rmSync(path, { force: true });
+    }
+  }
+
+  /** Gives these nodes, the roots, what is known of them and of what is below; nothing when there is no usable cache. */
+  read(tops: readonly TreeNode[]): void {
+    const text = readText(this.#path);
+    const cut = text.lastIndexOf('\n', text.length - 2) + 1;
+    if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return;
+    const [format, devices, ...lines] = text.slice(0, cut - 1).split('\n');
+    // Inode numbers say something on their own device only.
+    if (format !== FORMAT || devices !== devicesOf(tops)) return;
+    const directories = new Map<BytePath, TreeNode>(tops.map((top) => [top.path, top]));
+    for (const line of lines) readNode(line, directories);
+  }
+}
+
+function devicesOf(tops: readonly TreeNode[]): string {
+  const known = tops.map(({ abs, path }) => ({ path, stat: fs.lstatSync(sysPath(abs), { throwIfNoEntry: false }) }));
+  return known.map(({ path, stat }) => `${path}=${stat?.dev ?? '-'}`).join(' ');
+}
+
+function writeLines(fd: number, tops: readonly TreeNode[]): void {
+  const sha = createHash('sha256');
+  const lines = [FORMAT, devicesOf(tops)];
+  const flush = (): void => {
+    const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1');
+    sha.update(bytes);
+    fs.writeFileSync(fd, bytes);
+    lines.length = 0;
+  };
+  const stack = [...tops];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (node.entry === null) continue;
+    lines.push(lineOf(node));
+    if (lines.length >= BATCH) flush();
+    stack.push(...node.children.toReversed());
+  }
+  flush();
+  fs.writeFileSync(fd, `${sha.digest('hex')}\n`);
+}
+
+/** `racy listed ino ctimeMs size mode nlink linkKey`, then the manifest line. */
+function lineOf(node: TreeNode): string {
+  const { racy, ino, ctimeMs, size, mode, nlink, linkKey, children, entry } = node;
+  // What is skipped is not written: its directory has to be listed again.
+  const listed = node.listed && children.every((child) => child.entry !== null);
+  return `${Number(racy)} ${Number(listed)} ${ino} ${ctimeMs} ${size} ${mode} ${nlink} ${linkKey === '' ? '-' : linkKey} ${entry?.line ?? ''}`;
+}
+
+function readNode(text: string, directories: Map<BytePath, TreeNode>): void {
+  const [racy, listed, ino, ctimeMs, size, mode, nlink, linkKey = '-', ...rest] = text.split(' ');
+  // Through bytes: a part of the text would keep all of it in memory.
+  const entry = parseLine(Buffer.from(rest.join(' '), 'latin1').toString('latin1'));
+  const parent = directories.get(parentOf(entry.path));
+  const name = entry.path.slice(entry.path.lastIndexOf('/') + 1);
+  const node = directories.get(entry.path) ?? makeNode(name, `${parent?.abs ?? ''}/${name}`, entry.path);
+  const stat = { ino: Number(ino), ctimeMs: Number(ctimeMs), size: Number(size), mode: Number(mode), nlink: Number(nlink) };
+  reviveNode(node, { ...stat, linkKey: linkKey === '-' ? '' : linkKey, racy: racy !== '0', listed: listed === '1' }, entry);
+  parent?.children.push(node);
+  if (entry.type === 'd') directories.set(entry.path, node);
+}
+
+function readText(path: string): string {
+  try {
+    return fs.readFileSync(path, 'latin1');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return '';
+    throw error;
+  }
+}
