@@ -1,0 +1,54 @@
+import { apiVersion, type AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { PackTask } from './types.ts';
+
+/** Where a task is to run. */
+export interface Target {
+  readonly namespace: string;
+  readonly pool: { readonly name: string; readonly namespace: string };
+  /** Set apart objects of several runs over the same tasks; default: none. */
+  readonly suffix?: string;
+  readonly budget?: AgentTaskSpec['budget'];
+}
+
+/** What is sent to the API server, which fills in defaults. */
+export interface AgentTaskManifest {
+  readonly apiVersion: string;
+  readonly kind: 'AgentTask';
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly annotations: Readonly<Record<string, string>> };
+  readonly spec: Pick<AgentTaskSpec, 'goal'> & {
+    readonly poolRef: { readonly name: string; readonly namespace: string };
+    readonly workspace: {
+      readonly type: 'Inline';
+      readonly inline: { readonly files: readonly { readonly path: string; readonly content: string }[] };
+    };
+    readonly checks: readonly { readonly name: string; readonly command: readonly string[]; readonly timeoutSeconds: number }[];
+    readonly protect: { readonly paths: readonly string[] };
+    readonly budget?: AgentTaskSpec['budget'];
+  };
+}
+
+/**
+ * The task as an object of a cluster: the same workspace and the visible check. The hidden one stays behind, for whoever judges the
+ * patch.
+ *
+ * @example
+ * toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
+ */
+export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }: Target): AgentTaskManifest {
+  const name = [task.id.replaceAll('/', '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
+  const files = Object.entries(task.files).map(([path, content]) => ({ path, content }));
+  const { command, timeoutSeconds } = task.visible;
+  return {
+    apiVersion,
+    kind: 'AgentTask',
+    metadata: { name, namespace, annotations: { 'agentfleet.dev/pack-task': task.id, 'agentfleet.dev/pack-seed': String(task.seed) } },
+    spec: {
+      poolRef: pool,
+      goal: task.goal,
+      workspace: { type: 'Inline', inline: { files } },
+      checks: [{ name: 'visible', command, timeoutSeconds }],
+      protect: { paths: Object.keys(task.visible.files) },
+      ...(budget === undefined ? {} : { budget }),
+    },
+  };
+}

@@ -1,0 +1,8 @@
+/** Packs of tasks: what they are, how they are read, and how a task becomes an AgentTask. Imports the protocol only. */
+export { toAgentTask, type AgentTaskManifest, type Target } from './agentTask.ts';
+export { buildTasks, type Place } from './build.ts';
+export { applyEdits } from './edits.ts';
+export { PackError } from './failure.ts';
+export { loadPack } from './load.ts';
+export { manifestSchema, taskFileSchema } from './schema.ts';
+export * from './types.ts';

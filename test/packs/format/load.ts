@@ -1,0 +1,72 @@
+/** Reads packs from disk and refuses what is wrong with them. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { load, YAMLException } from 'js-yaml';
+import { buildTasks } from './build.ts';
+import { PackError } from './failure.ts';
+import { manifestSchema, taskFileSchema } from './schema.ts';
+import { halves, type Half, type Pack, type PackManifest, type PackTask, type TaskFile } from './types.ts';
+
+/** Text as data of a known shape. @throws PackError naming the file, the member and what is expected there */
+function parse<T>(file: string, text: string, parser: (text: string) => unknown, validate: ValidateFunction<T>): T {
+  const data = read(file, text, parser);
+  if (validate(data)) return data;
+  const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+    const extra = (params as { additionalProperty?: string }).additionalProperty;
+    return `${instancePath || 'the file'} ${message ?? 'is wrong'}${extra === undefined ? '' : `: ${extra}`}`;
+  });
+  throw new PackError(`${file}: ${faults.join('; ')}; the fields are described in test/packs/README.md`);
+}
+
+function read(file: string, text: string, parser: (text: string) => unknown): unknown {
+  try {
+    return parser(text);
+  } catch (error) {
+    if (error instanceof YAMLException || error instanceof SyntaxError) throw new PackError(`${file} cannot be read: ${error.message}`);
+    throw error;
+  }
+}
+
+function halfOf(manifest: PackManifest, family: string): Half {
+  const found = halves.filter((half) => manifest.halves[half].includes(family));
+  if (found.length > 1) throw new PackError(`${manifest.name}: ${family} lies in both halves; keep it in one list of pack.json`);
+  if (found[0] === undefined) throw new PackError(`${manifest.name}: ${family} lies in no half; add it to a list of pack.json`);
+  return found[0];
+}
+
+function refuseRepeats(tasks: readonly PackTask[]): void {
+  const seen = new Set<string>();
+  for (const { id } of tasks) {
+    if (seen.has(id)) throw new PackError(`task ${id} is there twice; give one of them another id`);
+    seen.add(id);
+  }
+}
+
+/**
+ * Reads the pack in a folder. What can only be seen by running it is the verifier's.
+ *
+ * @throws PackError on the first fault, naming file or task, fault and cure
+ */
+export async function loadPack(folder: string): Promise<Pack> {
+  const ajv = new Ajv({ allErrors: true, strictTypes: false, allowUnionTypes: true });
+  const about = join(folder, 'pack.json');
+  const text = await readFile(about, 'utf8').catch(() => {
+    throw new PackError(`${folder} is no pack: it has no pack.json; name a folder of test/packs`);
+  });
+  const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(manifestSchema));
+  const validate = ajv.compile<TaskFile>(taskFileSchema);
+  const names = (await readdir(join(folder, 'tasks'))).filter((name) => name.endsWith('.yaml')).sort();
+  const families = names.map((name) => name.slice(0, -'.yaml'.length));
+  const absent = halves.flatMap((half) => manifest.halves[half]).find((family) => !families.includes(family));
+  if (absent !== undefined) throw new PackError(`${about}: there is no tasks/${absent}.yaml; write it or take it out of "halves"`);
+  const tasks: PackTask[] = [];
+  for (const family of families) {
+    const file = join(folder, 'tasks', `${family}.yaml`);
+    const data = parse(file, await readFile(file, 'utf8'), (yaml) => load(yaml), validate);
+    tasks.push(...buildTasks(data, { pack: manifest.name, family, half: halfOf(manifest, family) }));
+  }
+  if (tasks.length === 0) throw new PackError(`${folder} has no tasks; add files to its folder tasks`);
+  refuseRepeats(tasks);
+  return { manifest, tasks };
+}

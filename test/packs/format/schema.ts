@@ -1,0 +1,72 @@
+/** JSON Schema of `pack.json` and of a task file. Unknown members are refused. */
+import { halves, kinds, languages } from './types.ts';
+
+const name = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$' };
+const path = { pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\0]{1,200}$' };
+const words = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
+const range = { type: 'array', items: { type: 'integer', minimum: 0 }, minItems: 2, maxItems: 2 };
+const tree = { type: 'object', propertyNames: path, additionalProperties: { type: 'string', maxLength: 262_144 } };
+const tags = { type: 'array', items: name, maxItems: 16, uniqueItems: true };
+const language = { enum: languages };
+
+function struct(required: readonly string[], properties: object): object {
+  return { type: 'object', additionalProperties: false, required, properties };
+}
+
+const check = struct(['files'], {
+  files: tree,
+  command: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
+  timeoutSeconds: { type: 'integer', minimum: 1, maximum: 600 },
+});
+
+const edits = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 16,
+  items: struct(['find', 'put'], { in: { type: 'string' }, find: words, put: { type: 'string' } }),
+};
+
+const oracle = {
+  ...struct([], {
+    edits,
+    files: { type: 'object', propertyNames: path, additionalProperties: { type: ['string', 'null'], maxLength: 262_144 } },
+  }),
+  minProperties: 1,
+};
+
+const task = {
+  ...struct(['id', 'goal'], {
+    id: name,
+    goal: words,
+    break: edits,
+    oracle,
+    kind: { enum: kinds },
+    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 },
+    tags,
+    visible: check,
+    hidden: check,
+  }),
+  oneOf: [{ required: ['break'] }, { required: ['oracle'] }],
+};
+
+/** `tasks/<family>.yaml`. */
+export const taskFileSchema = struct(['language', 'files', 'tasks'], {
+  language: { oneOf: [language, { type: 'array', items: language, minItems: 1, uniqueItems: true }] },
+  tags,
+  files: tree,
+  visible: check,
+  hidden: check,
+  tasks: { type: 'array', items: task, minItems: 1, maxItems: 200 },
+});
+
+const families = { type: 'array', items: name, uniqueItems: true };
+
+/** `pack.json`. */
+export const manifestSchema = struct(['name', 'version', 'licence', 'author', 'halves'], {
+  name,
+  version: { type: 'string', pattern: '^\\d+\\.\\d+\\.\\d+$' },
+  licence: words,
+  author: words,
+  halves: struct(halves, Object.fromEntries(halves.map((half) => [half, families]))),
+  bounds: struct([], { visibleTests: range, visibleFailing: range, hiddenTests: range }),
+});

@@ -1,0 +1,87 @@
+/** Runs one command in a folder, within limits; nothing that it started is left. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { dirname, delimiter } from 'node:path';
+import { killMarked, marked, markVariable, memoryKiB } from './processes.ts';
+
+export interface Limits {
+  readonly timeoutSeconds: number;
+  readonly memoryMiB: number;
+}
+
+/** How a command ended; `output` is the end of stdout and stderr together. */
+export interface Ending {
+  readonly passed: boolean;
+  readonly reason: 'Exit' | 'Timeout' | 'Memory' | 'Aborted' | 'NotStarted';
+  readonly status: number | null;
+  readonly output: string;
+}
+
+const keptCharacters = 65_536;
+const lookMilliseconds = 200;
+
+/** The environment of a command: ours has variables of test runners, and tests must not depend on a place or a language. */
+export function commandEnvironment(folder: string, path: string | undefined): Record<string, string> {
+  const own = dirname(process.execPath);
+  return {
+    PATH: path === undefined ? own : `${own}${delimiter}${path}`,
+    HOME: folder,
+    TMPDIR: folder,
+    TZ: 'UTC',
+    LANG: 'C.UTF-8',
+    PYTHONDONTWRITEBYTECODE: '1',
+    PYTHONHASHSEED: '0',
+  };
+}
+
+/** Resolves with what went beyond a limit; looks until the command is over. */
+async function watch(mark: string, { timeoutSeconds, memoryMiB }: Limits, over: AbortSignal): Promise<Ending['reason']> {
+  const deadline = performance.now() + timeoutSeconds * 1000;
+  while (!over.aborted) {
+    if (performance.now() > deadline) return 'Timeout';
+    if ((await memoryKiB(await marked(mark))) > memoryMiB * 1024) return 'Memory';
+    await pause(lookMilliseconds, over);
+  }
+  return 'Exit';
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}
+
+function collect(child: ChildProcess): () => string {
+  let output = '';
+  const take = (chunk: Buffer): void => {
+    output = (output + chunk.toString('utf8')).slice(-keptCharacters);
+  };
+  child.stdout?.on('data', take);
+  child.stderr?.on('data', take);
+  return () => output;
+}
+
+/** Runs a command to its end or its limit. Never throws for what the command does. */
+export async function runCommand(argv: readonly string[], folder: string, limits: Limits, signal: AbortSignal): Promise<Ending> {
+  const mark = randomUUID();
+  const env = { ...commandEnvironment(folder, process.env['PATH']), [markVariable]: mark };
+  const child = spawn(argv[0] ?? '', argv.slice(1), { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = collect(child);
+  const over = new AbortController();
+  const ended = once(child, 'exit').then(
+    () => true,
+    () => false,
+  );
+  const aborted = new Promise<Ending['reason']>((resolve) => {
+    signal.addEventListener('abort', () => resolve('Aborted'), { once: true, signal: over.signal });
+    if (signal.aborted) resolve('Aborted');
+  });
+  const ending = ended.then((started): Ending['reason'] => (started ? 'Exit' : 'NotStarted'));
+  const reason = await Promise.race([ending, watch(mark, limits, over.signal), aborted]);
+  over.abort();
+  await killMarked(mark);
+  await ended;
+  return { passed: reason === 'Exit' && child.exitCode === 0, reason, status: child.exitCode, output: output() };
+}
