@@ -3,6 +3,7 @@ import { Type, type TObject } from 'typebox';
 import {
   controlBounds,
   embedBounds,
+  Features,
   judgeBounds,
   policyLabels,
   priorBounds,
@@ -51,6 +52,7 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
     scores: Type.Array(Type.Object({ id, energy: number, model: number, features: number, pSuccess: orNull(share) }), {
       maxItems: scoreBounds.maxItems,
     }),
+    reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[])),
   }),
   Embed: Type.Object({
     ...answered,

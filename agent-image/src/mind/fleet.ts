@@ -1,4 +1,5 @@
 import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { Features } from '@agentfleet/protocol/inference';
 import type { Participant } from '../attempt/mind.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
 
@@ -9,6 +10,8 @@ export interface FleetOptions {
   /** Begins the ids of all requests; of the characters that a request id may have. */
   readonly name: string;
   readonly signal: AbortSignal;
+  /** What verifiers read, by their addresses; shared by the attempts of a worker, so that each needs not find out anew. */
+  readonly reads?: Map<string, ReadonlySet<keyof Features>>;
 }
 
 /** A part with its role. */
@@ -38,10 +41,12 @@ export class Fleet {
   readonly options: FleetOptions;
   readonly #missing = new Map<string, string>();
   readonly #participants = new Map<string, Participant>();
+  readonly #reads: Map<string, ReadonlySet<keyof Features>>;
   #asked = 0;
 
   constructor(options: FleetOptions) {
     this.options = options;
+    this.#reads = options.reads ?? new Map<string, ReadonlySet<keyof Features>>();
     for (const absent of options.pool.absent ?? []) this.#tellAbsent(absent);
   }
 
@@ -98,6 +103,15 @@ export class Fleet {
     const without = withoutPods[role];
     const other = role === 'Draft' ? this.draft : this.member(role);
     if (without !== undefined && other === undefined) this.tell({ name, role }, `no pods, ${without}`);
+  }
+
+  /** Whether a feature would change the energies; unknown counts as yes. */
+  reads(feature: keyof Features): boolean {
+    return this.#reads.get(this.verifier?.url ?? '')?.has(feature) ?? true;
+  }
+
+  learnReads(features: readonly (keyof Features)[]): void {
+    this.#reads.set(this.verifier?.url ?? '', new Set(features));
   }
 
   get degraded(): readonly string[] {

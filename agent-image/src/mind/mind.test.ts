@@ -123,6 +123,14 @@ describe('ranking', () => {
     expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4, 2]);
   });
 
+  it('embeds nothing when the verifier does not read it, which it says with its first answer', async () => {
+    server.script.reads = [];
+    const mind = open();
+    await mind.rank(three, context);
+    await mind.rank([candidate('e', { rank: 1, score: 0.1 })], context);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4]);
+  });
+
   it("keeps the expert's order when the verifier is away, and says so", async () => {
     server.script.energy = ({ operator }) => ({ a: 3, b: 1, c: 2 })[operator] ?? 0;
     server.script.failing = { Score: 'Silent' };

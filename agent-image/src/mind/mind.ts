@@ -42,7 +42,8 @@ export class FleetMind implements Mind {
     this.#texts = texts;
     const gains = await this.#likelihoods.of(candidates, context);
     const scored = this.#fleet.verifier !== undefined && candidates.length > 0;
-    const cosines = scored ? await this.#relevance.of(texts, context.failing) : new Map<string, number>();
+    const cosines =
+      scored && this.#fleet.reads('specCosine') ? await this.#relevance.of(texts, context.failing) : new Map<string, number>();
     const known = candidates.map((candidate): Ranked => {
       const gain = gains.get(candidate.id);
       const cosine = cosines.get(candidate.id);
@@ -53,7 +54,7 @@ export class FleetMind implements Mind {
       };
       return { candidate, energy: null, pSuccess: null, features };
     });
-    if (!scored) return ordered(known);
+    if (!scored) return ordered(known, true);
     const scores = await askScores(
       this.#fleet,
       known.map((one) => this.#item(one, one.features)),
@@ -63,6 +64,7 @@ export class FleetMind implements Mind {
         const score = scores?.get(one.candidate.id);
         return score === undefined ? one : { ...one, energy: score.energy, pSuccess: score.pSuccess };
       }),
+      !this.#fleet.reads('likelihoodGain'),
     );
   }
 

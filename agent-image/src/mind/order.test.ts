@@ -9,7 +9,7 @@ const ranked = (name: string, rank: number, score: number, energy: number | null
   pSuccess: null,
   features: likelihoodGain === undefined ? {} : { likelihoodGain },
 });
-const names = (ones: readonly Ranked[]): readonly string[] => ordered(ones).ranked.map(({ candidate: { operator } }) => operator);
+const names = (ones: readonly Ranked[]): readonly string[] => ordered(ones, false).ranked.map(({ candidate: { operator } }) => operator);
 
 it('orders by energy, ties by the expert', () => {
   expect(names([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.3, -1), ranked('c', 3, 0.2, 2)])).toEqual(['b', 'a', 'c']);
@@ -29,8 +29,14 @@ it("weighs the expert's order by likelihoods without a verifier, and leaves that
 });
 
 it('tells the gap of the two best, and none where there is none', () => {
-  expect(ordered([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.3, -1)]).margin).toBe(3);
-  expect(ordered([ranked('a', 1, 0.5, null), ranked('b', 2, 0.25, null)]).margin).toBeCloseTo(Math.LN2);
-  expect(ordered([ranked('a', 1, 0.5, 2)]).margin).toBeNull();
-  expect(ordered([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.5, null)]).margin).toBeNull();
+  expect(ordered([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.3, -1)], true).margin).toBe(3);
+  expect(ordered([ranked('a', 1, 0.5, null), ranked('b', 2, 0.25, null)], true).margin).toBeCloseTo(Math.LN2);
+  expect(ordered([ranked('a', 1, 0.5, 2)], true).margin).toBeNull();
+  expect(ordered([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.5, null)], true).margin).toBeNull();
+});
+
+it('weighs energies by likelihoods that the verifier does not read', () => {
+  const ones = [ranked('a', 1, 0.5, 1, -6), ranked('b', 2, 0.4, 2, 6)];
+  expect(ordered(ones, false).ranked[0]?.candidate.operator).toBe('a');
+  expect(ordered(ones, true)).toMatchObject({ ranked: [{ candidate: { operator: 'b' } }, {}], margin: expect.closeTo(0.2) as number });
 });

@@ -1,14 +1,17 @@
 import type { Ranked, Ranking } from '../attempt/mind.ts';
-import { weighedShare } from './prior.ts';
+import { weighedGain, weighedShare } from './prior.ts';
 
 /**
  * The best first: by energy where the verifier answered, ties by the expert's own order. Without energies the expert's order
  * decides, weighed by the likelihoods that a language model gave. The margin is the gap of the two best in nats.
+ *
+ * @param weighGains whether likelihoods count beside the energies too, because the verifier does not read them
  */
-export function ordered(candidates: readonly Ranked[]): Ranking {
+export function ordered(candidates: readonly Ranked[], weighGains: boolean): Ranking {
   const energies = candidates.some(({ energy }) => energy !== null);
   const weighed = candidates.some(({ features }) => features.likelihoodGain !== undefined);
-  const cost = (one: Ranked): number => (energies ? (one.energy ?? Number.POSITIVE_INFINITY) : expertCost(one));
+  const gainOf = ({ features }: Ranked): number => (weighGains ? weighedGain(features.likelihoodGain) : 0);
+  const cost = (one: Ranked): number => (energies ? (one.energy ?? Number.POSITIVE_INFINITY) - gainOf(one) : expertCost(one));
   const byRank = (a: Ranked, b: Ranked): number => a.candidate.rank - b.candidate.rank;
   const ranked = candidates.toSorted((a, b) => (energies || weighed ? byCost(cost(a), cost(b)) : 0) || byRank(a, b));
   const [first, second] = ranked;

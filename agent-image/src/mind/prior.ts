@@ -37,8 +37,12 @@ export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQ
 const gainWeight = 0.1;
 const maxGain = 6;
 
+/** What a gain adds to the case for a candidate, nats; 0 for one that was not measured. */
+export function weighedGain(gainNats: number | undefined): number {
+  return gainWeight * Math.max(-maxGain, Math.min(maxGain, gainNats ?? 0));
+}
+
 /** ln of a share that a likelihood was weighed into; unmeasured ones keep their share. */
 export function weighedShare(share: number, gainNats: number | undefined): number {
-  const gain = Math.max(-maxGain, Math.min(maxGain, gainNats ?? 0));
-  return Math.log(Math.max(share, Number.MIN_VALUE)) + gainWeight * gain;
+  return Math.log(Math.max(share, Number.MIN_VALUE)) + weighedGain(gainNats);
 }

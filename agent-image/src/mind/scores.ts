@@ -27,6 +27,7 @@ export async function scoresOrSilence(
     const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, manner);
     if (typeof answer === 'string') return answer;
     for (const score of answer.scores) scores.set(score.id, score);
+    fleet.learnReads(answer.reads);
   }
   return scores;
 }

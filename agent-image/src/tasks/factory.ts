@@ -6,7 +6,7 @@ import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
-import { computeOf, FleetMind } from '../mind/index.ts';
+import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
 import type { ArtifactStore } from '../store/index.ts';
@@ -35,6 +35,8 @@ export class TenureFactory {
   readonly #tokens: TokenSource;
   readonly #filter = runFilter();
   readonly #stores = new Map<string, ArtifactStore>();
+  /** What verifiers read; see `FleetOptions.reads`. */
+  readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
 
   constructor(options: TenureFactoryOptions) {
     this.#options = options;
@@ -58,7 +60,7 @@ export class TenureFactory {
       experts: experts.of(pool.experts),
       openMind: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
-        return new FleetMind({ pool, compute: computeOf(pool, of.spec.profile), parts: experts.parts, name, signal });
+        return new FleetMind({ pool, compute: computeOf(pool, of.spec.profile), parts: experts.parts, name, signal, reads: this.#reads });
       },
       store: this.#store(pool.storage),
       link: this.#link({ namespace, name: sandbox, epoch }, log),

@@ -34,7 +34,7 @@ export interface TraceFacts {
   readonly lastChange: number;
 }
 
-const changing: ReadonlySet<string> = new Set(['ExecRequested', 'FileWritten', 'TreeWritten']);
+const changing: ReadonlySet<string> = new Set(['ExecRequested', 'FileWritten', 'TreeWritten', 'PatchApplied']);
 
 /** Reads the facts out of the records. Pure. */
 export function traceFacts(records: readonly AuditRecord[]): TraceFacts {

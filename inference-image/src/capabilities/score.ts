@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { featureSet, ItemId, scoreBounds, ScoreRequest } from '@agentfleet/protocol/inference';
+import { Features, featureSet, ItemId, scoreBounds, ScoreRequest } from '@agentfleet/protocol/inference';
 import { capability } from './capability.ts';
 import { refuseTwice, sameOrder } from './schema.ts';
 
@@ -18,6 +18,7 @@ const Scored = Type.Object(
       ),
       { maxItems: scoreBounds.maxItems },
     ),
+    reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[]), { uniqueItems: true }),
   },
   { additionalProperties: false },
 );

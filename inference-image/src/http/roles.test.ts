@@ -56,6 +56,7 @@ const byEdits: Abilities['Score'] = (batch) =>
           features: 0,
           pSuccess: null,
         })),
+        reads: ['edits'],
       },
     })),
   );
@@ -116,7 +117,7 @@ describe('a server of one role', () => {
     ['an item too few', []],
     ['a member too many', [{ ...told, secret: 1 }]],
   ])('never sends %s', async (_name, scores) => {
-    const { app } = serve({ Score: () => Promise.resolve([{ answer: { scores } }]) });
+    const { app } = serve({ Score: () => Promise.resolve([{ answer: { scores, reads: [] } }]) });
     const response = await post(app, '/v1/score', body);
     expect(response.statusCode).toBe(500);
     expect(response.json()).toMatchObject({ error: { code: 'AF_INTERNAL' } });
@@ -129,7 +130,7 @@ describe('a server of one role', () => {
     const broken: Abilities['Score'] = (batch) =>
       Promise.resolve(
         batch.map(({ items }) => ({
-          answer: { scores: items.map(({ id, features }) => ({ ...told, id, energy: features.testsBroken ?? 0 })) },
+          answer: { scores: items.map(({ id, features }) => ({ ...told, id, energy: features.testsBroken ?? 0 })), reads: [] },
         })),
       );
     expect(await serve({ Score: broken }).server.readiness.check()).toBeNull();

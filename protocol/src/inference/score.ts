@@ -44,4 +44,6 @@ export interface EnergyScore {
 /** Answer of `POST /v1/score`; scores stand in the order of the request. */
 export interface ScoreResponse extends Answered {
   readonly scores: readonly EnergyScore[];
+  /** Features known before the act that change these energies; to measure another one would change nothing. */
+  readonly reads: readonly (keyof Features)[];
 }

@@ -5,6 +5,7 @@ import {
   type Capability,
   type ControlRequest,
   type EmbedRequest,
+  type Features,
   type JudgeRequest,
   type PriorRequest,
   type ScoreItem,
@@ -19,6 +20,8 @@ type Failure = 'Silent' | 'Refuses' | 'Nonsense';
 export interface Script {
   energy: (item: ScoreItem) => number;
   pSuccess: (item: ScoreItem) => number | null;
+  /** Features that change energies. */
+  reads: readonly (keyof Features)[];
   risk: number;
   deliberate: boolean;
   shadow: string | null;
@@ -63,7 +66,7 @@ function answerOf(route: string, body: unknown, script: Script): object {
         const energy = script.energy(item);
         return { id: item.id, energy, model: energy, features: 0, pSuccess: script.pSuccess(item) };
       };
-      return { ...base, scores: (body as ScoreRequest).items.map(scoreOf) };
+      return { ...base, scores: (body as ScoreRequest).items.map(scoreOf), reads: script.reads };
     }
     case routes.Embed: {
       const vectors = (body as EmbedRequest).texts.map(script.vector);
@@ -80,19 +83,22 @@ function answerOf(route: string, body: unknown, script: Script): object {
   }
 }
 
+const willing = (): Script => ({
+  energy: () => 0,
+  pSuccess: () => 0.9,
+  reads: ['specCosine', 'likelihoodGain'],
+  risk: 0.1,
+  deliberate: false,
+  shadow: null,
+  experts: {},
+  unsafe: 0.01,
+  gain: () => 0,
+  vector: () => [1, 0],
+  failing: {},
+});
+
 export async function startPartsServer(): Promise<PartsServer> {
-  const script: Script = {
-    energy: () => 0,
-    pSuccess: () => 0.9,
-    risk: 0.1,
-    deliberate: false,
-    shadow: null,
-    experts: {},
-    unsafe: 0.01,
-    gain: () => 0,
-    vector: () => [1, 0],
-    failing: {},
-  };
+  const script = willing();
   const asked: { route: string; body: unknown }[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

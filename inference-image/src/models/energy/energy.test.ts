@@ -123,3 +123,28 @@ function withCode(file: Json, change: Json): Json {
   const content = change['content'] === undefined ? heads.Code.content : { ...heads.Code.content, ...(change['content'] as Json) };
   return { ...file, heads: { ...heads, Code: { ...heads.Code, ...change, content } } };
 }
+
+describe('what the model reads', () => {
+  const names = [
+    'proposalShare',
+    'rank',
+    'edits',
+    'files',
+    'charsAdded',
+    'charsRemoved',
+    'suspicion',
+    'likelihoodGain',
+    'specCosine',
+  ] as const;
+
+  it.each(['Code', 'Shell', 'Editor'] as const)('is told for the head %s: exactly these features change its energies', (head) => {
+    const energy = (features: Features): number => model.score({ ...item, head, features }, weights).energy;
+    const changing = names.filter((name) => [0.1, 0.5, 0.9].some((value) => energy({ [name]: value }) !== energy({})));
+    expect(changing).toEqual(names.filter((name) => model.reads(head).includes(name)));
+  });
+
+  it('leaves out what its data did not hold', () => {
+    expect(model.reads('Code')).not.toContain('specCosine');
+    expect(model.reads('Code')).toContain('suspicion');
+  });
+});

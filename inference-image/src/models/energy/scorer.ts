@@ -15,6 +15,8 @@ export interface EnergyScorer {
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
   /** Pure: depends on the item and the weights only. Lower energy is better. */
   score(item: ScoreItem, weights: EnergyWeights): Omit<EnergyScore, 'id'>;
+  /** Features known before the act that a head weighs. */
+  reads(head: EnergyHead): readonly (keyof Features)[];
 }
 
 /**
@@ -29,6 +31,7 @@ export function loadEnergyModel(bytes: Buffer): EnergyScorer {
   return {
     digest,
     about: file.about,
+    reads: (head) => readsOf(file.heads[head]),
     score: (item, { lambda, heads }) => {
       const head = file.heads[item.head];
       const content = contentEnergy(head, item);
@@ -41,6 +44,17 @@ export function loadEnergyModel(bytes: Buffer): EnergyScorer {
       return { energy: model + features, model, features, pSuccess: curve === null ? null : probability(curve, calibrated) };
     },
   };
+}
+
+function readsOf({ content, prior }: EnergyHeadFile): readonly (keyof Features)[] {
+  const weighs = (row: number): boolean => {
+    if (content === null) return false;
+    const own = content.dense.slice(row * content.hidden, (row + 1) * content.hidden);
+    return (content.skip[row] ?? 0) !== 0 || own.some((weight) => weight !== 0);
+  };
+  // A feature has two rows: its value and whether it is there.
+  const used = before.filter(({ name }, at) => (content === null ? (prior[name] ?? 0) !== 0 : weighs(2 * at) || weighs(2 * at + 1)));
+  return used.map(({ name }) => name);
 }
 
 /** E_model(x). */
