@@ -19,11 +19,12 @@ export class Frontier {
   constructor({ snapshot: { id, manifestDigest }, passing, proofs }: Start, noted: Noted) {
     this.root = this.#add(new SearchNode({ state: manifestDigest, parent: null, planId: 'repair', edits: [], snapshot: id, passing }));
     this.root.proofs = proofs;
-    for (const { parent, state, candidate, edits, snapshot, passing } of noted.accepted) {
+    for (const { parent, state, candidate, edits, acts = [], snapshot, passing } of noted.accepted) {
       const above = this.#nodes.get(parent);
       // A name that does not follow from its parent is not ours.
       if (above === undefined || this.#nodes.has(state) || stateAfter(parent, candidate) !== state) continue;
-      this.#add(new SearchNode({ state, parent: above, planId: 'repair', edits, snapshot, passing: new Set(passing) }));
+      const acted = acts.length > 0;
+      this.#add(new SearchNode({ state, parent: above, planId: 'repair', edits, snapshot, passing: new Set(passing), acted }));
     }
     for (const { state, id, step, result, facts } of noted.tried) {
       const node = this.#nodes.get(state);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
 import { rewritesOf, type Rewrite } from './edits.ts';
 import type { Focus } from './localise.ts';
@@ -14,8 +15,10 @@ export class SearchNode {
   readonly planId: string;
   /** What makes it out of its parent. */
   readonly edits: readonly Edit[];
-  /** Null when none was taken: it is made again from the nearest one above. */
-  readonly snapshot: string | null;
+  /** Null when none was taken, or the keeper does not keep it any more: it is made again from the nearest one above. */
+  snapshot: string | null;
+  /** Whether commands made it, which are not run again: without its snapshot there is no way back to it. */
+  readonly acted: boolean;
   /** Tests that failed at the baseline and pass here. */
   readonly passing: ReadonlySet<string>;
   /** Ids of candidates that were judged here. */
@@ -40,12 +43,13 @@ export class SearchNode {
   /** Newest runs of the checks here. */
   proofs: readonly Proof[] | undefined;
 
-  constructor(init: Pick<SearchNode, 'state' | 'parent' | 'planId' | 'edits' | 'snapshot' | 'passing'>) {
+  constructor(init: Pick<SearchNode, 'state' | 'parent' | 'planId' | 'edits' | 'snapshot' | 'passing'> & { readonly acted?: boolean }) {
     this.state = init.state;
     this.parent = init.parent;
     this.planId = init.planId;
     this.edits = init.edits;
     this.snapshot = init.snapshot;
+    this.acted = init.acted === true;
     this.passing = init.passing;
     this.spread = init.parent?.spread ?? null;
     init.parent?.children.push(this);
@@ -92,13 +96,36 @@ export function stateAfter(state: string, candidate: string): string {
   return createHash('sha256').update(`${state}\n${candidate}`).digest('hex');
 }
 
-/** Makes the tree that of a node: restores its snapshot, or the nearest above and the edits since. */
+/** There is no way back to a tree that commands made: the keeper keeps the newest snapshots only. */
+export class NodeGone extends Error {
+  readonly node: SearchNode;
+
+  constructor(node: SearchNode) {
+    super(`snapshot ${node.snapshot ?? ''} of tree ${node.state} is not kept any more`);
+    this.name = 'NodeGone';
+    this.node = node;
+  }
+}
+
+/**
+ * Makes the tree that of a node: restores its snapshot, or the nearest above that is still there and the edits since.
+ *
+ * @throws NodeGone when commands made a part of it whose snapshot was collected
+ */
 export async function enter(scope: Scope, node: SearchNode): Promise<void> {
   const edits: (readonly Edit[])[] = [];
   let from = node;
   for (; from.snapshot === null && from.parent !== null; from = from.parent) edits.unshift(from.edits);
   if (from.snapshot === null) throw new Error('the root of a search has a snapshot');
-  await scope.hands.restore(from.snapshot);
+  try {
+    await scope.hands.restore(from.snapshot);
+  } catch (error) {
+    const collected = error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN' && from.parent !== null;
+    if (!collected) throw error;
+    if (from.acted) throw new NodeGone(from);
+    from.snapshot = null;
+    return enter(scope, node);
+  }
   for (const one of edits) await write(scope, await rewritesOf(one, (path) => scope.hands.read(path)));
   scope.progress.establish('TreeClean');
 }

@@ -6,7 +6,7 @@ import { AttemptFailure } from './failure.ts';
 import { Frontier } from './frontier.ts';
 import { createGate, type Gate } from './gate.ts';
 import { localise, type Focus } from './localise.ts';
-import { enter, stateAfter, type SearchNode } from './node.ts';
+import { enter, NodeGone, stateAfter, type SearchNode } from './node.ts';
 import type { Participant, Ranked } from './mind.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
@@ -78,7 +78,7 @@ class Search {
       meter.check();
       if (node !== current) {
         if (current !== null && node.depth <= current.depth) meter.add('backtracks');
-        await enter(this.#scope, node);
+        if (!(await this.#reach(node))) continue;
         current = node;
       }
       const focus = await this.#focus(node);
@@ -187,6 +187,19 @@ class Search {
     await this.#accept(node, best.candidate, best.trial, best.planId);
   }
 
+  /** Makes the tree that of a node; false when there is no way back to it, and then it is not tried again. */
+  async #reach(node: SearchNode): Promise<boolean> {
+    try {
+      await enter(this.#scope, node);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NodeGone)) throw error;
+      this.#scope.context.log.info('a tree is given up', { why: error.message });
+      node.exhausted = true;
+      return false;
+    }
+  }
+
   /** A better tree becomes a node of its own: good, and the place to come back to. */
   async #accept(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<void> {
     const { context, hands, progress } = this.#scope;
@@ -206,7 +219,7 @@ class Search {
       passing: [...now],
     };
     await hands.note('Accepted', { ...note });
-    this.#frontier.grow({ state, parent: node, planId, edits: candidate.edits, snapshot: taken, passing: now });
+    this.#frontier.grow({ state, parent: node, planId, edits: candidate.edits, snapshot: taken, passing: now, acted: acts.length > 0 });
     progress.change(planId, { state: 'Done', ...(taken !== null && { snapshot: taken }) });
     progress.say(`${now.size} tests pass that failed; going on from there`, { urgent: true });
   }
