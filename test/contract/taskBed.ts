@@ -207,7 +207,8 @@ export class TaskBed {
         workerClusterRole: 'none',
       },
       registry: new Registry(),
-      events: { record: (_, event) => void this.events.push(event) },
+      // The operator looks at the tasks of all files.
+      events: { record: ({ metadata }, event) => void (metadata.namespace === this.namespace && this.events.push(event)) },
       caches,
       tokens: { issuer: () => 'https://issuer.invalid', jwks: () => '{}' },
     };
