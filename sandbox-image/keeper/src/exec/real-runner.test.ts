@@ -46,7 +46,8 @@ describe.skipIf('why' in built)('a keeper with the real runner', () => {
     const running = client.run(request);
     await waitUntil(async () => (await client.info()).running === request.execId);
     await client.cancel(request.execId);
-    expect((await running).end).toMatchObject({ killed: 'Cancelled' });
+    const { end, stdout, stderr } = await running;
+    expect(end, JSON.stringify({ end, stdout, stderr })).toMatchObject({ killed: 'Cancelled' });
   });
 
   it('keeps bytes that are no text, and characters that come in two parts', async () => {
