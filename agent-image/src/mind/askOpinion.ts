@@ -21,6 +21,7 @@ export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: plan
     whenUnavailable: pool.verifier?.whenUnavailable ?? 'FailClosed',
     riskThreshold: compute.riskThreshold,
     vetoBelowProbability: pool.verifier?.vetoBelowProbability ?? 0,
+    warnBelowProbability: pool.verifier?.warnBelowProbability ?? 0,
   };
   return decide(voices, act.rails.risk);
 }

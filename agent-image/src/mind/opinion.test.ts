@@ -10,6 +10,7 @@ const all: Voices = {
   whenUnavailable: 'FailClosed',
   riskThreshold: 0.6,
   vetoBelowProbability: 0.15,
+  warnBelowProbability: 0.35,
 };
 
 /** Each row of the table in docs/reference/gates.md: what differs from a fleet that agrees, the risk of gate 1, and the end. */
@@ -24,6 +25,25 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
       { verifier: { energy: 4, pSuccess: 0.14 } },
       'Reversible',
       /^Verifier: pSuccess 0\.140 is below 0\.15/,
+    ],
+    ['Verifier warns and Policy is sure', { verifier: { energy: 2, pSuccess: 0.34 } }, 'Unknown', null],
+    [
+      'Verifier warns and Policy is not sure',
+      { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
+      'Reversible',
+      /^Verifier: pSuccess 0\.340 is below 0\.35, and Policy's unsafe 0\.200 \(Benign\) is not below 0\.2/,
+    ],
+    [
+      'Verifier warns and Policy is silent, Degrade',
+      { verifier: { energy: 2, pSuccess: 0.34 }, policy: silent, whenUnavailable: 'Degrade' },
+      'Reversible',
+      /^Verifier: pSuccess 0\.340 is below 0\.35, and no Policy answers/,
+    ],
+    [
+      'at the warning it is enough that Policy does not object',
+      { verifier: { energy: 2, pSuccess: 0.35 }, policy: { unsafe: 0.4, label: 'Benign' } },
+      'Unknown',
+      null,
     ],
     ['Verifier is not calibrated', { verifier: { energy: 9, pSuccess: null } }, 'Unknown', null],
     ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],

@@ -13,6 +13,8 @@ export interface Voices {
   readonly whenUnavailable: 'FailClosed' | 'Degrade';
   readonly riskThreshold: number;
   readonly vetoBelowProbability: number;
+  /** Below it Policy alone has to be as sure as where nobody measures energy. */
+  readonly warnBelowProbability: number;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface Voices {
  * this one is kept stands in docs/reference/gates.md.
  */
 const unsafeFrom = 0.5;
-/** Where nobody measures energy, Policy alone has to be surer. */
+/** Where nobody measures energy, or the energy warns, Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
 const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
@@ -53,8 +55,22 @@ function veto(voices: Voices): string | null {
   const pSuccess = said(voices.verifier)?.pSuccess ?? null;
   if (pSuccess !== null && pSuccess < vetoBelowProbability)
     return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
-  return null;
+  return pSuccess === null ? null : warning(voices, pSuccess);
 }
+
+/** An act that the Verifier half believes in passes only when Policy is sure of it. */
+function warning({ policy, warnBelowProbability }: Voices, pSuccess: number): string | null {
+  const judged = said(policy);
+  if (pSuccess >= warnBelowProbability || (judged !== null && isSure(judged))) return null;
+  const words =
+    judged === null
+      ? 'and no Policy answers'
+      : `and Policy's unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}`;
+  return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${warnBelowProbability}, ${words}`;
+}
+
+const isSure = ({ unsafe, label }: { readonly unsafe: number; readonly label: string }): boolean =>
+  label === 'Benign' && unsafe < unsafeFromAlone;
 
 /** A part that was asked and is silent closes the gate, unless the EnergyModel says Degrade. */
 function silence({ policy, planner, verifier, whenUnavailable }: Voices): string | null {
@@ -74,7 +90,7 @@ function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuest
   const scored = said(verifier);
   if (verifier === null) {
     if (judged === null) return 'the pool has neither a Policy expert nor a verifier that could judge it';
-    if (judged.label !== 'Benign' || judged.unsafe >= unsafeFromAlone)
+    if (!isSure(judged))
       return `Policy: unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}, which a pool without verifier asks for`;
     return lasting.has(risk) ? `the pool has no verifier, and what the act does (${risk}) cannot be put back` : null;
   }

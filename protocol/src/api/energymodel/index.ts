@@ -19,7 +19,7 @@ export const Thresholds = struct(
   {
     source: choice('Fixed: the numbers below.', ['Fixed'], 'Fixed'),
     vetoBelowProbability: probability('Below it the act is refused.', '0.15'),
-    warnBelowProbability: probability('Below it the act needs more thought.', '0.35'),
+    warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.', '0.35'),
     whenUnavailable: choice(
       'FailClosed: without the verifier unsafe acts are refused. Degrade: the rules alone decide.',
       ['FailClosed', 'Degrade'],
@@ -78,7 +78,6 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
 export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;
-export type ModelPhase = (typeof modelPhases)[number];
 
 /** `EnergyModel.status`. */
 export const EnergyModelStatus = struct('What has become of the model.', {
@@ -92,7 +91,7 @@ export const EnergyModelStatus = struct('What has become of the model.', {
   thresholdsInForce: optional(
     struct('What acts are measured by.', {
       vetoBelowProbability: probability('Below it the act is refused.'),
-      warnBelowProbability: probability('Below it the act needs more thought.'),
+      warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
     }),
   ),
 });

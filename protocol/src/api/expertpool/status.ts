@@ -4,7 +4,6 @@ import { expertRoles } from './experts.ts';
 import { atomicList, choice, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
-export type ExpertPhase = (typeof expertPhases)[number];
 
 const ExpertState = struct('State of one expert.', {
   name: labelName('Name of the expert.'),

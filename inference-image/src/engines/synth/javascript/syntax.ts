@@ -129,8 +129,3 @@ export function argumentsOf(call: SyntaxNode): readonly SyntaxNode[] {
   const list = call.child('arguments');
   return list?.type === 'arguments' ? list.namedChildren : [];
 }
-
-/** The sign of a unary, binary or assigning expression. */
-export function signText(node: SyntaxNode): string {
-  return node.children.find((child) => child.field === 'operator')?.type ?? '';
-}

@@ -9,11 +9,6 @@ export function statementOf(node: SyntaxNode): SyntaxNode | null {
   return at;
 }
 
-/** Statements of a block or module, without comments. */
-export function statementsOf(block: SyntaxNode): readonly SyntaxNode[] {
-  return block.namedChildren;
-}
-
 export function functionOf(node: SyntaxNode): SyntaxNode | null {
   return node.ancestor('function_definition', 'lambda') ?? null;
 }

@@ -1,4 +1,4 @@
-import { conditionFaults, findCondition, isControlledBy, keyOf, type Informer } from '@agentfleet/kube';
+import { conditionFaults, findCondition, keyOf, type Informer } from '@agentfleet/kube';
 import type { AgentTask, Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isUnclaimed } from '../../../pools/warm.ts';
@@ -87,9 +87,4 @@ function approvalFaults({ status }: AgentTask, fault: (text: string) => void): v
   const waits = findCondition(status?.conditions, 'AwaitingApproval')?.status === 'True';
   if (waits !== (status?.phase === 'AwaitingApproval')) fault('condition AwaitingApproval and phase differ');
   if (waits && status?.clock?.pausedAt === undefined) fault('an act waits, and the clock runs');
-}
-
-/** Whether the pod is a sandbox of this task. */
-export function isSandboxOf(task: AgentTask): (pod: Pod) => boolean {
-  return (pod) => pod.metadata.labels?.[labels.component] === 'sandbox' && isControlledBy(pod, task);
 }
