@@ -8,7 +8,7 @@ import { serverDeployment, serverService, serverWall } from '../../serving/index
 import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
 import { artifactName } from './artifacts.ts';
 
-const defaultResources: V1ResourceRequirements = { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } };
+const defaultResources: V1ResourceRequirements = { requests: { cpu: '25m', memory: '128Mi' }, limits: { memory: '512Mi' } };
 
 /** Labels of all that a model consists of. */
 export function modelLabels(model: EnergyModel): Record<string, string> {

@@ -69,7 +69,7 @@ describe('the pods of an expert', () => {
 
   it('get what the spec says, or what fits their role, and tell their last lines', () => {
     const role = { role: 'Embedder', engine: { type: 'Builtin' } };
-    expect(containerOf(role).resources).toEqual({ requests: { cpu: '100m', memory: '320Mi' }, limits: { memory: '768Mi' } });
+    expect(containerOf(role).resources).toEqual({ requests: { cpu: '50m', memory: '320Mi' }, limits: { memory: '768Mi' } });
     expect(containerOf({ ...role, resources: { limits: { memory: '2Gi' } } }).resources).toEqual({ limits: { memory: '2Gi' } });
     expect(containerOf(role).terminationMessagePolicy).toBe('FallbackToLogsOnError');
   });

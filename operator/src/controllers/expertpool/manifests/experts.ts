@@ -29,11 +29,11 @@ export function imageOf({ engine }: Expert, images: Images): string | undefined 
 export function defaultResources({ engine, role }: Expert): V1ResourceRequirements {
   if (engine.type === 'Llama') {
     // Its threads compute without a pause; the loop that answers probes needs a core of its own.
-    return { requests: { cpu: '250m', memory: '512Mi' }, limits: { cpu: String(engine.llama.threads + 1), memory: '1Gi' } };
+    return { requests: { cpu: '100m', memory: '512Mi' }, limits: { cpu: String(engine.llama.threads + 1), memory: '1Gi' } };
   }
-  if (role === 'Embedder') return { requests: { cpu: '100m', memory: '320Mi' }, limits: { memory: '768Mi' } };
-  if (engine.type === 'Builtin') return { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } };
-  return { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '1Gi' } };
+  if (role === 'Embedder') return { requests: { cpu: '50m', memory: '320Mi' }, limits: { memory: '768Mi' } };
+  if (engine.type === 'Builtin') return { requests: { cpu: '25m', memory: '128Mi' }, limits: { memory: '512Mi' } };
+  return { requests: { cpu: '50m', memory: '192Mi' }, limits: { memory: '1Gi' } };
 }
 
 function environment({ engine, role }: Expert): Readonly<Record<string, string>> {

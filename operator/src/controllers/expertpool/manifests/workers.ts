@@ -20,7 +20,7 @@ const graceSeconds = 60;
 /** Clones and what is on its way to storage, for each task that runs at once. The kubelet evicts a pod that holds more. */
 const scratchGiBPerTask = 1;
 
-const defaultResources = { requests: { cpu: '200m', memory: '256Mi' }, limits: { memory: '1Gi' } };
+const defaultResources = { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } };
 
 interface Mounted {
   readonly volume: V1Volume;
