@@ -133,6 +133,6 @@ test.each([
   const check = [python, '-c', 'import halves; assert halves.half(8) == 4'];
   const setup = commands.map((command) => ['sh', '-c', command]);
   const { outcome } = await attempt(own, spec({ 'README.md': 'calc\n' }, setup, check));
-  expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'AlreadyHolds' });
+  expect(outcome, JSON.stringify(outcome)).toMatchObject({ result: 'Succeeded', reason: 'AlreadyHolds' });
   expect((await shell(own, 'ls -A ~')).stdout).not.toContain('.cache');
 });

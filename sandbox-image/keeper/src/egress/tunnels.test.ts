@@ -75,6 +75,17 @@ describe('a tunnel out of the sandbox', () => {
     second.destroy();
   });
 
+  it('is the newest that waits: older ones may be closed already, and the news on its way', async () => {
+    const older = await park();
+    const newer = await park();
+    const local = dial();
+    local.end('request');
+    expect((await all(newer)).toString()).toBe('request');
+    expect(tunnels().parked).toBe(1);
+    older.destroy();
+    local.destroy();
+  });
+
   it('is not handed out after its worker has gone', async () => {
     const gone = await park();
     gone.destroy();

@@ -122,7 +122,8 @@ export class EgressTunnels {
   #accept(local: Socket): void {
     local.on('error', () => undefined); // its close tells
     const { bounds } = this.#options;
-    const [tunnel] = this.#parked;
+    // The newest: those of the command before may wait for the news that their worker has closed them.
+    const tunnel = [...this.#parked].at(-1);
     if (this.#open.size + this.#waiting.size >= bounds.maxOpen || this.#closed) {
       local.destroy();
       return;
