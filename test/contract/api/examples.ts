@@ -113,6 +113,7 @@ export const fullRun: Node = {
   artifacts: [{ name: 'patch.diff', uri: 's3://agents/x/patch.diff', sha256: 'ab'.repeat(32), bytes: 512 }],
   patch: '--- a/x\n+++ b/x\n',
   rollback: { snapshot: 's0000', verified: true, manifestDigest: sha, irreversible: ['sent a request'] },
+  quiescedAt: '2026-01-01T00:00:00Z',
   outcome: {
     result: 'Failed',
     class: 'CheckFailed',

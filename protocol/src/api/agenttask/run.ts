@@ -140,6 +140,9 @@ export const Run = struct('Report of the worker about the current attempt.', {
   artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
   patch: optional(text('Change as a unified diff, cut with a marker.', { max: maxPatchCharacters })),
   rollback: optional(Restored),
+  quiescedAt: optional(
+    timestamp('When the work came to rest as directed, with a durable copy of all there is; absent in every report under Run.'),
+  ),
   outcome: optional(Outcome),
 });
 export type Run = Static<typeof Run>;
