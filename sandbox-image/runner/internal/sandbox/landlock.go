@@ -76,6 +76,23 @@ func newRuleset(abi int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
+// closedPorts denies all TCP, in both directions, where this ABI can: a second wall behind the
+// filter of a command without a network. Rules allow single ports and cannot say "all but one", so
+// there is nothing to say for a command with loopback, whose way out is the NetworkPolicy's.
+func closedPorts(abi int) (*ruleset, error) {
+	if abi < 4 {
+		return nil, nil
+	}
+	attr := unix.LandlockRulesetAttr{
+		Handled_access_net: unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP,
+	}
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), 16, 0)
+	if e != 0 {
+		return nil, os.NewSyscallError("landlock_create_ruleset", e)
+	}
+	return &ruleset{fd: int(fd)}, nil
+}
+
 // allow grants rights at path and below. Absent paths are skipped.
 func (r *ruleset) allow(path string, rights uint64, flags int) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)

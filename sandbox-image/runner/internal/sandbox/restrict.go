@@ -19,6 +19,7 @@ type Policy struct {
 // Prepared is a set of restrictions that is not in force yet, good for one command.
 type Prepared struct {
 	rules   *ruleset
+	ports   *ruleset
 	err     error
 	program []unix.SockFilter
 }
@@ -36,6 +37,13 @@ func (p *Prepared) Complete(policy Policy) error {
 	}
 	if err := p.rules.write(policy.Writable); err != nil {
 		return err
+	}
+	if policy.Network == NetworkNone {
+		ports, err := closedPorts(ABI())
+		if err != nil {
+			return err
+		}
+		p.ports = ports
 	}
 	program, err := assemble(policy.Network)
 	p.program = program
@@ -58,7 +66,7 @@ func (p *Prepared) Enforce() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("no_new_privs", err)
 	}
-	if err := p.rules.enforce(); err != nil {
+	if err := errors.Join(p.rules.enforce(), p.ports.enforce()); err != nil {
 		return err
 	}
 	return filter(p.program)

@@ -11,20 +11,6 @@ import (
 // NetworkNone is the network mode without Internet sockets.
 const NetworkNone = "None"
 
-// refused end in EPERM whatever their arguments are. RuntimeDefault refuses some of them too;
-// we do not know what the node's profile says, so all are here.
-var refused = []uint32{
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP,
-	unix.SYS_PIDFD_GETFD, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_FSOPEN,
-	unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
-	unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOUNT_SETATTR, unix.SYS_UNSHARE, unix.SYS_SETNS,
-	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF,
-	unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
-	unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_KEXEC_LOAD,
-	unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
-	unix.SYS_OPEN_BY_HANDLE_AT,
-}
-
 const (
 	namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
@@ -114,34 +100,34 @@ func prlimitRules() []bpf.Instruction {
 	})
 }
 
-// Filter is the whole program for one network mode.
-func Filter(network string) []bpf.Instruction {
+// filterFor is the whole program of one architecture for one network mode.
+func filterFor(m machine, network string) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: m.audit, SkipTrue: 1},
 		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
 		bpf.LoadAbsolute{Off: offsetNr, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: foreignNumbers, SkipFalse: 1},
 		errno(unix.EPERM),
 	}
-	for _, nr := range refused {
+	for _, nr := range m.refused() {
 		program = append(program, is(nr, errno(unix.EPERM))...)
 	}
 	sockets := socketRules(network)
 	return join(program,
 		// The C libraries fall back to clone, whose flags a filter can read.
-		is(unix.SYS_CLONE3, errno(unix.ENOSYS)),
-		is(unix.SYS_CLONE, cloneRules()...),
-		is(unix.SYS_IOCTL, ioctlRules()...),
-		is(unix.SYS_SOCKET, sockets...),
-		is(unix.SYS_SOCKETPAIR, sockets...),
-		is(unix.SYS_PRLIMIT64, prlimitRules()...),
+		is(m.judged("clone3"), errno(unix.ENOSYS)),
+		is(m.judged("clone"), cloneRules()...),
+		is(m.judged("ioctl"), ioctlRules()...),
+		is(m.judged("socket"), sockets...),
+		is(m.judged("socketpair"), sockets...),
+		is(m.judged("prlimit64"), prlimitRules()...),
 		[]bpf.Instruction{allow})
 }
 
 // assemble turns the program into what the kernel reads.
 func assemble(network string) ([]unix.SockFilter, error) {
-	raw, err := bpf.Assemble(Filter(network))
+	raw, err := bpf.Assemble(filterFor(native, network))
 	if err != nil {
 		return nil, err
 	}
