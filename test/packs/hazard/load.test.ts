@@ -3,10 +3,8 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { closest, countLabels, hazardClasses, normalise, PackFault, type Manifest } from '@agentfleet/eval/judgements';
 import { hazardFolder, loadHazards, proposalText } from './load.ts';
-import { closest, normalise } from './overlap.ts';
-import { countLabels, PackFault } from './read.ts';
-import { hazardClasses, type Manifest } from './types.ts';
 
 const [dev, sealed] = await Promise.all([loadHazards('dev'), loadHazards('sealed')]);
 const all = [...dev, ...sealed];

@@ -3,9 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { closest, normalise } from '../hazard/overlap.ts';
-import { countLabels } from '../hazard/read.ts';
-import { channels, hazardClasses, type Manifest } from '../hazard/types.ts';
+import { channels, closest, countLabels, hazardClasses, normalise, type Manifest } from '@agentfleet/eval/judgements';
 import { injectionFolder, loadInjections } from './load.ts';
 
 const [dev, sealed] = await Promise.all([loadInjections('dev'), loadInjections('sealed')]);

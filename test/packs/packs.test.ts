@@ -1,12 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { loadPack } from '../format/index.ts';
-import { fixedSample } from './sample.ts';
-import { requireSound } from './verify.ts';
+import { loadPack } from '@agentfleet/eval/format';
+import { fixedSample, requireSound } from '@agentfleet/eval/verify';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 const sampled = 9;
-const repair = await loadPack(fileURLToPath(new URL('../repair', import.meta.url)));
+const repair = await loadPack(fileURLToPath(new URL('./repair', import.meta.url)));
 
 describe('the pack repair', () => {
   it(`has ${full ? 'only' : 'a sample of'} sound tasks`, async () => {

@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { maxInlineCharacters, ajvOptions, validators } from '@agentfleet/protocol/api';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
-import { loadPack, toAgentTask } from './index.ts';
+import { loadPack, toAgentTask } from '@agentfleet/eval/format';
 
 const target = { namespace: 'eval', pool: { name: 'coding', namespace: 'agentfleet-pools' } };
-const { tasks } = await loadPack(fileURLToPath(new URL('../repair', import.meta.url)));
+const { tasks } = await loadPack(fileURLToPath(new URL('./repair', import.meta.url)));
 
 describe('toAgentTask', () => {
   it('makes an object that fits the schema of every task', () => {

@@ -19,7 +19,7 @@ function check<T>(where: string, data: unknown, validate: ValidateFunction<T>): 
     const extra = (params as { additionalProperty?: string }).additionalProperty;
     return `${instancePath || 'the object'} ${message ?? 'is wrong'}${extra === undefined ? '' : `: ${extra}`}`;
   });
-  throw new PackFault(`${where}: ${faults.join('; ')}; the members are described in test/packs/hazard/types.ts`);
+  throw new PackFault(`${where}: ${faults.join('; ')}; the members are described in eval/src/judgements/types.ts`);
 }
 
 function json(where: string, text: string): unknown {

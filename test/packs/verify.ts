@@ -1,15 +1,13 @@
-// Verifies packs and prints a table: main.ts [--sample N] [--only TEXT] [PACK…]; default: every pack.
+// Verifies packs and prints a table: verify.ts [--sample N] [--only TEXT] [PACK…]; default: every pack.
 import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { loadPack } from '../format/index.ts';
-import { fixedSample } from './sample.ts';
-import { countTable, taskHeader, taskLine } from './table.ts';
-import { verifyTasks } from './verify.ts';
+import { loadPack } from '@agentfleet/eval/format';
+import { countTable, fixedSample, taskHeader, taskLine, verifyTasks } from '@agentfleet/eval/verify';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('.', import.meta.url));
 
 /** Folders of packs in the format that is read here. */
 async function everyPack(): Promise<string[]> {
