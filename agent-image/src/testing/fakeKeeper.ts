@@ -27,7 +27,15 @@ export interface FakeKeeper extends AsyncDisposable {
 
 function infoOf(facts: KeeperFacts): KeeperInfo {
   const { epoch, level, network, running } = facts;
-  const isolation = { seccomp: true, landlockABI: 5, userNamespace: false, runtimeClass: null, noNewPrivs: true, capEff: '0' };
+  const isolation = {
+    seccomp: true,
+    landlockABI: 5,
+    userNamespace: false,
+    runtimeClass: null,
+    guestKernel: null,
+    noNewPrivs: true,
+    capEff: '0',
+  };
   return {
     version: 'test',
     pod: { name: 'sandbox', namespace: 'team', uid: 'u' },

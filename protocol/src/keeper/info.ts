@@ -10,6 +10,8 @@ export interface IsolationInfo {
   readonly landlockABI: number;
   readonly userNamespace: boolean;
   readonly runtimeClass: string | null;
+  /** `gVisor` or `Kata` when the kernel inside is known to be another one than the node's. */
+  readonly guestKernel: string | null;
   readonly noNewPrivs: boolean;
   /** Effective capabilities of the runner, hexadecimal; `0` is what a restricted pod has. */
   readonly capEff: string;

@@ -11,6 +11,7 @@ const info: RunnerInfo = {
   dumpable: false,
   userNamespace: true,
   landlockABI: 7,
+  guest: null,
   probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, error: null },
 };
 
@@ -21,8 +22,10 @@ describe('the isolation level', () => {
     ['Seccomp', { landlockABI: 0 }, null],
     ['Seccomp', { probe: { ...info.probe, landlockDenies: false } }, null],
     ['Container', { seccomp: 0 }, null],
-    ['Container', { probe: { ...info.probe, seccompDenies: false } }, 'gvisor'],
-    ['RuntimeClass', { landlockABI: 0, userNamespace: false }, 'gvisor'],
+    ['Container', { probe: { ...info.probe, seccompDenies: false }, guest: 'gVisor' }, 'gvisor'],
+    ['RuntimeClass', { landlockABI: 0, userNamespace: false, guest: 'gVisor' }, 'gvisor'],
+    ['UserNamespace', {}, 'runc-by-another-name'],
+    ['Seccomp', { landlockABI: 0, guest: 'gVisor' }, null],
   ])('is %s by what was tried', (level, change, runtimeClass) => {
     expect(isolationOf({ ...info, ...change }, runtimeClass).level).toBe(level);
   });

@@ -4,17 +4,19 @@ import type { RunnerInfo } from './link/index.ts';
 /**
  * How strong the wall is, from what the runner tried. Each level includes the ones before it,
  * except that a RuntimeClass replaces the host kernel that Landlock and user namespaces would
- * harden: it stands on its own, above seccomp.
+ * harden: it stands on its own, above seccomp. That the pod names one is not enough: the runner must have met a kernel
+ * that is not the node's, or any class with the node's own runtime would do.
  */
 export function isolationOf(info: RunnerInfo, runtimeClass: string | null): IsolationInfo {
   const seccomp = info.seccomp === 2 && info.probe.seccompDenies;
   const landlockABI = info.probe.landlockDenies ? info.landlockABI : 0;
   return {
-    level: levelOf(seccomp, landlockABI > 0, info.userNamespace, runtimeClass !== null),
+    level: levelOf(seccomp, landlockABI > 0, info.userNamespace, runtimeClass !== null && info.guest !== null),
     seccomp,
     landlockABI,
     userNamespace: info.userNamespace,
     runtimeClass,
+    guestKernel: info.guest,
     noNewPrivs: info.noNewPrivs,
     capEff: info.capEff,
   };

@@ -26,7 +26,11 @@ export function tooWeak(
   allowUnenforcedNetwork: boolean,
 ): AttemptFailure | undefined {
   if (isolationLevels.indexOf(found.level) < isolationLevels.indexOf(floor)) {
-    const message = `the sandbox has isolation ${found.level} and needs ${floor}; offer nodes that have it, or lower minIsolation of the pool or task`;
+    const mistaken = found.runtimeClass !== undefined && found.level !== 'RuntimeClass';
+    const why = mistaken
+      ? ` (the kernel inside is not known to be another one than the node's, although the pod has RuntimeClass ${found.runtimeClass})`
+      : '';
+    const message = `the sandbox has isolation ${found.level}${why} and needs ${floor}; offer nodes that have it, or lower minIsolation of the pool or task`;
     return new AttemptFailure('Infrastructure', 'IsolationTooWeak', message);
   }
   if (found.network === 'Enforced' || allowUnenforcedNetwork) return undefined;

@@ -134,6 +134,7 @@ describe('the wall', () => {
       landlockABI: 5,
       userNamespace: false,
       runtimeClass: null,
+      guestKernel: null,
       noNewPrivs: true,
       capEff: '0',
     } as const;
@@ -148,5 +149,7 @@ describe('the wall', () => {
     expect(tooWeak(found, 'Seccomp', true)).toBeUndefined();
     expect(tooWeak(found, 'Seccomp', false)?.reason).toBe('NetworkNotEnforced');
     expect(tooWeak({ level: 'Seccomp', network: 'Enforced' }, 'Landlock', true)?.message).toMatch(/isolation Seccomp and needs Landlock/);
+    const alias = { level: 'UserNamespace', network: 'Enforced', runtimeClass: 'fast' } as const;
+    expect(tooWeak(alias, 'RuntimeClass', true)?.message).toMatch(/not known to be another one than the node's.*RuntimeClass fast/);
   });
 });

@@ -29,6 +29,8 @@ export interface RunnerInfo {
   readonly dumpable: boolean;
   readonly userNamespace: boolean;
   readonly landlockABI: number;
+  /** Kernel of the runner's own, when it is known to be no node's. */
+  readonly guest: string | null;
   readonly probe: {
     readonly seccompDenies: boolean;
     readonly landlockDenies: boolean;
@@ -120,6 +122,7 @@ function parseInfo(h: FrameHeader): RunnerInfo {
     dumpable: flag(h['dumpable']),
     userNamespace: flag(h['userNamespace']),
     landlockABI: count(h['landlockABI']),
+    guest: text(h['guest']) || null,
     probe: {
       seccompDenies: flag(probe['seccompDenies']),
       landlockDenies: flag(probe['landlockDenies']),

@@ -27,6 +27,7 @@ const goodInfo = {
   dumpable: false,
   userNamespace: false,
   landlockABI: 7,
+  guest: '',
   probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true },
   cgroup: { version: 2 },
 };

@@ -111,6 +111,7 @@ type Info struct {
 	Dumpable      bool   `json:"dumpable"`
 	UserNamespace bool   `json:"userNamespace"`
 	LandlockABI   int    `json:"landlockABI"`
+	Guest         string `json:"guest"`
 	Probe         Probe  `json:"probe"`
 	Cgroup        Cgroup `json:"cgroup"`
 }
