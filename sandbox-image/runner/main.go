@@ -18,6 +18,8 @@ const usage = `usage:
   runner serve          PID 1: dial the keeper at $AGENTFLEET_LINK with $AGENTFLEET_LINK_KEY
   runner install DIR    copy this program to DIR/runner
   runner setmeta ROOT   set modification times from records on standard input
+  runner setxattrs ROOT set extended attributes from records on standard input
+  runner xattrs ROOT    tell extended attributes of paths on standard input
   runner version
 `
 
@@ -48,6 +50,10 @@ func run(args []string) int {
 		return 0
 	case len(args) == 2 && args[0] == "setmeta":
 		return files.SetMeta(args[1], os.Stdin, os.Stderr)
+	case len(args) == 2 && args[0] == "setxattrs":
+		return files.SetXattrs(args[1], os.Stdin, os.Stderr)
+	case len(args) == 2 && args[0] == "xattrs":
+		return files.Xattrs(args[1], os.Stdin, os.Stdout, os.Stderr)
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return 2
