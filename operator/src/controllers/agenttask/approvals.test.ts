@@ -246,7 +246,7 @@ describe('approvals in the life of a task', () => {
       approvals: [{ action: act('a') }],
     });
     await bed.patch('one', { suspend: true });
-    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Suspended');
+    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Quiescing');
     expect(condition(bed.task('one'), 'AwaitingApproval')).toBeUndefined();
     await bed.patch('one', { suspend: false });
     await bed.until('it waits again', waits(bed));

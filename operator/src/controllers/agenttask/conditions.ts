@@ -2,8 +2,9 @@ import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/k
 import type { AgentTaskStatus, Condition, Phase } from '@agentfleet/protocol/api';
 import { nameOf } from './acceptance.ts';
 import { howToAnswer } from './approvals.ts';
-import type { Course, Undone } from './course.ts';
+import type { Course, Rest, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
+import { suspendedBecause } from './suspension.ts';
 import type { Verdict } from './verdict.ts';
 
 type Status = Condition['status'];
@@ -45,7 +46,7 @@ export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatu
     case 'Wait':
       return tell('Queued', course.reason, course.message);
     case 'Suspend':
-      return tell('Suspended', 'Suspended', 'spec.suspend is true: nothing is done and no clock runs; set it to false to go on');
+      return tell('Suspended', 'Suspended', suspendedBecause(facts, course.rest).message);
     case 'Await':
       return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, course.pending));
     case 'Stop':
@@ -107,7 +108,7 @@ export function conditionsOf(facts: Facts, course: Course, story: Story, assignm
     Finished:
       course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
     RolledBack: course.kind === 'End' ? course.undone : undefined,
-    Suspended: facts.spec.suspend && course.kind !== 'End' ? word('True', 'Suspended', 'spec.suspend is true') : undefined,
+    Suspended: course.kind === 'Suspend' ? suspendedWord(facts, course.rest) : undefined,
     AwaitingApproval: course.kind === 'Await' ? word('True', 'AwaitingApproval', story.message) : undefined,
     Reconciling: !story.stalled && course.kind !== 'End' ? word('True', story.reason, story.message) : undefined,
     Stalled: story.stalled ? word('True', story.reason, story.message) : undefined,
@@ -150,6 +151,11 @@ function scheduledWord({ snapshot, status }: Facts, course: Course, assignment: 
   return word('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
 }
 
+function suspendedWord(facts: Facts, rest: Rest): Word {
+  const { reason, message } = suspendedBecause(facts, rest);
+  return word('True', reason, message);
+}
+
 function sandboxWord(facts: Facts, course: Course): Word {
   const { sandboxIs, sandbox, spec } = facts;
   if (course.kind === 'End') {
@@ -161,7 +167,11 @@ function sandboxWord(facts: Facts, course: Course): Word {
   }
   if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return word('False', 'Starting', `pod ${course.sandbox.name} starts`);
   if (course.kind === 'Bind' && course.sandbox.kind === 'Claim') return word('True', 'Ready', `pod ${course.sandbox.name} answers`);
-  if (sandboxIs === undefined) return word('False', 'NoSandbox', 'there is no sandbox');
+  if (sandboxIs === undefined) {
+    return course.kind === 'Suspend'
+      ? word('False', 'Suspended', 'a suspended task holds no sandbox')
+      : word('False', 'NoSandbox', 'there is no sandbox');
+  }
   // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is told.
   const known = findCondition(facts.status.conditions, 'SandboxReady');
   const same = sandboxIs.reason === 'ImagePullBackOff' && known?.reason === sandboxIs.reason;

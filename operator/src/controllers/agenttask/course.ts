@@ -11,6 +11,12 @@ export type PendingApproval = NonNullable<Run['pendingApproval']>;
 export type SandboxChoice =
   { readonly kind: 'Held' | 'Create'; readonly name: string } | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
 
+/**
+ * How far a suspended task is: it has no sandbox; the sandbox is given back; the worker is to report that all is stored;
+ * or nobody can report it, so that the sandbox is kept.
+ */
+export type Rest = 'NoSandbox' | 'Ending' | 'Quiescing' | 'Kept';
+
 /** Where a decision takes the task. */
 export type Course =
   /** It has ended before. */
@@ -30,7 +36,7 @@ export type Course =
   | { readonly kind: 'Run' }
   /** The worker holds an act back until a person, or the time, has decided. */
   | { readonly kind: 'Await'; readonly pending: PendingApproval }
-  | { readonly kind: 'Suspend' }
+  | { readonly kind: 'Suspend'; readonly rest: Rest }
   | { readonly kind: 'Stop' }
   /** `worker`: it is given to another one. */
   | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };

@@ -3,7 +3,7 @@ import { isWrite } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { Bed } from './testing/bed.ts';
 import { newPool, newTask } from './testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds, usage, works, type Script } from './testing/scriptedWorker.ts';
+import { fails, obedient, playWorkers, storing, succeeds, usage, works, type Script } from './testing/scriptedWorker.ts';
 
 interface Scenario {
   readonly name: string;
@@ -70,6 +70,21 @@ const scenarios: readonly Scenario[] = [
     ends: (task) => {
       expect(task.status).toMatchObject({ phase: 'Succeeded', approvals: [{ action: act, decision: 'Approved', requester: 'ann' }] });
       expect(task.status?.attempts).toHaveLength(1);
+    },
+  },
+  {
+    name: 'is suspended, gives its sandbox back and goes on in another one',
+    spec: {},
+    script: storing((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    meanwhile: async (bed) => {
+      await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+      await bed.patch('one', { suspend: true });
+      await bed.until('it holds no sandbox', () => bed.sandboxes().length === 0 && bed.task('one').status?.phase === 'Suspended');
+      await bed.patch('one', { suspend: false });
+    },
+    ends: (task) => {
+      expect(task.status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } });
+      expect(runs(task)).toBe(1);
     },
   },
 ];

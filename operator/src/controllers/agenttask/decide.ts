@@ -137,6 +137,11 @@ function gettingSandbox(choice: SandboxChoice): readonly Action[] {
   return [choice.kind === 'Claim' ? { type: 'claimSandbox', pod: choice.pod } : { type: 'createSandbox', name: choice.name }];
 }
 
+/** What a suspended task needs is stored, so that it holds no pod. */
+function givesBack(course: Course): boolean {
+  return course.kind === 'Suspend' && course.rest === 'Ending';
+}
+
 /** In the order in which they are safe; the status is written between what is made and what is deleted. */
 function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonly Action[] {
   const { snapshot, task, now, sandbox } = facts;
@@ -147,7 +152,7 @@ function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonl
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
   for (const pod of snapshot.pods) {
     if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;
-    const kept = pod.metadata.name === sandbox?.metadata.name && keepSandbox;
+    const kept = pod.metadata.name === sandbox?.metadata.name && keepSandbox && !givesBack(course);
     if (!kept) actions.push({ type: 'deleteSandbox', pod });
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });

@@ -19,6 +19,11 @@ export interface Facts {
   readonly run: Run | undefined;
   /** Whether the assigned attempt has not been closed. */
   readonly open: boolean;
+  /**
+   * Whether the worker has come to rest under the present assignment and all that is needed is stored: then neither it
+   * nor the sandbox is needed to go on.
+   */
+  readonly atRest: boolean;
   readonly cancel: CancelMode;
   /** The pod that is worked in, or that the next attempt will be worked in. */
   readonly sandbox: Pod | undefined;
@@ -46,6 +51,7 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
     assignment,
     run: currentRun(status),
     open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
+    atRest: assignment?.directive === 'Quiesce' && currentRun(status)?.quiescedAt !== undefined,
     cancel: cancelMode(snapshot),
     sandbox,
     sandboxIs: sandbox === undefined ? undefined : sandboxState(sandbox, wasReady),

@@ -211,7 +211,7 @@ describe('the life of a task', () => {
     await bed.create(newTask('one', { deadlineSeconds: 30 }));
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     await bed.patch('one', { suspend: true });
-    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Suspended');
+    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Quiescing');
     expect(directive(bed)).toBe('Quiesce');
     await bed.pass(100);
     await bed.patch('one', { suspend: false });

@@ -2,6 +2,7 @@ import { timestamp } from '@agentfleet/kube';
 import type { Books } from './attempts.ts';
 import type { Course, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
+import { storedAt } from './suspension.ts';
 import type { Verdict } from './verdict.ts';
 import { rescuer } from './workerChoice.ts';
 
@@ -32,8 +33,7 @@ function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending'
   if (cancel === 'Terminate') return discarded('the sandbox was deleted at once, with all that was changed in it');
   const kept = keeps(facts, verdict);
   if (kept !== undefined) return kept;
-  if (sandbox === undefined || sandboxLoss !== undefined)
-    return discarded(`${sandboxLoss ?? 'there is no sandbox'}; all that was changed in it went with it`);
+  if (sandbox === undefined || sandboxLoss !== undefined) return discarded(`${whyGone(facts)}; all that was changed in it went with it`);
   if (untouched(facts)) return discarded('the sandbox was deleted before anything was changed in it');
   if (facts.assignment?.directive === 'Rollback' && facts.run?.rollback === undefined && facts.run?.outcome?.reason === 'RollbackFailed') {
     return discarded(
@@ -43,20 +43,26 @@ function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending'
   return restored(facts, verdict) ?? 'Pending';
 }
 
+/** A suspended task gave its sandbox back; every other one lost it. */
+function whyGone({ atRest, sandboxLoss }: Facts): string {
+  return atRest ? 'the sandbox was deleted when the task was suspended' : (sandboxLoss ?? 'there is no sandbox');
+}
+
 function discarded(message: string): Undone {
   return { status: 'True', reason: 'Discarded', message };
 }
 
-function keeps({ cancel, spec }: Facts, verdict: Verdict): Undone | undefined {
+function keeps(facts: Facts, verdict: Verdict): Undone | undefined {
+  const { cancel, spec, sandbox, atRest } = facts;
   const stopped = verdict.result === 'Cancelled' && cancel === 'Stop';
   const wanted = verdict.result === 'Failed' && spec.rollback.whenFailed === 'Keep';
   if (!stopped && !wanted) return undefined;
   const why = stopped ? 'spec.cancel is Stop' : 'spec.rollback.whenFailed is Keep';
-  return {
-    status: 'False',
-    reason: 'Kept',
-    message: `${why}: the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds)`,
-  };
+  const tree =
+    sandbox === undefined && atRest
+      ? `the sandbox was deleted when the task was suspended${storedAt(facts)}`
+      : 'the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds)';
+  return { status: 'False', reason: 'Kept', message: `${why}: ${tree}` };
 }
 
 /** No worker could reach it, or none came to the first snapshot. */

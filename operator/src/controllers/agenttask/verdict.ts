@@ -71,7 +71,9 @@ function brokenWall({ run, snapshot }: Facts): Ending | undefined {
   return undefined;
 }
 
-function lost({ sandboxIs, sandboxLoss, snapshot }: Facts): Ending | undefined {
+function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | undefined {
+  // What is stored is lost with neither of them: the attempt goes on in another sandbox.
+  if (atRest) return undefined;
   if (sandboxLoss !== undefined) return infrastructure('SandboxLost', sandboxLoss);
   if (sandboxIs?.invalid === true) {
     return {

@@ -20,6 +20,9 @@ export const fails = (reason = 'ChecksFailed'): Partial<Run> => ({
   outcome: { result: 'Failed', class: 'CheckFailed', reason, message: '1 of 3 tests fails' },
 });
 
+/** Where the worker stores what it has. */
+export const checkpointURI = 's3://agents/checkpoints/one';
+
 export const works: Partial<Run> = { usage, snapshots: { initial: 's0001', count: 1 }, progress: { done: 1, total: 2 } };
 
 /** Obeys every directive: restores, stops, and otherwise follows the script. */
@@ -28,6 +31,15 @@ export function obedient(script: Script): Script {
     if (assignment.directive === 'Rollback') return { ...works, rollback: { snapshot: 's0001', verified: true } };
     if (assignment.directive === 'Stop') return { ...works, outcome: { result: 'Stopped', reason: 'Stopped' } };
     return assignment.directive === 'Quiesce' ? undefined : script(assignment, task);
+  };
+}
+
+/** Obeys, and stores what a suspended task needs to go on elsewhere. */
+export function storing(script: Script): Script {
+  const obeys = obedient(script);
+  return (assignment, task) => {
+    if (assignment.directive !== 'Quiesce' || !task.spec.suspend) return obeys(assignment, task);
+    return { ...works, snapshots: { initial: 's0001', count: 1, checkpointURI }, quiescedAt: task.status?.clock?.startedAt ?? '' };
   };
 }
 
