@@ -3,8 +3,8 @@ import * as keeper from '@agentfleet/protocol/keeper';
 /** JSON Schemas of the keeper's request bodies and queries, for clients in other languages. */
 export function keeperSchemas(): string {
   const { ExecRequest, SnapshotRequest, RangeQuery, FileQuery, ReplaceRequest, PatchRequest, TreeQuery, NoteRequest, ErrorBody } = keeper;
-  const { LinesQuery, ListQuery, OutputQuery, SearchQuery } = keeper;
-  const files = { FileQuery, LinesQuery, ListQuery, SearchQuery, ReplaceRequest, PatchRequest, TreeQuery };
-  const schemas = { ExecRequest, OutputQuery, SnapshotRequest, RangeQuery, ...files, NoteRequest, ErrorBody };
+  const { AstEditRequest, LinesQuery, ListQuery, OutputQuery, SearchQuery, SecretsRequest } = keeper;
+  const files = { FileQuery, LinesQuery, ListQuery, SearchQuery, ReplaceRequest, AstEditRequest, PatchRequest, TreeQuery };
+  const schemas = { ExecRequest, OutputQuery, SnapshotRequest, RangeQuery, ...files, SecretsRequest, NoteRequest, ErrorBody };
   return `${JSON.stringify({ $comment: 'Made by `npm run generate` from protocol/src/keeper.', schemas }, null, 2)}\n`;
 }

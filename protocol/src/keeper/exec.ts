@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { Redaction, type RedactionCounts } from './redaction.ts';
 
 /** Default wall time limits in seconds, by tool. */
 export const defaultTimeoutSeconds = { ExecCode: 15, Shell: 8 } as const;
@@ -59,6 +60,7 @@ const common = {
     }),
   ),
   network: Type.Optional(Type.Enum(['Loopback', 'None'])),
+  redaction: Type.Optional(Redaction),
   limits: Type.Optional(ExecLimits),
 };
 
@@ -124,6 +126,8 @@ export interface ExecEnd {
   readonly dropped: { readonly stdout: number; readonly stderr: number };
   /** Those of the dropped bytes that files of the store hold, from the first on; the files of the last 8 such commands stay. */
   readonly spill?: { readonly stdout?: SpillFile; readonly stderr?: SpillFile };
+  /** Secrets that were taken out of both outputs; sizes and hashes of spilled files are of what is left. */
+  readonly redacted?: RedactionCounts;
   /** Processes that outlived the command's root and were killed. */
   readonly swept: number;
   /** The command could not start: errno name and words. */

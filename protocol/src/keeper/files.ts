@@ -1,4 +1,6 @@
 import { Type, type Static } from 'typebox';
+import { Redaction, type RedactionCounts } from './redaction.ts';
+import { SyntaxMode, type SyntaxVerdict } from './syntax.ts';
 
 /** Largest file that one request reads or writes, in bytes. */
 export const maxFileBytes = 64 * 1024 * 1024;
@@ -14,6 +16,8 @@ export const FileQuery = Type.Object(
   {
     path,
     mode: Type.Optional(Type.String({ pattern: '^0?[0-7]{3}$', description: 'octal; PUT only; default 644, or the mode the file has' })),
+    redaction: Type.Optional(Redaction),
+    syntax: Type.Optional(Type.Enum(['Check', 'Skip'], { description: 'PUT only; default Skip: an upload is not looked at' })),
   },
   { additionalProperties: false },
 );
@@ -25,6 +29,8 @@ export interface FileWritten {
   readonly sha256: string;
   readonly bytes: number;
   readonly created: boolean;
+  /** Of a write that asked for a check. */
+  readonly syntax?: SyntaxVerdict;
 }
 
 /** Body of `POST /v1/files/replace`: one text of a file is replaced by another, if it stands there exactly once. */
@@ -37,6 +43,7 @@ export const ReplaceRequest = Type.Object(
     check: Type.Optional(
       Type.Enum(['None', 'Json'], { description: 'Json: a result that is no JSON is refused before it is written; default None' }),
     ),
+    syntax: Type.Optional(SyntaxMode),
   },
   { additionalProperties: false },
 );
@@ -73,6 +80,7 @@ export const PatchRequest = Type.Object(
       }),
     ),
     dryRun: Type.Optional(Type.Boolean({ description: 'say what would be done; nothing is written, recorded or remembered' })),
+    syntax: Type.Optional(SyntaxMode),
   },
   { additionalProperties: false },
 );
@@ -91,6 +99,8 @@ export interface PatchedFile {
   readonly mode: number;
   /** Hunks that were not at their line: number of the hunk, and how many lines further down it stood. */
   readonly offsets: readonly { readonly hunk: number; readonly lines: number }[];
+  /** Absent for a deleted one. */
+  readonly syntax?: SyntaxVerdict;
 }
 
 /** Answer of `POST /v1/files/patch`. */
@@ -123,6 +133,7 @@ export const ListQuery = Type.Object(
     path,
     depth: Type.Optional(count('levels below the folder; default 1')),
     limit: Type.Optional(count('entries at most; default 1000, at most 10000')),
+    redaction: Type.Optional(Redaction),
   },
   { additionalProperties: false },
 );
@@ -146,6 +157,7 @@ export interface FileList {
   readonly truncated: boolean;
   /** Folders that could not be opened. */
   readonly unreadable: number;
+  readonly redacted?: RedactionCounts;
 }
 
 /** Query of `GET /v1/files/search`: exactly one of `text` and `regex`, sought in each line of the text files below a folder. */
@@ -169,6 +181,7 @@ export const SearchQuery = Type.Object(
       }),
     ),
     limit: Type.Optional(count('matching lines at most; default 200, at most 1000')),
+    redaction: Type.Optional(Redaction),
   },
   { additionalProperties: false },
 );
@@ -193,6 +206,7 @@ export interface SearchResult {
   readonly files: number;
   /** Files that were not: with NUL bytes or no UTF-8, over 8 MiB, closed to the keeper; and lines cut at 64 Ki characters. */
   readonly skipped: { readonly binary: number; readonly large: number; readonly unreadable: number; readonly longLines: number };
+  readonly redacted?: RedactionCounts;
 }
 
 /** Query of `GET /v1/files/lines`. */
@@ -201,6 +215,7 @@ export const LinesQuery = Type.Object(
     path,
     from: Type.Optional(count('first line, from 1; default 1')),
     to: Type.Optional(count('last line; default the end')),
+    redaction: Type.Optional(Redaction),
   },
   { additionalProperties: false },
 );
@@ -218,4 +233,5 @@ export interface FileLines {
   readonly text: string;
   /** Lines that were asked for are missing: together they are over 1 MiB. */
   readonly truncated: boolean;
+  readonly redacted?: RedactionCounts;
 }

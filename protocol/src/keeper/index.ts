@@ -16,28 +16,43 @@
  * | `GET /v1/files/list?path=` | {@link FileList} |
  * | `GET /v1/files/search?path=&text=` | {@link SearchResult} |
  * | `POST /v1/files/replace` | {@link FileReplaced}; one text for another, which must stand there once |
+ * | `POST /v1/files/ast-edit` | {@link AstEditReport}; a structural search and replace in one file |
  * | `POST /v1/files/patch` | {@link PatchReport}; a unified diff over several files, whole or not at all |
  * | `PUT /v1/tree?path=` | a tar stream is unpacked below the folder; {@link TreeWritten} |
  * | `GET /v1/tree?path=` | a tar stream of all that is below the folder; {@link treeHeaders} |
+ * | `PUT /v1/secrets` | {@link SecretsDeclared}; values that no answer shows |
+ * | `POST /v1/scrub` | {@link ScrubReport}; every object of the store is read and checked |
  * | `POST /v1/notes` | {@link NoteWritten}; the worker's decision in the event log |
  * | `POST`, `GET /v1/snapshots` | {@link SnapshotRecord}; a list of them |
  * | `POST /v1/snapshots/:id/restore` | {@link RestoreReport} |
+ * | `GET /v1/snapshots/:id/manifest` | the canonical text of its manifest, whose SHA-256 is its digest |
+ * | `POST /v1/objects` | the named {@link Part}s of contents |
+ * | `POST`, `DELETE /v1/adoption` | begins, or gives up, to take over log and snapshots of another keeper; only while this one knows nothing |
+ * | `PUT /v1/adoption/log`, `/v1/adoption/objects`, `/v1/adoption/manifests/:id` | NDJSON of its log; {@link Part}s; canonical text |
+ * | `POST /v1/adoption/commit` | {@link Adopted}; all or nothing |
  * | `GET /v1/diff?from=&to=` | {@link TreeDiff} |
  * | `GET /v1/revert?from=&to=` | tar: `revert.sh`, `redo.sh`, `description.json`, `objects/` |
  * | `GET /v1/events?from=SEQ` | NDJSON of {@link AuditRecord} |
  * | `GET /v1/audit` | {@link AuditReport} |
  * | `POST /v1/tools/restart` | 202; the kubelet starts a fresh tools container |
+ * | `POST /mcp` | the Model Context Protocol, see {@link mcpTools} |
  * | `POST /v1/egress`, upgraded | 101; a tunnel for one connection out of the sandbox, see {@link egressUpgrade} |
+ *
+ * What is read by a model is read without secrets: `redaction` in a request, see {@link Redaction}.
  */
 export * from './audit.ts';
+export * from './durable.ts';
 export * from './egress.ts';
 export * from './errors.ts';
 export * from './exec.ts';
 export * from './files.ts';
 export * from './info.ts';
+export * from './mcp.ts';
 export * from './notes.ts';
 export * from './places.ts';
+export * from './redaction.ts';
 export * from './snapshots.ts';
+export * from './syntax.ts';
 
 /** Header that carries the assignment's epoch, a positive integer. */
 export const epochHeader = 'agentfleet-epoch';

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { Redaction, type RedactionCounts } from './redaction.ts';
 
 /** Body of `POST /v1/snapshots`. */
 export const SnapshotRequest = Type.Object({ label: Type.Optional(Type.String({ maxLength: 128 })) }, { additionalProperties: false });
@@ -9,6 +10,7 @@ export const RangeQuery = Type.Object(
   {
     from: Type.String({ pattern: '^s[0-9]{4,}$' }),
     to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', default: 'current' })),
+    redaction: Type.Optional(Redaction),
   },
   { additionalProperties: false },
 );
@@ -61,4 +63,22 @@ export interface TreeDiff {
   readonly to: string;
   readonly entries: readonly DiffEntry[];
   readonly unified: string;
+  readonly redacted?: RedactionCounts;
+}
+
+/** Answer of `POST /v1/scrub`: every manifest and every content was read and compared with its hash. */
+export interface ScrubReport {
+  readonly snapshots: number;
+  readonly objects: number;
+  readonly bytes: number;
+  /** Objects that do not match their hash; snapshots and paths that lack them, as text for people. */
+  readonly damaged: readonly {
+    readonly sha256: string;
+    readonly why: string;
+    readonly snapshots: readonly string[];
+    readonly paths: readonly string[];
+  }[];
+  /** Snapshots that cannot be restored. */
+  readonly broken: readonly string[];
+  readonly tookMs: number;
 }

@@ -1,0 +1,164 @@
+import { Type, type TSchema } from 'typebox';
+import { defaultTimeoutSeconds, ExecCodeRequest, ShellRequest } from './exec.ts';
+import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.ts';
+import { SnapshotRequest } from './snapshots.ts';
+import { AstEditRequest, SyntaxMode } from './syntax.ts';
+
+/** Where the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
+export const mcpPath = '/mcp';
+
+/** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
+export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 60, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
+
+/** What a tool does to the sandbox, as MCP's annotations tell it. Nothing here reaches beyond the sandbox. */
+export interface McpAnnotations {
+  readonly readOnlyHint: boolean;
+  readonly destructiveHint: boolean;
+  readonly idempotentHint: boolean;
+  readonly openWorldHint: false;
+}
+
+/** One tool: the same request as the keeper's own route, with the names that a model sends. */
+export interface McpTool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: TSchema;
+  readonly annotations: McpAnnotations;
+}
+
+const path = (description: string): TSchema => Type.String({ minLength: 2, maxLength: 4096, pattern: '^/', description });
+const ulid = Type.String({
+  pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$',
+  description: 'a ULID; repeating it never acts twice; default: a new one',
+});
+const waitSeconds = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: mcpBounds.waitSeconds,
+    description: `answer after so long even if the command runs on, default ${mcpBounds.defaultWaitSeconds}; then use wait`,
+  }),
+);
+const object = (properties: Readonly<Record<string, TSchema>>): TSchema => Type.Object(properties, { additionalProperties: false });
+
+const { stdin, cwd, env, timeoutSeconds } = ShellRequest.properties;
+const command = { cwd, env, stdin, timeoutSeconds, waitSeconds, execId: Type.Optional(ulid) };
+const { diff, strip, expected, dryRun, syntax } = PatchRequest.properties;
+const { text, regex } = SearchQuery.properties;
+const line = (description: string): TSchema => Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999, description }));
+const snapshotId = Type.String({ pattern: '^s[0-9]{4,}$' });
+
+const reading: McpAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+const adding: McpAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
+const changing: McpAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
+
+/** The tools by name, in the order in which they are listed. */
+export const mcpTools = {
+  exec_code: {
+    title: 'Run a program',
+    description: `Runs a program with its arguments, without a shell; default limit ${defaultTimeoutSeconds.ExecCode} s. One command at a time.`,
+    inputSchema: object({ argv: ExecCodeRequest.properties.argv, ...command }),
+    annotations: changing,
+  },
+  shell: {
+    title: 'Run a command line',
+    description: `Runs one command line with /bin/sh -c; default limit ${defaultTimeoutSeconds.Shell} s. One command at a time.`,
+    inputSchema: object({ command: ShellRequest.properties.command, ...command }),
+    annotations: changing,
+  },
+  wait: {
+    title: 'Wait for a command',
+    description: 'Waits for a command that runs on, and gives what it wrote since the event `from`.',
+    inputSchema: object({ execId: ulid, from: line('`next` of the answer before; default 1'), waitSeconds }),
+    annotations: reading,
+  },
+  read: {
+    title: 'Read lines of a file',
+    description: `Lines of a text file, at most ${lookBounds.textBytes} bytes, with the SHA-256 of the file for an edit's expectedSha256.`,
+    inputSchema: object({ path: path('absolute'), from: line('first line, default 1'), to: line('last line, default the end') }),
+    annotations: reading,
+  },
+  list: {
+    title: 'List a folder',
+    description: 'What stands in a folder; links are told, not followed.',
+    inputSchema: object({
+      path: path('absolute'),
+      depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'levels below the folder, default 1' })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: lookBounds.entries, description: 'default 1000' })),
+    }),
+    annotations: reading,
+  },
+  search: {
+    title: 'Search in files',
+    description: 'Lines that hold a text or match a regular expression, in the text files below a folder. Give one of text and regex.',
+    inputSchema: object({
+      path: path('absolute, a folder'),
+      text,
+      regex,
+      ignoreCase: Type.Optional(Type.Boolean()),
+      include: SearchQuery.properties.include,
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: lookBounds.matches, description: 'default 200' })),
+    }),
+    annotations: reading,
+  },
+  write: {
+    title: 'Write a file',
+    description: 'Writes a whole text file atomically; its folders are made. Refused when it has syntax errors that the file had not.',
+    inputSchema: object({
+      path: path('absolute'),
+      content: Type.String({ maxLength: mcpBounds.contentChars }),
+      mode: Type.Optional(Type.String({ pattern: '^0?[0-7]{3}$', description: 'octal; default 644, or the mode the file has' })),
+      syntax: Type.Optional(SyntaxMode),
+    }),
+    annotations: { ...changing, idempotentHint: true },
+  },
+  str_replace: {
+    title: 'Replace a text in a file',
+    description: 'Replaces a text that stands exactly once in a file.',
+    inputSchema: ReplaceRequest,
+    annotations: changing,
+  },
+  apply_patch: {
+    title: 'Apply a diff',
+    description: 'Applies a unified diff over any number of files, whole or not at all.',
+    inputSchema: object({
+      path: path('absolute; the folder that the names in the diff are relative to'),
+      diff,
+      strip,
+      expected,
+      dryRun,
+      syntax,
+      requestId: Type.Optional(ulid),
+    }),
+    annotations: changing,
+  },
+  ast_edit: {
+    title: 'Search and replace in the syntax tree',
+    description: 'Replaces code by structure: in pattern and rewrite $NAME is one node, $$$NAME any number of neighbours, $_ anything.',
+    inputSchema: AstEditRequest,
+    annotations: changing,
+  },
+  snapshot: {
+    title: 'Take a snapshot',
+    description: 'Keeps the state of workspace and home; restore and diff take its id.',
+    inputSchema: SnapshotRequest,
+    annotations: adding,
+  },
+  restore: {
+    title: 'Restore a snapshot',
+    description: 'Brings workspace and home back to a snapshot, byte for byte, and verifies it.',
+    inputSchema: object({ id: snapshotId }),
+    annotations: { ...changing, idempotentHint: true },
+  },
+  diff: {
+    title: 'Compare snapshots',
+    description: 'What differs between a snapshot and a later one, or the tree as it is now.',
+    inputSchema: object({
+      from: snapshotId,
+      to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', description: 'default current' })),
+    }),
+    annotations: reading,
+  },
+} as const satisfies Readonly<Record<string, Omit<McpTool, 'name'>>>;
+
+export type McpToolName = keyof typeof mcpTools;
