@@ -35,6 +35,8 @@ export interface UpOptions {
   readonly context?: string | undefined;
   /** Also run kwok, which plays nodes that carry the annotation `kwok.x-k8s.io/node=fake`. */
   readonly kwok?: boolean | undefined;
+  /** Also make pods with `runtimeClassName: gvisor` run. Only with a node of our own. */
+  readonly gvisor?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Receives one line for each step; default: standard error with the seconds since the start. */
   readonly log?: ((line: string) => void) | undefined;

@@ -19,10 +19,23 @@ export interface Survey {
   readonly takenPorts: ReadonlySet<number>;
 }
 
+/** How much of a cluster is asked for. */
+export interface WantedParts {
+  readonly tier: Tier;
+  readonly kwok: boolean;
+  readonly gvisor: boolean;
+}
+
 /** The families that a tier needs. helm is not needed by the cluster but by everybody who installs something on it. */
-export function familiesFor(tier: Tier, kwok: boolean): FamilyName[] {
+export function familiesFor({ tier, kwok, gvisor }: WantedParts): FamilyName[] {
   const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router'];
-  return ['kubernetes', 'helm', ...(tier === 'node' ? node : []), ...(kwok ? (['kwok'] as const) : [])];
+  return [
+    'kubernetes',
+    'helm',
+    ...(tier === 'node' ? node : []),
+    ...(kwok ? (['kwok'] as const) : []),
+    ...(gvisor ? (['gvisor'] as const) : []),
+  ];
 }
 
 async function freeBytes(path: string): Promise<number> {
@@ -45,7 +58,7 @@ async function foreignListeners(ourPids: readonly number[]): Promise<Listener[]>
 }
 
 /** Looks at the machine and touches nothing. `ourPids` are daemons of ours that run already. */
-export async function survey(layout: Layout, wanted: { tier: Tier; kwok: boolean }, ourPids: readonly number[]): Promise<Survey> {
+export async function survey(layout: Layout, wanted: WantedParts, ourPids: readonly number[]): Promise<Survey> {
   const [go, osRelease, missingPackages, others, foreignKubeletDir, goMod, freeCache, freeState] = await Promise.all([
     goFacts(),
     readFile('/etc/os-release', 'utf8').catch(() => ''),
@@ -56,7 +69,7 @@ export async function survey(layout: Layout, wanted: { tier: Tier; kwok: boolean
     freeBytes(cacheRoot()),
     freeBytes(layout.state),
   ]);
-  const isCold = go !== undefined && !(await areBuilt(familiesFor(wanted.tier, wanted.kwok), go));
+  const isCold = go !== undefined && !(await areBuilt(familiesFor(wanted), go));
   const kubeletListener = others.find(({ port }) => port === kubeletPort);
   const facts: PreflightFacts = {
     tier: wanted.tier,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ClusterError, down, kubeconfigPath, renderStatus, status, up, verifyCluster, type Tier } from './index.ts';
 
-const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--verify]
+const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--gvisor] [--verify]
        cluster down [--purge]
        cluster status [--json]
        cluster kubeconfig
@@ -11,6 +11,7 @@ const options = {
   tier: { type: 'string' },
   context: { type: 'string' },
   kwok: { type: 'boolean' },
+  gvisor: { type: 'boolean' },
   verify: { type: 'boolean' },
   purge: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -26,7 +27,13 @@ type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositi
 async function bringUp(values: Values): Promise<void> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
-  const cluster = await up({ tier: asTier(values.tier), context: values.context, kwok: values.kwok, signal: interrupted.signal });
+  const cluster = await up({
+    tier: asTier(values.tier),
+    context: values.context,
+    kwok: values.kwok,
+    gvisor: values.gvisor,
+    signal: interrupted.signal,
+  });
   if (values.verify) {
     await verifyCluster(cluster);
     process.stderr.write('verified: DNS, NetworkPolicy and user namespaces work\n');

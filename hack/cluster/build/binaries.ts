@@ -61,7 +61,7 @@ export class Binaries {
 async function cacheKey(wanted: Family, args: readonly string[], go: GoFacts): Promise<string> {
   const dir = familyDir(wanted.name);
   const text = [...args, String(wanted.cgo), go.GOVERSION, go.GOARCH, go.GOFLAGS, JSON.stringify(wanted.rename)];
-  return `${wanted.name}-${await hashInputs({ text, paths: [join(dir, 'go.mod'), join(dir, 'go.sum')] })}`;
+  return `${wanted.name}-${await hashInputs({ text, paths: ['go.mod', 'go.sum', ...wanted.sources].map((name) => join(dir, name)) })}`;
 }
 
 async function install(wanted: Family, args: readonly string[], into: string, signal?: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
-export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'versitygw';
+export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'versitygw';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -15,6 +15,8 @@ export interface Family {
   readonly rename: Readonly<Record<string, string>>;
   readonly cgo: boolean;
   readonly tags: readonly string[];
+  /** Sources of ours among the tools, relative to the family's folder; they count in its cache key. */
+  readonly sources: readonly string[];
   /** Variables set by the linker, as `path=value`. */
   stamps(version: string): string[];
 }
@@ -27,7 +29,7 @@ function kubernetesStamps(version: string): string[] {
   );
 }
 
-const plain = { rename: {}, cgo: false, tags: [], stamps: (): string[] => [] };
+const plain = { rename: {}, cgo: false, tags: [], sources: [], stamps: (): string[] => [] };
 
 /** Largest first, because the largest decides how long a cold build takes. */
 export const families: readonly Family[] = [
@@ -63,6 +65,14 @@ export const families: readonly Family[] = [
     stamps: (version) => [`helm.sh/helm/v4/internal/version.version=${version}`],
   },
   { ...plain, name: 'kwok', module: 'sigs.k8s.io/kwok', binaries: ['kwok'] },
+  // Only where somebody asks for the RuntimeClass gvisor.
+  {
+    ...plain,
+    name: 'gvisor',
+    module: 'gvisor.dev/gvisor',
+    binaries: ['runsc', 'containerd-shim-runsc-v1'],
+    sources: ['containerd-shim-runsc-v1'],
+  },
   // Not of the cluster: S3 for tests and for fleets without a cloud. It goes into an image, so it must stay static.
   {
     ...plain,

@@ -4,7 +4,8 @@ import { Binaries } from '../build/binaries.ts';
 import { layoutAt } from '../layout.ts';
 import { defaultPorts } from '../ports.ts';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from './control-plane.ts';
-import { cniConfig, containerd, containerdConfig, kubelet, kubeletConfig, kubeProxy, kubeRouter } from './node.ts';
+import { runscConfig } from '../local/gvisor.ts';
+import { cniConfig, containerd, containerdConfig, gvisorFolder, kubelet, kubeletConfig, kubeProxy, kubeRouter } from './node.ts';
 import { fingerprint } from './supervisor.ts';
 
 const around: Surroundings = {
@@ -29,6 +30,11 @@ describe('containerd', () => {
     expect(text).toContain('bin_dirs = ["/usr/lib/cni"]');
     expect(text).toContain('netns_mounts_under_state_dir = true');
     expect(text).toContain('BinaryName = "/b/runc/runc"');
+  });
+
+  it('knows gVisor before it is built, so that nothing has to be restarted for it', () => {
+    expect(containerdConfig(around)).toContain('runtime_path = "/var/lib/agentfleet-cluster/gvisor/containerd-shim-runsc-v1"');
+    expect(runscConfig(gvisorFolder(around.layout))).toContain('binary_name = "/var/lib/agentfleet-cluster/gvisor/runsc"');
   });
 
   it('finds its own shim first', () => expect(containerd(around).env?.['PATH']).toMatch(/^\/b\/ctd:/));

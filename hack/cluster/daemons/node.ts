@@ -8,6 +8,14 @@ import type { Daemon } from './daemon.ts';
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** Name that containerd knows gVisor by; a RuntimeClass names it as its handler. */
+export const gvisorHandler = 'runsc';
+
+/** Where containerd looks for gVisor's shim. Empty until somebody asks for gVisor: then pods of the handler cannot start. */
+export function gvisorFolder({ state }: Pick<Surroundings['layout'], 'state'>): string {
+  return join(state, 'gvisor');
+}
+
 /** containerd's configuration. Its sandboxes keep their network namespaces below the state folder, so they are surely ours. */
 export function containerdConfig({ layout, binaries }: Pick<Surroundings, 'layout' | 'binaries'>): string {
   return `version = 3
@@ -36,6 +44,12 @@ disabled_plugins = [
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
   BinaryName = "${binaries.path('runc')}"
   SystemdCgroup = false
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.${gvisorHandler}]
+  runtime_type = "io.containerd.runsc.v1"
+  runtime_path = "${join(gvisorFolder(layout), 'containerd-shim-runsc-v1')}"
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.${gvisorHandler}.options]
+  TypeUrl = "io.containerd.runsc.v1.options"
+  ConfigPath = "${join(gvisorFolder(layout), 'runsc.toml')}"
 `;
 }
 

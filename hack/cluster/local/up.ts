@@ -13,6 +13,7 @@ import { ensurePki } from '../pki/issue.ts';
 import { choosePorts, type Ports } from '../ports.ts';
 import { preflight } from '../preflight.ts';
 import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
+import { installGvisor } from './gvisor.ts';
 import { startKwok } from './kwok.ts';
 import { importMissing, nodeImages, startNode } from './node.ts';
 import { readClusterRecord, readPorts, writeClusterRecord, writePorts } from './record.ts';
@@ -79,10 +80,11 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   const before = await readClusterRecord(layout);
   const tier = before?.tier === 'node' ? 'node' : (options.tier ?? 'node');
   const kwok = before?.kwok === true || options.kwok === true;
-  const found = await survey(layout, { tier, kwok }, await runningPids(layout));
+  const wanted = { tier, kwok, gvisor: tier === 'node' && options.gvisor === true };
+  const found = await survey(layout, wanted, await runningPids(layout));
   const go = refuseIfUnfit(found, log);
   await installPackages(found.facts.missingPackages, log, options.signal);
-  const binaries = await buildFamilies(familiesFor(tier, kwok), go, log, options.signal);
+  const binaries = await buildFamilies(familiesFor(wanted), go, log, options.signal);
   await makeFolders(layout, tier);
   const ports = await settlePorts(layout, found.takenPorts, log);
   const address = await hostAddress();
@@ -92,5 +94,6 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   await ensurePki(layout, { nodeName, address }, ports.apiserver);
   const start: Start = { around: { layout, binaries, ports, nodeName, address }, log, signal: options.signal, started: [] };
   await launch(start, tier, kwok, go);
+  if (wanted.gvisor) await installGvisor(start);
   return handle(layout, tier, binaries, start.started.length > 0);
 }
