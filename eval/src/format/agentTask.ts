@@ -10,6 +10,15 @@ export interface Target {
   readonly budget?: AgentTaskSpec['budget'];
 }
 
+interface Step {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly timeoutSeconds: number;
+}
+
+/** Of a set-up script or an oracle. */
+export const scriptSeconds = 120;
+
 /** What is sent to the API server, which fills in defaults. */
 export interface AgentTaskManifest {
   readonly apiVersion: string;
@@ -21,14 +30,15 @@ export interface AgentTaskManifest {
       readonly type: 'Inline';
       readonly inline: { readonly files: readonly { readonly path: string; readonly content: string }[] };
     };
-    readonly checks: readonly { readonly name: string; readonly command: readonly string[]; readonly timeoutSeconds: number }[];
+    readonly setup?: readonly Step[];
+    readonly checks: readonly (Step & { readonly expect: 'Auto' | 'Pass' })[];
     readonly protect: { readonly paths: readonly string[] };
     readonly budget?: AgentTaskSpec['budget'];
   };
 }
 
 /**
- * The task as an object of a cluster: the same workspace and the visible check. The hidden one stays behind, for whoever judges the
+ * The task as an object of a cluster: the same workspace and set-up, and the visible check. The hidden one stays behind, for whoever judges the
  * patch.
  *
  * @example
@@ -37,7 +47,12 @@ export interface AgentTaskManifest {
 export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }: Target): AgentTaskManifest {
   const name = [task.id.replaceAll('/', '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
   const files = Object.entries(task.files).map(([path, content]) => ({ path, content }));
-  const { command, timeoutSeconds } = task.visible;
+  const { command, timeoutSeconds, start } = task.visible;
+  const setup = task.setup.map((script, at) => ({
+    name: `setup-${at + 1}`,
+    command: ['sh', '-euc', script],
+    timeoutSeconds: scriptSeconds,
+  }));
   return {
     apiVersion,
     kind: 'AgentTask',
@@ -46,7 +61,8 @@ export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }:
       poolRef: pool,
       goal: task.goal,
       workspace: { type: 'Inline', inline: { files } },
-      checks: [{ name: 'visible', command, timeoutSeconds }],
+      ...(setup.length === 0 ? {} : { setup }),
+      checks: [{ name: 'visible', command, timeoutSeconds, expect: start === 'passes' ? 'Pass' : 'Auto' }],
       protect: { paths: Object.keys(task.visible.files) },
       ...(budget === undefined ? {} : { budget }),
     },

@@ -1,8 +1,9 @@
 /** From a task file to tasks that are ready to run. */
 import { createHash } from 'node:crypto';
+import { changed, changesBetween, readChange, scriptOf } from './changes.ts';
 import { applyEdits, editedPath } from './edits.ts';
 import { PackError } from './failure.ts';
-import type { CheckFile, Edit, Half, Kind, Language, PackCheck, PackTask, TaskEntry, TaskFile, Tree } from './types.ts';
+import type { Change, ChangeFile, CheckFile, Edit, Half, Kind, Language, PackCheck, PackTask, TaskEntry, TaskFile, Tree } from './types.ts';
 
 /** Where a task file belongs. */
 export interface Place {
@@ -16,6 +17,9 @@ const defaultTimeoutSeconds = 20;
 /** An object of a cluster is named by the id; the rest of 63 is for a suffix. */
 const maxIdCharacters = 56;
 
+/** The longest argument of a command in an AgentTask. */
+const maxScriptCharacters = 8192;
+
 const runners: Readonly<Partial<Record<Language, readonly string[]>>> = {
   python: ['python3', '-m', 'unittest', '-v'],
   javascript: ['node', '--test'],
@@ -24,12 +28,14 @@ const runners: Readonly<Partial<Record<Language, readonly string[]>>> = {
 
 function buildCheck(name: string, check: CheckFile | undefined, language: Language): PackCheck {
   if (check === undefined) throw new PackError(`has no ${name} check; add "${name}" to the task or to the family`);
-  const { files, timeoutSeconds = defaultTimeoutSeconds } = check;
+  const { files, timeoutSeconds = defaultTimeoutSeconds, start = 'fails' } = check;
+  if (name === 'hidden' && start === 'passes')
+    throw new PackError('has a hidden check that passes at the start, so that the no-op solves it; test for what is asked');
   const runner = runners[language];
   if (check.command === undefined && runner === undefined) {
     throw new PackError(`has no command for its ${name} check, and ${language} has no test runner; add "command"`);
   }
-  return { command: check.command ?? [...(runner ?? []), ...Object.keys(files)], timeoutSeconds, files };
+  return { command: check.command ?? [...(runner ?? []), ...Object.keys(files)], timeoutSeconds, files, start };
 }
 
 /** Kind of a change by where it is made. */
@@ -38,40 +44,36 @@ function kindOf(edits: readonly Edit[], files: Tree, language: Language): Kind {
   return edits.length > 1 ? 'multi-edit' : 'single';
 }
 
-function removed(files: Readonly<Record<string, string | null>>): Tree {
-  return Object.fromEntries(Object.entries(files).filter((entry): entry is [string, string] => entry[1] !== null));
-}
-
 interface States {
   readonly start: Tree;
-  readonly solution: Tree;
-  readonly partial: readonly Tree[];
+  readonly oracle: Change;
+  readonly partial: readonly Change[];
   readonly kind: Kind;
 }
 
 function states(entry: TaskEntry, files: Tree, language: Language): States {
   const edits = entry.break;
   if (edits !== undefined) {
-    const partial = edits.length > 1 ? edits.map((edit) => applyEdits(files, [edit], language)) : [];
-    return { start: applyEdits(files, edits, language), solution: files, partial, kind: entry.kind ?? kindOf(edits, files, language) };
+    const start = applyEdits(files, edits, language);
+    const half = (edit: Edit): Change => ({ files: changesBetween(start, applyEdits(files, [edit], language)) });
+    const kind = entry.kind ?? kindOf(edits, files, language);
+    return { start, oracle: { files: changesBetween(start, files) }, partial: edits.length > 1 ? edits.map(half) : [], kind };
   }
-  const { edits: repairs = [], files: changes = {} } = entry.oracle ?? {};
-  const kind = entry.kind ?? (Object.keys(changes).length === 0 ? kindOf(repairs, files, language) : undefined);
-  if (kind === undefined) throw new PackError('has an oracle of whole files and no kind; add "kind"');
-  return { start: files, solution: removed({ ...applyEdits(files, repairs, language), ...changes }), partial: [], kind };
+  const written: ChangeFile = entry.oracle ?? {};
+  const onlyEdits = written.files === undefined && written.script === undefined;
+  const kind = entry.kind ?? (onlyEdits ? kindOf(written.edits ?? [], files, language) : undefined);
+  if (kind === undefined) throw new PackError('has an oracle of whole files or a script and no kind; add "kind"');
+  return { start: files, oracle: readChange(written, files, language), partial: [], kind };
 }
 
-function sameTree(one: Tree, other: Tree): boolean {
-  const paths = Object.keys(one);
-  return paths.length === Object.keys(other).length && paths.every((path) => one[path] === other[path]);
-}
-
-/** Nothing of a hidden check may lie in the workspace, under its own name or another. */
-function refuseSeenHidden(files: Tree, hidden: Tree): void {
+/** Nothing of a hidden check may lie in the workspace, under its own name or another, nor be written there by a script. */
+function refuseSeenHidden(files: Tree, scripts: readonly string[], hidden: Tree): void {
   const contents = new Map(Object.entries(files).map(([path, content]) => [content, path]));
   for (const [path, content] of Object.entries(hidden)) {
     const seen = path in files ? path : content.trim() === '' ? undefined : contents.get(content);
     if (seen !== undefined) throw new PackError(`shows its hidden file ${path} as ${seen}; take it out of what is visible`);
+    if (content.trim() !== '' && scripts.some((script) => script.includes(content.trim())))
+      throw new PackError(`writes its hidden file ${path} by a set-up script; take it out of there`);
   }
 }
 
@@ -80,30 +82,62 @@ function seedOf(id: string): number {
   return createHash('sha256').update(id).digest().readUInt32BE(0) % 2 ** 31;
 }
 
-function buildTask(file: TaskFile, entry: TaskEntry, place: Place): PackTask {
+function refuseLong(scripts: readonly string[]): void {
+  const long = scripts.find((script) => script.length > maxScriptCharacters);
+  if (long !== undefined)
+    throw new PackError(`has a script of ${long.length} characters; ${maxScriptCharacters} fit a command: put parts of it into files`);
+}
+
+/** Where a task begins: the family's files and set-up, or what an earlier task left. */
+interface Ground {
+  readonly files: Tree;
+  readonly setup: readonly string[];
+}
+
+function groundOf(file: TaskFile, entry: TaskEntry, built: ReadonlyMap<string, PackTask>): Ground {
+  const own = entry.setup === undefined ? [] : [entry.setup];
+  if (entry.after === undefined) return { files: file.files, setup: [...(file.setup === undefined ? [] : [file.setup]), ...own] };
+  const before = built.get(entry.after);
+  if (before === undefined) throw new PackError(`comes after ${entry.after}, which is no earlier task of its file; correct "after"`);
+  const { oracle } = before;
+  const files = Object.fromEntries(Object.entries(before.files).filter(([path]) => !(path in before.visible.files)));
+  if (before.setup.length === 0 && oracle.script === undefined) return { files: changed(files, oracle.files), setup: own };
+  return { files, setup: [...before.setup, scriptOf(oracle), ...own] };
+}
+
+function buildTask(file: TaskFile, entry: TaskEntry, place: Place, built: ReadonlyMap<string, PackTask>): PackTask {
   const spoken = typeof file.language === 'string' ? [file.language] : file.language;
   const language = spoken[0] as Language;
-  const { start, solution, partial, kind } = states(entry, file.files, language);
-  if (sameTree(start, solution)) throw new PackError('has an oracle that changes nothing; correct its edits');
+  const ground = groundOf(file, entry, built);
+  const { start, ...rest } = states(entry, ground.files, language);
+  if (Object.keys(rest.oracle.files).length === 0 && rest.oracle.script === undefined)
+    throw new PackError('has an oracle that changes nothing; correct its edits');
   const visible = buildCheck('visible', entry.visible ?? file.visible, language);
   const hidden = buildCheck('hidden', entry.hidden ?? file.hidden, language);
-  const overwritten = Object.keys(visible.files).find((path) => path in file.files);
+  const overwritten = Object.keys(visible.files).find((path) => path in ground.files);
   if (overwritten !== undefined) throw new PackError(`has ${overwritten} both as file and as file of its visible check; keep one`);
   const files = { ...start, ...visible.files };
-  refuseSeenHidden({ ...files, ...solution }, hidden.files);
+  refuseLong(ground.setup);
+  refuseSeenHidden({ ...files, ...changed(start, rest.oracle.files) }, ground.setup, hidden.files);
   const id = `${place.pack}/${place.family}/${entry.id}`;
   if (id.length > maxIdCharacters)
     throw new PackError(`has an id of ${id.length} characters; ${maxIdCharacters} fit the name of an object`);
   const tags = [...new Set([...(file.tags ?? []), ...(entry.tags ?? [])])];
-  const goal = entry.goal.trim();
-  return { id, ...place, languages: spoken, kind, goal, files, visible, hidden, solution, partial, seed: entry.seed ?? seedOf(id), tags };
+  const decoys = (entry.decoys ?? []).map((decoy) => ({ ...readChange(decoy, start, language), why: decoy.why }));
+  const { goal, facts = {}, seed = seedOf(id) } = entry;
+  const { needs = [] } = file;
+  const own = { ...rest, id, ...place, languages: spoken, goal: goal.trim(), needs, files, visible, hidden, decoys, facts, seed, tags };
+  return { ...own, setup: ground.setup };
 }
 
 /** The tasks of a file. @throws PackError naming the task and what is wrong with it */
 export function buildTasks(file: TaskFile, place: Place): PackTask[] {
+  const built = new Map<string, PackTask>();
   return file.tasks.map((entry) => {
     try {
-      return buildTask(file, entry, place);
+      const task = buildTask(file, entry, place, built);
+      built.set(entry.id, task);
+      return task;
     } catch (error) {
       if (error instanceof PackError) throw new PackError(`task ${place.pack}/${place.family}/${entry.id} ${error.message}`);
       throw error;

@@ -1,6 +1,7 @@
 /** Packs of tasks: what they are, how they are read, and how a task becomes an AgentTask. Imports the protocol only. */
-export { toAgentTask, type AgentTaskManifest, type Target } from './agentTask.ts';
+export { scriptSeconds, toAgentTask, type AgentTaskManifest, type Target } from './agentTask.ts';
 export { buildTasks, type Place } from './build.ts';
+export { changed, changesBetween, readChange, scriptOf } from './changes.ts';
 export { applyEdits } from './edits.ts';
 export { PackError } from './failure.ts';
 export { loadPack } from './load.ts';

@@ -41,7 +41,7 @@ describe('loadPack', () => {
       half: 'dev',
       kind: 'single',
       files: { 'sum.py': 'def add(a, b):\n    return a - b\n', 'test_sum.py': '# test_sum.py\n' },
-      solution: family.files,
+      oracle: { files: family.files },
       visible: { command: ['python3', '-m', 'unittest', '-v', 'test_sum.py'], timeoutSeconds: 20 },
     });
     expect(Object.keys(tasks[0]?.files ?? {})).not.toContain('hidden/test_more.py');
@@ -51,9 +51,9 @@ describe('loadPack', () => {
     const edits = { id: 'edit', goal: 'Multiply.', oracle: { edits: [{ find: 'a + b', put: 'a * b' }] } };
     const files = { id: 'file', goal: 'Write.', kind: 'write', oracle: { files: { 'sum.py': null, 'new.py': 'x = 1\n' } } };
     const { tasks } = await loadPack(await pack({ ...family, tasks: [edits, files] }));
-    expect(tasks.map(({ kind, solution }) => ({ kind, solution }))).toEqual([
-      { kind: 'single', solution: { 'sum.py': 'def add(a, b):\n    return a * b\n' } },
-      { kind: 'write', solution: { 'new.py': 'x = 1\n' } },
+    expect(tasks.map(({ kind, oracle }) => ({ kind, oracle }))).toEqual([
+      { kind: 'single', oracle: { files: { 'sum.py': 'def add(a, b):\n    return a * b\n' } } },
+      { kind: 'write', oracle: { files: { 'sum.py': null, 'new.py': 'x = 1\n' } } },
     ]);
   });
 
@@ -66,10 +66,23 @@ describe('loadPack', () => {
     ];
     const loaded = await loadPack(await pack({ ...family, files, tasks }));
     expect(loaded.tasks.map(({ kind }) => kind)).toEqual(['multi-edit', 'multi-file']);
-    expect(loaded.tasks[1]?.partial).toEqual([
-      { 'a.py': 'x = 0\ny = 2\n', 'b.py': 'z = 3\n' },
-      { 'a.py': 'x = 1\ny = 2\n', 'b.py': 'z = 0\n' },
+    expect(loaded.tasks[1]?.partial).toEqual([{ files: { 'b.py': 'z = 3\n' } }, { files: { 'a.py': 'x = 1\ny = 2\n' } }]);
+  });
+
+  it('begins after an earlier task where its oracle ended', async () => {
+    const first = { id: 'one', goal: 'Multiply.', oracle: { edits: [{ find: 'a + b', put: 'a * b' }] } };
+    const second = { id: 'two', goal: 'Write.', after: 'one', kind: 'write', oracle: { files: { 'new.py': 'x = 1\n' } } };
+    const plain = await loadPack(await pack({ ...family, tasks: [first, second] }));
+    expect(plain.tasks[1]).toMatchObject({ files: { 'sum.py': 'def add(a, b):\n    return a * b\n' }, setup: [] });
+    const operate = { ...second, oracle: { script: 'mkdir out' }, kind: 'operate', setup: 'touch b' };
+    const third = { ...operate, id: 'three', after: 'two' };
+    const scripted = await loadPack(await pack({ ...family, setup: 'touch a', tasks: [first, operate, third] }));
+    expect(scripted.tasks.map(({ setup }) => setup)).toEqual([
+      ['touch a'],
+      ['touch a', expect.stringContaining('base64 -d'), 'touch b'],
+      ['touch a', expect.stringContaining('base64 -d'), 'touch b', 'mkdir out', 'touch b'],
     ]);
+    await expect(loadPack(await pack({ ...family, tasks: [second, first] }))).rejects.toThrow(/comes after one, which is no earlier task/);
   });
 
   it('gives a task the same seed every time', async () => {
@@ -92,6 +105,14 @@ describe('loadPack', () => {
       { ...family, hidden: { files: { 'hidden/test_more.py': '# test_sum.py\n' } } },
       /shows its hidden file hidden\/test_more\.py as test_sum\.py/,
     ],
+    [
+      'a hidden file that set-up writes',
+      { ...family, setup: 'echo "# hidden/test_more.py" > x' },
+      /writes its hidden file hidden\/test_more\.py/,
+    ],
+    ['a hidden check that passes', { ...family, hidden: { files: {}, start: 'passes' } }, /has a hidden check that passes at the start/],
+    ['a set-up that fits no command', { ...family, setup: 'x'.repeat(9000) }, /setup must NOT have more than 8192 characters/],
+    ['a decoy that does nothing', { ...family, tasks: [{ ...task, decoys: [{ why: 'x' }] }] }, /decoys\/0 must NOT have fewer than 2/],
     ['no hidden check', { ...family, hidden: undefined }, /has no hidden check/],
     ['a path that leaves the workspace', { ...family, files: { '../sum.py': '' } }, /\/files property name must be valid/],
     ['a name that no object can have', { ...family, tasks: [{ ...task, id: 'x'.repeat(48) }] }, /has an id of 57 characters; 56 fit/],

@@ -3,7 +3,7 @@ import { halves, kinds, languages } from './types.ts';
 
 const name = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$' };
 const path = { pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\0]{1,200}$' };
-const words = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
+const words = { type: 'string', minLength: 1, maxLength: 8192, pattern: '\\S' };
 const range = { type: 'array', items: { type: 'integer', minimum: 0 }, minItems: 2, maxItems: 2 };
 const tree = { type: 'object', propertyNames: path, additionalProperties: { type: 'string', maxLength: 262_144 } };
 const tags = { type: 'array', items: name, maxItems: 16, uniqueItems: true };
@@ -17,6 +17,7 @@ const check = struct(['files'], {
   files: tree,
   command: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
   timeoutSeconds: { type: 'integer', minimum: 1, maximum: 600 },
+  start: { enum: ['fails', 'passes'] },
 });
 
 const edits = {
@@ -26,21 +27,25 @@ const edits = {
   items: struct(['find', 'put'], { in: { type: 'string' }, find: words, put: { type: 'string' } }),
 };
 
-const oracle = {
-  ...struct([], {
-    edits,
-    files: { type: 'object', propertyNames: path, additionalProperties: { type: ['string', 'null'], maxLength: 262_144 } },
-  }),
-  minProperties: 1,
+const change = {
+  edits,
+  files: { type: 'object', propertyNames: path, additionalProperties: { type: ['string', 'null'], maxLength: 262_144 } },
+  script: words,
 };
+const oracle = { ...struct([], change), minProperties: 1 };
+const decoy = { ...struct(['why'], { why: words, ...change }), minProperties: 2 };
 
 const task = {
   ...struct(['id', 'goal'], {
     id: name,
-    goal: words,
+    goal: { ...words, maxLength: 4096 },
     break: edits,
     oracle,
     kind: { enum: kinds },
+    after: name,
+    setup: words,
+    decoys: { type: 'array', items: decoy, minItems: 1, maxItems: 8 },
+    facts: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
     seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 },
     tags,
     visible: check,
@@ -53,7 +58,9 @@ const task = {
 export const taskFileSchema = struct(['language', 'files', 'tasks'], {
   language: { oneOf: [language, { type: 'array', items: language, minItems: 1, uniqueItems: true }] },
   tags,
+  needs: { type: 'array', items: name, maxItems: 16, uniqueItems: true },
   files: tree,
+  setup: words,
   visible: check,
   hidden: check,
   tasks: { type: 'array', items: task, minItems: 1, maxItems: 200 },

@@ -37,12 +37,33 @@ export interface Edit {
   readonly put: string;
 }
 
+/** Files by path, and null for one that is removed. */
+export type Changes = Readonly<Record<string, string | null>>;
+
 /** Files of a check, and its command; default: the test runner of the language with these files. */
 export interface CheckFile {
   readonly files: Tree;
   readonly command?: readonly string[];
   readonly timeoutSeconds?: number;
+  /** Of a visible check: what it says of the untouched workspace; default: `fails`. */
+  readonly start?: 'fails' | 'passes';
 }
+
+/** What somebody does to the workspace: edits, then whole files, then a shell script that runs in it. */
+export interface ChangeFile {
+  readonly edits?: readonly Edit[];
+  readonly files?: Changes;
+  readonly script?: string;
+}
+
+/** A wrong solution, perhaps the obvious one. */
+export interface DecoyFile extends ChangeFile {
+  /** Why it is wrong. */
+  readonly why: string;
+}
+
+/** What a measure wants to know of a task; never shown to an agent. */
+export type Facts = Readonly<Record<string, string | number | boolean>>;
 
 /** One task of a family. Exactly one of `break` and `oracle` is there. */
 export interface TaskEntry {
@@ -50,8 +71,15 @@ export interface TaskEntry {
   readonly goal: string;
   /** Edits that plant the bug; the files of the family are then what is right. */
   readonly break?: readonly Edit[];
-  /** What makes it right; the files of the family are then what the task starts from. A file with null is removed. */
-  readonly oracle?: { readonly edits?: readonly Edit[]; readonly files?: Readonly<Record<string, string | null>> };
+  /** What makes it right; the files of the family are then what the task starts from. */
+  readonly oracle?: ChangeFile;
+  /** An earlier task of this file; this one starts from what its oracle left. */
+  readonly after?: string;
+  /** A shell script that prepares the workspace, after that of the family. */
+  readonly setup?: string;
+  /** Each must fail the hidden check; the visible one may pass. */
+  readonly decoys?: readonly DecoyFile[];
+  readonly facts?: Facts;
   readonly kind?: Kind;
   readonly seed?: number;
   readonly tags?: readonly string[];
@@ -63,7 +91,11 @@ export interface TaskEntry {
 export interface TaskFile {
   readonly language: Language | readonly Language[];
   readonly tags?: readonly string[];
+  /** Programs that set-up, oracles and checks need, beside the shell. */
+  readonly needs?: readonly string[];
   readonly files: Tree;
+  /** A shell script that prepares the workspace: what text files cannot hold. */
+  readonly setup?: string;
   readonly visible?: CheckFile;
   readonly hidden?: CheckFile;
   readonly tasks: readonly TaskEntry[];
@@ -74,6 +106,17 @@ export interface PackCheck {
   readonly command: readonly string[];
   readonly timeoutSeconds: number;
   readonly files: Tree;
+  readonly start: 'fails' | 'passes';
+}
+
+/** What somebody does to the prepared workspace: files, then a shell script (`sh -eu`) that runs in it. */
+export interface Change {
+  readonly files: Changes;
+  readonly script?: string;
+}
+
+export interface Decoy extends Change {
+  readonly why: string;
 }
 
 /** A task that is ready to run. */
@@ -86,15 +129,21 @@ export interface PackTask {
   readonly languages: readonly Language[];
   readonly kind: Kind;
   readonly goal: string;
-  /** The workspace at the start, files of the visible check among them. */
+  readonly needs: readonly string[];
+  /** The workspace at the start, files of the visible check among them; set-up comes after it. */
   readonly files: Tree;
+  /** Shell scripts (`sh -eu`) that prepare the workspace, in this order, before anybody works in it. */
+  readonly setup: readonly string[];
   readonly visible: PackCheck;
   /** Judged at the end only; an agent never sees it. */
   readonly hidden: PackCheck;
-  /** The workspace when all is right. */
-  readonly solution: Tree;
-  /** Of a task with several planted edits: the solution with one of them left in. None may pass. */
-  readonly partial: readonly Tree[];
+  /** What makes it right. */
+  readonly oracle: Change;
+  /** Of a task with several planted edits: what makes all but one right. None may pass. */
+  readonly partial: readonly Change[];
+  /** Wrong solutions. None may pass the hidden check. */
+  readonly decoys: readonly Decoy[];
+  readonly facts: Facts;
   readonly seed: number;
   readonly tags: readonly string[];
 }

@@ -22,12 +22,12 @@ const keptCharacters = 65_536;
 const lookMilliseconds = 200;
 
 /** The environment of a command: ours has variables of test runners, and tests must not depend on a place or a language. */
-export function commandEnvironment(folder: string, path: string | undefined): Record<string, string> {
+export function commandEnvironment(home: string, path: string | undefined): Record<string, string> {
   const own = dirname(process.execPath);
   return {
     PATH: path === undefined ? own : `${own}${delimiter}${path}`,
-    HOME: folder,
-    TMPDIR: folder,
+    HOME: home,
+    TMPDIR: home,
     TZ: 'UTC',
     LANG: 'C.UTF-8',
     PYTHONDONTWRITEBYTECODE: '1',
@@ -63,10 +63,16 @@ function collect(child: ChildProcess): () => string {
   return () => output;
 }
 
-/** Runs a command to its end or its limit. Never throws for what the command does. */
-export async function runCommand(argv: readonly string[], folder: string, limits: Limits, signal: AbortSignal): Promise<Ending> {
+/** Runs a command to its end or its limit; `home` is also where it may put what is temporary. Never throws for what the command does. */
+export async function runCommand(
+  argv: readonly string[],
+  folder: string,
+  limits: Limits,
+  signal: AbortSignal,
+  home = folder,
+): Promise<Ending> {
   const mark = randomUUID();
-  const env = { ...commandEnvironment(folder, process.env['PATH']), [markVariable]: mark };
+  const env = { ...commandEnvironment(home, process.env['PATH']), [markVariable]: mark };
   const child = spawn(argv[0] ?? '', argv.slice(1), { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(child);
   const over = new AbortController();

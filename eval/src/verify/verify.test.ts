@@ -71,6 +71,45 @@ describe('verifyTask', () => {
     ]);
   });
 
+  const operate: TaskFile = {
+    language: 'shell',
+    files: { 'notes.txt': 'one\n' },
+    setup: 'ln -s notes.txt latest; printf "\\000" > blob',
+    visible: { files: {}, command: ['test', '-L', 'latest'], start: 'passes' },
+    hidden: { files: {}, command: ['sh', '-c', 'tar -tf all.tar | grep -qx latest'] },
+    tasks: [{ id: 'archive', goal: 'Archive all.', kind: 'operate', oracle: { script: 'tar -cf all.tar latest notes.txt blob' } }],
+  };
+  const decoyed = (...decoys: TaskFile['tasks'][number]['decoys'] & object): TaskFile => ({
+    ...operate,
+    tasks: [{ ...(operate.tasks[0] as TaskFile['tasks'][number]), decoys }],
+  });
+
+  it('prepares a workspace and runs an oracle by scripts', async () => {
+    expect(await refusals(operate)).toEqual([]);
+    expect(await refusals({ ...operate, setup: 'exit 3' })).toContainEqual(expect.stringContaining('its set-up fails: status 3'));
+    const broken = { id: 'archive', goal: 'x', kind: 'operate', oracle: { script: 'tar -cf all.tar nothing' } } as const;
+    expect(await refusals({ ...operate, tasks: [broken] })).toEqual([expect.stringContaining('its oracle script fails: status 2')]);
+  });
+
+  it('refuses a visible check that says that it passes and does not', async () => {
+    const visible = { files: {}, command: ['test', '-e', 'all.tar'], start: 'passes' } as const;
+    expect(await refusals({ ...operate, visible })).toEqual([expect.stringContaining('the no-op does not pass its visible check')]);
+  });
+
+  it('refuses a hidden check that a wrong solution passes', async () => {
+    expect(await refusals(decoyed({ why: 'leaves the link out', script: 'tar -cf all.tar notes.txt blob' }))).toEqual([]);
+    expect(await refusals(decoyed({ why: 'forgets the file', script: 'tar -cf all.tar latest' }))).toEqual([
+      expect.stringContaining('its decoy 1 (forgets the file) passes the hidden check'),
+    ]);
+    expect(await refusals(decoyed({ why: 'ends badly', script: 'false' }))).toEqual([
+      expect.stringContaining('the script of its decoy 1 (ends badly) fails'),
+    ]);
+  });
+
+  it('says which program a task needs', async () => {
+    await expect(refusals({ ...operate, needs: ['no-such-program', 'sh'] })).rejects.toThrow(/needs no-such-program; install it/);
+  });
+
   it('refuses numbers of tests out of bounds', async () => {
     expect(await refusals(good, { visibleTests: [4, 10], visibleFailing: [2, 3], hiddenTests: [2, 6] })).toEqual([
       expect.stringContaining('1 visible tests, not 4 to 10'),

@@ -1,7 +1,8 @@
-/** Verifies tasks: the oracle must pass, the no-op must not, and a repair must need all of its edits. */
-import type { Pack, PackManifest, PackTask, Range } from '../format/index.ts';
-import { PackError } from '../format/index.ts';
-import { judge, type CheckVerdict, type JudgeOptions, type Verdict } from './judge.ts';
+/** Verifies tasks: the oracle must pass, the no-op and the decoys must not, and a repair must need all of its edits. */
+import { changed, PackError, type Pack, type PackManifest, type PackTask, type Tree } from '../format/index.ts';
+import { boundFaults, decoyFaults, noOpFaults, oracleFaults } from './faults.ts';
+import { judge, noChange, type JudgeOptions, type Verdict } from './judge.ts';
+import { missingPrograms } from './programs.ts';
 
 /** What was seen of a task; it is refused when a reason is there. */
 export interface TaskReport {
@@ -18,60 +19,36 @@ export interface VerifyOptions extends JudgeOptions {
   readonly onReport?: (report: TaskReport) => void;
 }
 
-const shownLines = 12;
-
-function told(verdict: CheckVerdict): string {
-  const end = verdict.output.trimEnd().split('\n').slice(-shownLines).join('\n');
-  return `${verdict.reason === 'Exit' ? `status ${String(verdict.status)}` : verdict.reason}\n${end}`;
-}
-
-function oracleFaults(verdict: Verdict): string[] {
-  return (['visible', 'hidden'] as const)
-    .filter((check) => !verdict[check].passed)
-    .map((check) => `its oracle does not pass the ${check} check: ${told(verdict[check])}`);
-}
-
-/** A no-op that runs out of time or memory fails too, but says nothing about the bug: it is refused. */
-function noOpFaults(verdict: Verdict): string[] {
-  return (['visible', 'hidden'] as const).flatMap((check) => {
-    const { passed, reason } = verdict[check];
-    if (passed) return [`the no-op passes its ${check} check; add a test that the bug fails`];
-    return reason === 'Exit' ? [] : [`the no-op ends its ${check} check with ${reason}; choose a bug that lets the tests end`];
-  });
-}
-
-function outside(what: string, value: number | undefined, range: Range | undefined): string[] {
-  if (range === undefined) return [];
-  if (value === undefined) return [`the output tells no number of ${what}; use a runner that does, or drop the bound`];
-  return value < range[0] || value > range[1] ? [`${value} ${what}, not ${range[0]} to ${range[1]}; change its tests`] : [];
-}
-
-function boundFaults({ noOp, oracle }: { noOp: Verdict; oracle: Verdict }, bounds: PackManifest['bounds']): string[] {
-  return [
-    ...outside('visible tests', oracle.visible.counts?.tests, bounds?.visibleTests),
-    ...outside('visible tests that fail', noOp.visible.counts?.failed, bounds?.visibleFailing),
-    ...outside('hidden tests', oracle.hidden.counts?.tests, bounds?.hiddenTests),
-  ];
-}
-
 async function partialFaults(task: PackTask, options: JudgeOptions): Promise<string[]> {
   const faults: string[] = [];
-  for (const [at, files] of task.partial.entries()) {
-    const { visible, hidden } = await judge(task, files, options);
+  for (const [at, change] of task.partial.entries()) {
+    const { visible, hidden } = await judge(task, change, options);
     if (visible.passed && hidden.passed) faults.push(`its edit ${at + 1} is not needed; remove it or test for it`);
   }
   return faults;
 }
 
+async function allDecoyFaults(task: PackTask, options: JudgeOptions): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [at, decoy] of task.decoys.entries()) faults.push(...decoyFaults(at, decoy.why, await judge(task, decoy, options)));
+  return faults;
+}
+
+function sorted(tree: Tree): [string, string][] {
+  return Object.entries(tree).sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
 /** Tasks of a program often have the same solution and checks, which are judged once. */
 async function judgeOracle(task: PackTask, options: JudgeOptions, known: Map<string, Promise<Verdict>>): Promise<Verdict> {
-  const key = JSON.stringify([task.solution, task.visible, task.hidden]);
-  const verdict = known.get(key) ?? judge(task, { ...task.visible.files, ...task.solution }, options);
+  const { files, setup, oracle, visible, hidden } = task;
+  const whole = setup.length === 0 && oracle.script === undefined;
+  const key = JSON.stringify([whole ? sorted(changed(files, oracle.files)) : task.id, visible, hidden]);
+  const verdict = known.get(key) ?? judge(task, oracle, options);
   known.set(key, verdict);
   return await verdict;
 }
 
-/** Runs the no-op, the oracle and half repairs of one task. */
+/** Runs the no-op, the oracle, half repairs and decoys of one task. */
 export async function verifyTask(
   task: PackTask,
   bounds: PackManifest['bounds'],
@@ -79,13 +56,16 @@ export async function verifyTask(
   oracles: Map<string, Promise<Verdict>> = new Map(),
 ): Promise<TaskReport> {
   const begun = performance.now();
-  const noOp = await judge(task, task.files, options);
+  const missing = await missingPrograms(task);
+  if (missing.length > 0) throw new PackError(`task ${task.id} needs ${missing.join(', ')}; install it, or leave the task out`);
+  const noOp = await judge(task, noChange, options);
   const oracle = await judgeOracle(task, options, oracles);
   const refusals = [
     ...oracleFaults(oracle),
-    ...noOpFaults(noOp),
+    ...noOpFaults(task, noOp),
     ...boundFaults({ noOp, oracle }, bounds),
     ...(await partialFaults(task, options)),
+    ...(await allDecoyFaults(task, options)),
   ];
   return { task, noOp, oracle, refusals, seconds: (performance.now() - begun) / 1000 };
 }
