@@ -11,7 +11,12 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 
 /** Folders of packs in the format that is read here. */
 async function everyPack(): Promise<string[]> {
-  return (await readdir(root)).filter((name) => existsSync(join(root, name, 'pack.json')) && existsSync(join(root, name, 'tasks'))).sort();
+  return (await readdir(root))
+    .filter(
+      (name) =>
+        existsSync(join(root, name, 'pack.json')) && ['tasks', 'instances.jsonl'].some((part) => existsSync(join(root, name, part))),
+    )
+    .sort();
 }
 
 const { values, positionals } = parseArgs({

@@ -45,7 +45,7 @@ export interface AgentTaskManifest {
  * toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
  */
 export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }: Target): AgentTaskManifest {
-  const name = [task.id.replaceAll('/', '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
+  const name = [task.id.replaceAll(/[/_]+/g, '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
   const files = Object.entries(task.files).map(([path, content]) => ({ path, content }));
   const { command, timeoutSeconds, start } = task.visible;
   const setup = task.setup.map((script, at) => ({

@@ -1,8 +1,8 @@
 /** From a task file to tasks that are ready to run. */
-import { createHash } from 'node:crypto';
 import { changed, changesBetween, readChange, scriptOf } from './changes.ts';
 import { applyEdits, editedPath } from './edits.ts';
 import { PackError } from './failure.ts';
+import { maxIdCharacters, seedOf } from './identity.ts';
 import type { Change, ChangeFile, CheckFile, Edit, Half, Kind, Language, PackCheck, PackTask, TaskEntry, TaskFile, Tree } from './types.ts';
 
 /** Where a task file belongs. */
@@ -13,9 +13,6 @@ export interface Place {
 }
 
 const defaultTimeoutSeconds = 20;
-
-/** An object of a cluster is named by the id; the rest of 63 is for a suffix. */
-const maxIdCharacters = 56;
 
 /** The longest argument of a command in an AgentTask. */
 const maxScriptCharacters = 8192;
@@ -75,11 +72,6 @@ function refuseSeenHidden(files: Tree, scripts: readonly string[], hidden: Tree)
     if (content.trim() !== '' && scripts.some((script) => script.includes(content.trim())))
       throw new PackError(`writes its hidden file ${path} by a set-up script; take it out of there`);
   }
-}
-
-/** The same for the same id, wherever and whenever it is read. */
-function seedOf(id: string): number {
-  return createHash('sha256').update(id).digest().readUInt32BE(0) % 2 ** 31;
 }
 
 function refuseLong(scripts: readonly string[]): void {

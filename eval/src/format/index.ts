@@ -4,6 +4,7 @@ export { buildTasks, type Place } from './build.ts';
 export { changed, changesBetween, readChange, scriptOf } from './changes.ts';
 export { applyEdits } from './edits.ts';
 export { PackError } from './failure.ts';
+export { patchChanges } from './instances.ts';
 export { loadPack } from './load.ts';
-export { manifestSchema, taskFileSchema } from './schema.ts';
+export { instanceSchema, manifestSchema, taskFileSchema } from './schema.ts';
 export * from './types.ts';

@@ -1,12 +1,14 @@
 /** Reads packs from disk and refuses what is wrong with them. */
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { load, YAMLException } from 'js-yaml';
 import { buildTasks } from './build.ts';
 import { PackError } from './failure.ts';
-import { manifestSchema, taskFileSchema } from './schema.ts';
-import { halves, type Half, type Pack, type PackManifest, type PackTask, type TaskFile } from './types.ts';
+import { buildInstances } from './instances.ts';
+import { instanceSchema, manifestSchema, taskFileSchema } from './schema.ts';
+import { halves, type Half, type Instance, type Pack, type PackManifest, type PackTask, type TaskFile } from './types.ts';
 
 /** Text as data of a known shape. @throws PackError naming the file, the member and what is expected there */
 function parse<T>(file: string, text: string, parser: (text: string) => unknown, validate: ValidateFunction<T>): T {
@@ -55,18 +57,37 @@ export async function loadPack(folder: string): Promise<Pack> {
     throw new PackError(`${folder} is no pack: it has no pack.json; name a folder of test/packs`);
   });
   const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(manifestSchema));
+  const instances = join(folder, 'instances.jsonl');
+  const tasks = existsSync(instances) ? await readInstances(ajv, folder, manifest) : await readFamilies(ajv, folder, manifest);
+  if (tasks.length === 0) throw new PackError(`${folder} has no tasks; add files to its folder tasks`);
+  refuseRepeats(tasks);
+  return { manifest, tasks };
+}
+
+async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest): Promise<PackTask[]> {
   const validate = ajv.compile<TaskFile>(taskFileSchema);
   const names = (await readdir(join(folder, 'tasks'))).filter((name) => name.endsWith('.yaml')).sort();
   const families = names.map((name) => name.slice(0, -'.yaml'.length));
   const absent = halves.flatMap((half) => manifest.halves[half]).find((family) => !families.includes(family));
-  if (absent !== undefined) throw new PackError(`${about}: there is no tasks/${absent}.yaml; write it or take it out of "halves"`);
+  if (absent !== undefined)
+    throw new PackError(`${join(folder, 'pack.json')}: there is no tasks/${absent}.yaml; write it or take it out of "halves"`);
   const tasks: PackTask[] = [];
   for (const family of families) {
     const file = join(folder, 'tasks', `${family}.yaml`);
     const data = parse(file, await readFile(file, 'utf8'), (yaml) => load(yaml), validate);
     tasks.push(...buildTasks(data, { pack: manifest.name, family, half: halfOf(manifest, family) }));
   }
-  if (tasks.length === 0) throw new PackError(`${folder} has no tasks; add files to its folder tasks`);
-  refuseRepeats(tasks);
-  return { manifest, tasks };
+  return tasks;
+}
+
+async function readInstances(ajv: Ajv, folder: string, manifest: PackManifest): Promise<PackTask[]> {
+  const file = join(folder, 'instances.jsonl');
+  const validate = ajv.compile<Instance>(instanceSchema);
+  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line.trim() !== '');
+  const json = (text: string): unknown => JSON.parse(text) as unknown;
+  return buildInstances(
+    folder,
+    manifest,
+    lines.map((line, at) => parse(`${file}:${at + 1}`, line, json, validate)),
+  );
 }

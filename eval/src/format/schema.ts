@@ -75,5 +75,42 @@ export const manifestSchema = struct(['name', 'version', 'licence', 'author', 'h
   licence: words,
   author: words,
   halves: struct(halves, Object.fromEntries(halves.map((half) => [half, families]))),
+  repos: {
+    type: 'object',
+    additionalProperties: struct(['language', 'half', 'command'], {
+      language,
+      half: { enum: halves },
+      command: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
+      needs: { type: 'array', items: name, maxItems: 16, uniqueItems: true },
+    }),
+  },
   bounds: struct([], { visibleTests: range, visibleFailing: range, hiddenTests: range }),
 });
+
+const tests = {
+  oneOf: [
+    { type: 'string', pattern: '^\\[' },
+    { type: 'array', items: { type: 'string', minLength: 1 } },
+  ],
+};
+const text = { type: 'string' };
+
+/** A line of `instances.jsonl`. */
+export const instanceSchema = struct(
+  ['instance_id', 'repo', 'base_commit', 'problem_statement', 'patch', 'test_patch', 'FAIL_TO_PASS', 'PASS_TO_PASS', 'version'],
+  {
+    instance_id: { type: 'string', pattern: '^[a-z0-9]([a-z0-9_-]{0,46}[a-z0-9])?$' },
+    repo: { type: 'string', pattern: '^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$' },
+    base_commit: { type: 'string', pattern: '^[0-9a-f]{7,40}$' },
+    problem_statement: { ...words, maxLength: 4096 },
+    hints_text: text,
+    patch: words,
+    test_patch: { ...words, maxLength: 262_144 },
+    visible_patch: { ...words, maxLength: 262_144 },
+    FAIL_TO_PASS: tests,
+    PASS_TO_PASS: tests,
+    version: text,
+    created_at: text,
+    environment_setup_commit: text,
+  },
+);

@@ -25,8 +25,37 @@ export interface PackManifest {
   /** Who wrote it and what it was not taken from. */
   readonly author: string;
   readonly halves: Readonly<Record<Half, readonly string[]>>;
+  /** Of a pack of instances: its repositories by name. */
+  readonly repos?: Readonly<Record<string, RepositoryEntry>>;
   /** Numbers of tests that the verifier holds every task to. */
   readonly bounds?: { readonly visibleTests?: Range; readonly visibleFailing?: Range; readonly hiddenTests?: Range };
+}
+
+/** A repository of instances. */
+export interface RepositoryEntry {
+  readonly language: Language;
+  readonly half: Half;
+  /** Runs all of its tests. */
+  readonly command: readonly string[];
+  readonly needs?: readonly string[];
+}
+
+/** A line of `instances.jsonl`: an issue, in the words of SWE-bench. */
+export interface Instance {
+  readonly instance_id: string;
+  readonly repo: string;
+  readonly base_commit: string;
+  readonly problem_statement: string;
+  readonly hints_text?: string;
+  readonly patch: string;
+  readonly test_patch: string;
+  /** Ours: tests that an agent sees, which fail at the start. */
+  readonly visible_patch?: string;
+  readonly FAIL_TO_PASS: string | readonly string[];
+  readonly PASS_TO_PASS: string | readonly string[];
+  readonly version: string;
+  readonly created_at?: string;
+  readonly environment_setup_commit?: string;
 }
 
 /** Text that stands exactly once in a file, and what stands there instead. */
@@ -107,6 +136,8 @@ export interface PackCheck {
   readonly timeoutSeconds: number;
   readonly files: Tree;
   readonly start: 'fails' | 'passes';
+  /** Ids of tests that decide it instead of the exit status: all must pass; at the start the failing ones do not. */
+  readonly tests?: { readonly failing: readonly string[]; readonly passing: readonly string[] };
 }
 
 /** What somebody does to the prepared workspace: files, then a shell script (`sh -eu`) that runs in it. */

@@ -1,6 +1,7 @@
 /** What a task is refused for, from what was seen of it. */
 import type { PackManifest, PackTask, Range } from '../format/index.ts';
 import type { CheckVerdict, Verdict } from './judge.ts';
+import { missedTests } from './passed.ts';
 
 const shownLines = 12;
 
@@ -27,6 +28,14 @@ export function noOpFaults({ visible: { start } }: Pick<PackTask, 'visible'>, ve
     if (mayPass) return [`the no-op does not pass its visible check, which says "start: passes": ${told(verdict[check])}`];
     return reason === 'Exit' ? [] : [`the no-op ends its ${check} check with ${reason}; choose a bug that lets the tests end`];
   });
+}
+
+/** What an instance says about tests must hold before anything is done: those to pass fail, those to stay pass. */
+export function startFaults({ hidden: { tests } }: Pick<PackTask, 'hidden'>, { hidden }: Verdict): string[] {
+  if (tests === undefined) return [];
+  const missed = new Set(missedTests([...tests.failing, ...tests.passing], hidden.output, hidden.status));
+  const passes = tests.failing.filter((id) => !missed.has(id)).map((id) => `${id} of FAIL_TO_PASS passes at the start; take it out`);
+  return [...passes, ...tests.passing.filter((id) => missed.has(id)).map((id) => `${id} of PASS_TO_PASS fails at the start; take it out`)];
 }
 
 /** A wrong solution must be told from a right one by the hidden check; one that breaks by itself says nothing. */

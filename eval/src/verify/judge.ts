@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { scriptSeconds, type Change, type Changes, type PackCheck, type PackTask } from '../format/index.ts';
 import { runCommand, type Ending } from './command.ts';
 import { readCounts, type Counts } from './counts.ts';
+import { checkPassed } from './passed.ts';
 
 /** What became of one check. */
 export interface CheckVerdict extends Ending {
@@ -46,7 +47,7 @@ interface Place {
 async function runCheck({ workspace, home }: Place, check: PackCheck, { memoryMiB, signal }: JudgeOptions): Promise<CheckVerdict> {
   await layOut(workspace, check.files);
   const ending = await runCommand(check.command, workspace, { timeoutSeconds: check.timeoutSeconds, memoryMiB }, signal, home);
-  return { ...ending, counts: readCounts(ending.output) };
+  return { ...ending, passed: checkPassed(check, ending), counts: readCounts(ending.output) };
 }
 
 /** Prepares the workspace and makes the change; what did not end well, if anything. */

@@ -1,6 +1,6 @@
 /** Verifies tasks: the oracle must pass, the no-op and the decoys must not, and a repair must need all of its edits. */
 import { changed, PackError, type Pack, type PackManifest, type PackTask, type Tree } from '../format/index.ts';
-import { boundFaults, decoyFaults, noOpFaults, oracleFaults } from './faults.ts';
+import { boundFaults, decoyFaults, noOpFaults, oracleFaults, startFaults } from './faults.ts';
 import { judge, noChange, type JudgeOptions, type Verdict } from './judge.ts';
 import { missingPrograms } from './programs.ts';
 
@@ -63,6 +63,7 @@ export async function verifyTask(
   const refusals = [
     ...oracleFaults(oracle),
     ...noOpFaults(task, noOp),
+    ...startFaults(task, noOp),
     ...boundFaults({ noOp, oracle }, bounds),
     ...(await partialFaults(task, options)),
     ...(await allDecoyFaults(task, options)),
