@@ -15,7 +15,7 @@ import { errorFields } from './logger.ts';
 import { KeeperMetrics } from './metrics.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
-import { openCasEngine, setMetaByRunner } from './snapshot/index.ts';
+import { openCasEngine, setMetaByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
@@ -132,7 +132,8 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const { roots, runnerBinary, storeDir, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
-  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta: setMetaByRunner(runnerBinary), clock, limits, retention });
+  const [setMeta, xattrs] = [setMetaByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
+  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta, xattrs, clock, limits, retention });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

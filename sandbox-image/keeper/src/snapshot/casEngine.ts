@@ -23,7 +23,7 @@ import { ObjectStore } from './objects/objectStore.ts';
 import { displayPath } from './pathBytes.ts';
 import type { Base } from './records/snapshotFile.ts';
 import { SnapshotFiles } from './records/snapshotFiles.ts';
-import { applyPlan, checkContents } from './restore/apply.ts';
+import { applyPlan, checkContents, resetXattrs } from './restore/apply.ts';
 import { restoreFailure } from './restore/failure.ts';
 import { planRestore } from './restore/plan.ts';
 import { prune } from './restore/prune.ts';
@@ -94,6 +94,7 @@ class CasEngine implements SnapshotEngine {
       guard,
       limits: options.limits ?? NO_LIMITS,
       cache: new StatCache(this.#layout.statCache),
+      xattrs: options.xattrs,
       now: () => options.clock.now(),
     });
   }
@@ -224,9 +225,8 @@ class CasEngine implements SnapshotEngine {
     const { current, pruned } = await this.#scanOrPrune(id, slices);
     const target = this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
-    const { setMeta } = this.#options;
     try {
-      await applyPlan(plan, { roots: new RootMap(this.#roots), store: this.#store, staging: this.#staging, setMeta, slices });
+      await applyPlan(plan, { ...this.#options, roots: new RootMap(this.#roots), store: this.#store, staging: this.#staging, slices });
     } catch (error) {
       throw restoreFailure(id, error);
     }
@@ -264,6 +264,7 @@ class CasEngine implements SnapshotEngine {
     await checkContents(manifest.entries, { store: this.#store, slices });
     // From here on the tree changes: an abort is not obeyed.
     const pruned = await prune(manifest, this.#roots, new Slices());
+    await resetXattrs(manifest, new RootMap(this.#roots), this.#options.xattrs);
     return { current: await this.#scanner.scan(false, new Slices()), pruned };
   }
 

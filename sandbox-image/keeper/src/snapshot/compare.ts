@@ -33,5 +33,11 @@ export function compareManifests(from: Manifest, to: Manifest): Change[] {
 
 /** True when only the modification time differs. */
 export function isTimeOnly({ from, to }: Change): boolean {
-  return from !== null && to !== null && from.type === to.type && from.mode === to.mode && from.hash === to.hash && from.link === to.link;
+  if (from === null || to === null || from.xattrs !== to.xattrs) return false;
+  return from.type === to.type && from.mode === to.mode && from.hash === to.hash && from.link === to.link;
+}
+
+/** True when the two sides have not the same extended attributes, or one side that has some is missing. */
+export function changesXattrs({ from, to }: Change): boolean {
+  return (from?.xattrs ?? '') !== (to?.xattrs ?? '');
 }

@@ -24,3 +24,4 @@ export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';
 export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export type { DamagedObject, ScrubOptions, ScrubReport } from './scrubber.ts';
 export { setMetaByRunner } from './setMeta.ts';
+export { xattrsByRunner, type XattrAccess } from './xattrs.ts';

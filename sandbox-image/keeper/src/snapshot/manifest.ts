@@ -24,21 +24,26 @@ export interface ManifestEntry {
   /** Nanoseconds since 1970. */
   readonly mtimeNs: bigint;
   readonly link: BytePath;
+  /** The user's extended attributes, see `XattrText`; `''` for none. */
+  readonly xattrs: string;
   readonly line: string;
 }
 
-/** A path that exists but is not captured, and why. */
+/** A path that exists but is not captured, or not with all that it has, and why. */
 export interface SkippedPath {
   /** Text for people (see `displayPath`). */
   readonly path: string;
-  /** `unreadable`: not ours and closed to us; `mount`: another file system is mounted there. */
-  readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount';
+  /**
+   * `unreadable`: not ours and closed to us; `mount`: another file system is mounted there; `acl`, `capability`: captured
+   * without its POSIX ACL or file capabilities (where many paths have them, their root stands for all).
+   */
+  readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount' | 'acl' | 'capability';
 }
 
 /**
  * A tree as data. Entries are sorted bytewise by path `<rootName>/<rel>`; the roots themselves
- * are no entries (the kubelet owns their metadata). Not captured, because Node cannot read them:
- * extended attributes, ACLs, file capabilities; and ownership, which a non-root process cannot set.
+ * are no entries (the kubelet owns their metadata). Not captured: ACLs, file capabilities and ownership, which
+ * a non-root process cannot set.
  */
 export interface Manifest {
   /** `sha256:<hex>` of the canonical text. */
@@ -57,19 +62,19 @@ export function hashOf(hex: string): string {
   return Buffer.from(hex, 'hex').toString('latin1');
 }
 
-/** Makes an entry with its canonical line `type mode size sha256 mtimeNs path link`, `-` for none. */
-export function makeEntry(fields: Omit<ManifestEntry, 'line'>): ManifestEntry {
-  const { path, type, mode, size, hash, mtimeNs, link } = fields;
+/** Makes an entry with its canonical line `type mode size sha256 mtimeNs path link`, `-` for none, and ` xattrs` where there are any. */
+export function makeEntry(fields: Omit<ManifestEntry, 'line' | 'xattrs'> & { readonly xattrs?: string }): ManifestEntry {
+  const { path, type, mode, size, hash, mtimeNs, link, xattrs = '' } = fields;
   const sum = hash === '' ? '-' : hexOf(hash);
   const to = link === '' ? '-' : encodePath(link);
-  const text = `${type} ${mode.toString(8).padStart(4, '0')} ${size} ${sum} ${mtimeNs} ${encodePath(path)} ${to}`;
+  const text = `${type} ${mode.toString(8).padStart(4, '0')} ${size} ${sum} ${mtimeNs} ${encodePath(path)} ${to}${xattrs === '' ? '' : ` ${xattrs}`}`;
   // A concatenation is kept by V8 as a tree of its pieces; a round trip through bytes makes it one flat string.
-  return { path, type, mode, size, hash, mtimeNs, link, line: Buffer.from(text, 'latin1').toString('latin1') };
+  return { path, type, mode, size, hash, mtimeNs, link, xattrs, line: Buffer.from(text, 'latin1').toString('latin1') };
 }
 
 /** Undoes {@link makeEntry}. Throws on text that is no canonical line. */
 export function parseLine(line: string): ManifestEntry {
-  const [type, mode, size, sum, mtimeNs, path, to] = line.split(' ');
+  const [type, mode, size, sum, mtimeNs, path, to, xattrs = ''] = line.split(' ');
   if (path === undefined || to === undefined || (type !== 'f' && type !== 'd' && type !== 'l'))
     throw new Error(`not a manifest line: ${line}`);
   return {
@@ -80,6 +85,7 @@ export function parseLine(line: string): ManifestEntry {
     hash: sum === undefined || sum === '-' ? '' : hashOf(sum),
     mtimeNs: BigInt(mtimeNs ?? ''),
     link: to === '-' && type !== 'l' ? '' : decodePath(to),
+    xattrs,
     line,
   };
 }

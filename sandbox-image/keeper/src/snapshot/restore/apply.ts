@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import type { SetMeta, MtimeRecord } from '../engine.ts';
 import { errnoOf, isFull } from '../errors.ts';
-import type { ManifestEntry } from '../manifest.ts';
-import { corrupt, type ObjectStore } from '../objects/objectStore.ts';
+import type { Manifest, ManifestEntry } from '../manifest.ts';
+import { corrupt } from '../objects/corrupt.ts';
+import type { ObjectStore } from '../objects/objectStore.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
 import { Slices } from '../slices.ts';
+import type { XattrAccess, XattrRecord } from '../xattrs.ts';
 import type { RestorePlan } from './plan.ts';
 import { openRoots } from './rootModes.ts';
 import type { RootMap, Staging } from './staging.ts';
@@ -14,6 +16,7 @@ export interface ApplyContext {
   readonly store: ObjectStore;
   readonly staging: Staging;
   readonly setMeta: SetMeta;
+  readonly xattrs?: XattrAccess | undefined;
   readonly slices: Slices;
 }
 
@@ -52,6 +55,7 @@ async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<vo
     staging.close();
   }
   for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);
+  await setXattrs(plan.xattrs, context);
   await setTimes(plan.times, context);
   for (const entry of plan.dirModes) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);
 }
@@ -125,14 +129,39 @@ function removePath(path: string | Buffer, directory: boolean): void {
   else fs.unlinkSync(path);
 }
 
-/** One batch per root, in the plan's order. */
 async function setTimes(entries: readonly ManifestEntry[], { roots, setMeta }: ApplyContext): Promise<void> {
-  const batches = new Map<BytePath, MtimeRecord[]>();
-  for (const { path, mtimeNs } of entries) {
-    const root = roots.rootOf(path);
-    const batch = batches.get(root) ?? [];
-    batch.push({ path: Buffer.from(roots.relative(path), 'latin1'), mtimeNs });
-    batches.set(root, batch);
+  const record = ({ mtimeNs }: ManifestEntry, path: Buffer): MtimeRecord => ({ path, mtimeNs });
+  for (const [root, batch] of batches(entries, roots, record)) await setMeta(root, batch);
+}
+
+/** Makes the extended attributes equal to those of the entries. */
+async function setXattrs(entries: readonly ManifestEntry[], { roots, xattrs }: Pick<ApplyContext, 'roots' | 'xattrs'>): Promise<void> {
+  const record = ({ xattrs: text }: ManifestEntry, path: Buffer): XattrRecord => ({ path, text });
+  for (const [root, batch] of batches(entries, roots, record)) {
+    if (xattrs === undefined) throw new Error('this engine was opened without a program that sets extended attributes');
+    await xattrs.set(root, batch);
   }
-  for (const [root, batch] of batches) await setMeta(Buffer.from(root, 'latin1').toString('utf8'), batch);
+}
+
+/** Of what {@link prune} has left: it may still have more attributes than can be read. */
+export async function resetXattrs(goal: Manifest, roots: RootMap, xattrs: XattrAccess | undefined): Promise<void> {
+  if (xattrs === undefined) return;
+  const left = goal.entries.filter(({ path, type }) => type !== 'l' && fs.existsSync(roots.absolute(path)));
+  await setXattrs(left, { roots, xattrs });
+}
+
+/** One batch per root, in the order of the entries. */
+function batches<T>(
+  entries: readonly ManifestEntry[],
+  roots: RootMap,
+  record: (entry: ManifestEntry, path: Buffer) => T,
+): Map<string, T[]> {
+  const all = new Map<string, T[]>();
+  for (const entry of entries) {
+    const root = Buffer.from(roots.rootOf(entry.path), 'latin1').toString('utf8');
+    const batch = all.get(root) ?? [];
+    batch.push(record(entry, Buffer.from(roots.relative(entry.path), 'latin1')));
+    all.set(root, batch);
+  }
+  return all;
 }

@@ -14,6 +14,8 @@ export interface RestorePlan {
   readonly place: readonly ManifestEntry[];
   /** Files of which only the mode differs. */
   readonly chmod: readonly ManifestEntry[];
+  /** Files and directories of which the extended attributes are to be set, in any order. */
+  readonly xattrs: readonly ManifestEntry[];
   /** Modification times to set: files and links, then directories, deepest first. */
   readonly times: readonly ManifestEntry[];
   /** Final modes of directories, deepest first. */
@@ -48,6 +50,7 @@ export function planRestore(current: Manifest, target: Manifest): RestorePlan {
     mkdir,
     place,
     chmod: present(changes.filter((change) => change.to?.type === 'f' && !needsContent(change) && change.from?.mode !== change.to.mode)),
+    xattrs: present(changes.filter(needsXattrs)),
     times: [
       ...present(changes).filter((entry) => entry.type !== 'd'),
       ...dirs.filter((entry) => changed.has(entry.path) || disturbed.has(entry.path)),
@@ -70,6 +73,13 @@ function isClosed(entry: ManifestEntry): boolean {
 function needsContent({ from, to }: Change): boolean {
   if (to === null || to.type === 'd') return false;
   return from === null || from.type !== to.type || from.hash !== to.hash || from.link !== to.link;
+}
+
+/** What is made anew has none. */
+function needsXattrs(change: Change): boolean {
+  const { from, to } = change;
+  if (to === null || to.type === 'l') return false;
+  return (needsContent(change) || from?.type !== to.type ? '' : from.xattrs) !== to.xattrs;
 }
 
 /** A path is removed when it is gone from the target, or when a directory is on either side of a type change. */

@@ -17,7 +17,8 @@ const OWNER_ALL = 0o700;
  */
 export async function prune(goal: Manifest, roots: readonly RootBytes[], slices: Slices): Promise<number> {
   const wanted = new Map(goal.entries.map((entry) => [entry.path, entry]));
-  const kept = new Set(goal.skipped.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1'))));
+  const left = goal.skipped.filter(({ kind }) => kind !== 'acl' && kind !== 'capability');
+  const kept = new Set(left.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1'))));
   let removed = 0;
   for (const root of roots) {
     const remover = new Remover(root.path, slices);

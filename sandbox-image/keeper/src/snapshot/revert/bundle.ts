@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
-import { compareManifests } from '../compare.ts';
+import { changesXattrs, compareManifests } from '../compare.ts';
 import type { Contents } from '../contents.ts';
 import { describeChange } from '../diff/treeDiff.ts';
 import type { RootBytes } from '../engine.ts';
 import { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from '../manifest.ts';
+import { displayPath } from '../pathBytes.ts';
 import { planRestore } from '../restore/plan.ts';
 import { makeScript } from './script.ts';
 
@@ -14,13 +15,17 @@ const REASONS: Record<SkippedPath['kind'], string> = {
   device: 'a device is not captured: one that was deleted is not made again',
   unreadable: 'closed to the keeper: neither captured nor changed',
   mount: 'another file system is mounted here: neither captured nor changed',
+  acl: 'its POSIX ACL is not captured: what is made again has none',
+  capability: 'its file capabilities are not captured: what is made again has none',
 };
+
+const XATTR_REASON = 'extended attributes: the script sets them where setfattr is installed, and says so where it is not';
 
 /** What no bundle brings back, whatever the change was. */
 const NEVER = [
   'effects outside of the roots: network, other processes, databases',
-  'extended attributes, ACLs, file capabilities, ownership',
-  'change and birth times, inode numbers, sparse layout',
+  'POSIX ACLs, file capabilities, security labels, ownership',
+  'change and birth times, inode numbers, the exact places of holes',
 ];
 
 export interface BundleSide {
@@ -57,13 +62,17 @@ async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly
 }
 
 function describe(from: BundleSide, to: BundleSide, roots: readonly RootBytes[]) {
+  const changes = compareManifests(from.manifest, to.manifest);
   const skipped = new Map([...from.manifest.skipped, ...to.manifest.skipped].map((skip) => [skip.path, skip]));
   return {
     from: { snapshot: from.name, manifestDigest: from.manifest.digest },
     to: { snapshot: to.name, manifestDigest: to.manifest.digest },
     roots: roots.map(({ name }) => name),
-    ops: compareManifests(from.manifest, to.manifest).map(describeChange),
-    irreversible: Array.from(skipped.values(), ({ path, kind }) => ({ path, kind, reason: REASONS[kind] })),
+    ops: changes.map(describeChange),
+    irreversible: [
+      ...Array.from(skipped.values(), ({ path, kind }) => ({ path, kind, reason: REASONS[kind] })),
+      ...changes.filter(changesXattrs).map(({ path }) => ({ path: displayPath(path), kind: 'xattr', reason: XATTR_REASON })),
+    ],
     neverReverted: NEVER,
   };
 }

@@ -170,6 +170,28 @@ join() { # root path root first-name: one more name of a file
 
 perm() { [ -z "$1" ] || { safe "$1" "$2"; chmod "$3" -- "$1/$2"; }; }
 
+loosen() { # lets its owner write the attributes of a path; mode is what it was
+  safe "$1" "$2"
+  mode_of "$1/$2"
+  chmod u+rw -- "$1/$2"
+}
+
+attr() { # root path name value: base64 behind 0s; nothing for an empty one, which setfattr takes for none at all
+  [ -n "$1" ] || return 0
+  if ! command -v setfattr >/dev/null 2>&1; then ATTRS=no; return 0; fi
+  loosen "$1" "$2"
+  setfattr -h -n "$3" @{4:+-v} @{4:+"$4"} -- "$1/$2" || failed "$2" 'extended attribute'
+  chmod "0$mode" -- "$1/$2"
+}
+
+unattr() { # root path name: one that is not there is gone already
+  [ -n "$1" ] || return 0
+  if ! command -v setfattr >/dev/null 2>&1; then ATTRS=no; return 0; fi
+  loosen "$1" "$2"
+  setfattr -h -x "$3" -- "$1/$2" 2>/dev/null || true
+  chmod "0$mode" -- "$1/$2"
+}
+
 when() { # root path seconds .nanoseconds
   [ -n "$1" ] || return 0
   safe "$1" "$2"
@@ -207,7 +229,7 @@ same() { # root path root first-name
 
 /** The fixed last part, after the functions that list the paths. */
 export const MAIN = String.raw`
-conflicts=0 failures=0 EXACT=yes committed=no
+conflicts=0 failures=0 EXACT=yes ATTRS=yes committed=no
 trap '[ "$committed" = yes ] || narrow_all' EXIT
 widen_all
 if [ "$MODE" != force ]; then
@@ -225,10 +247,12 @@ remove_all
 make_all
 place_all
 perm_all
+attr_all
 time_all
 check_all
 close_all
 [ "$EXACT" = yes ] || echo 'modification times are exact to the second only: this touch knows no fractions' >&2
+[ "$ATTRS" = yes ] || echo 'extended attributes are left as they are: there is no setfattr here' >&2
 if [ "$failures" -gt 0 ]; then exit 4; fi
 echo "done and verified: $COUNT paths"
 `;

@@ -4,6 +4,7 @@ import { compareManifests, type Change } from '../compare.ts';
 import { bytesOf, displayPath, parentOf, type BytePath } from '../pathBytes.ts';
 import { planRestore, type RestorePlan } from '../restore/plan.ts';
 import { describeChange } from '../diff/treeDiff.ts';
+import { decodeXattrs } from '../xattrs.ts';
 import { MAIN, PRELUDE } from './prelude.ts';
 
 /** Where a script leads: from the state it expects to the one it makes. */
@@ -33,7 +34,7 @@ export function makeScript({ state, goal, title }: Direction, roots: readonly Ro
     PRELUDE,
     options(roots, goal, changes),
     ...readingPhases(state, changes, plan),
-    ...writingPhases(plan),
+    ...writingPhases(plan, state),
     phase('check', checks(changes, plan)),
     MAIN,
   ].join('\n');
@@ -61,10 +62,12 @@ function shown(change: Change): BytePath {
   return bytesOf(`${describeChange(change).op} ${displayPath(change.path)}`);
 }
 
-function writingPhases(plan: RestorePlan): string[] {
+function writingPhases(plan: RestorePlan, state: Manifest): string[] {
+  const known = new Map(state.entries.map((entry) => [entry.path, entry]));
   const removing = plan.remove.map(({ path, directory }) => `${directory ? 'gonedir' : 'gone'} ${place(path)}`);
   const making = plan.mkdir.map(({ path }) => `makedir ${place(path)}`);
   const modes = plan.chmod.map((entry) => `perm ${place(entry.path)} ${chmodMode(entry)}`);
+  const attributes = plan.xattrs.flatMap((entry) => xattrLines(entry, known.get(entry.path)));
   const times = plan.times.map((entry) => `when ${place(entry.path)} ${seconds(entry).join(' ')}`);
   const closing = plan.dirModes.map((entry) => `close ${place(entry.path)} ${chmodMode(entry)} ${entry.mode.toString(8)}`);
   return [
@@ -72,6 +75,7 @@ function writingPhases(plan: RestorePlan): string[] {
     phase('make', making),
     phase('place', plan.place.map(placing)),
     phase('perm', modes),
+    phase('attr', attributes),
     phase('time', times),
     phase('close', closing),
   ];
@@ -141,6 +145,17 @@ function rootOf(path: BytePath): string {
 
 function hasContent(entry: ManifestEntry): boolean {
   return entry.type === 'f' && entry.link === '';
+}
+
+/** One line for each attribute that goes or is set. Those that an edit of somebody else has added stay. */
+function xattrLines({ path, xattrs }: ManifestEntry, before: ManifestEntry | undefined): string[] {
+  const wanted = decodeXattrs(xattrs);
+  const stays = new Set(wanted.map(({ name }) => name));
+  const gone = decodeXattrs(before?.xattrs ?? '').filter(({ name }) => !stays.has(name));
+  return [
+    ...gone.map(({ name }) => `unattr ${place(path)} ${quote(name)}`),
+    ...wanted.map(({ name, value }) => `attr ${place(path)} ${quote(name)} ${value.length === 0 ? "''" : `0s${value.toString('base64')}`}`),
+  ];
 }
 
 function placing(entry: ManifestEntry): string {

@@ -2,6 +2,9 @@ import fs from 'node:fs';
 import { errnoOf } from '../errors.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
 
+/** Read and search permission for the owner of a folder. */
+export const LISTABLE = 0o500;
+
 /**
  * Opens up files and directories of ours that their mode closes to us (0000 and the like) and
  * closes them again. Every such change is first noted in a journal in the store, so that a killed

@@ -27,6 +27,8 @@ export interface TreeNode {
   /** Null until the first visit and for what is skipped. */
   entry: ManifestEntry | null;
   skipped: SkippedPath['kind'] | null;
+  /** What is at a captured path and is not captured with it. */
+  lost: 'acl' | 'capability' | null;
   children: TreeNode[];
   /** False when `children` must be listed anew; the old ones still lend their memory by name. */
   listed: boolean;
@@ -48,6 +50,7 @@ export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNod
     linkKey: '',
     entry: null,
     skipped: null,
+    lost: null,
     children: [],
     listed: false,
   };
@@ -84,13 +87,14 @@ export function fillNode(node: TreeNode, stat: BigIntStats): void {
   node.linkKey = stat.nlink > 1n && stat.isFile() ? `${stat.dev}:${stat.ino}` : '';
   node.entry = null;
   node.skipped = null;
+  node.lost = null;
   node.listed = false;
 }
 
 /** Gives a node what an earlier process knew of it. */
 export function reviveNode(
   node: TreeNode,
-  known: Pick<TreeNode, 'ino' | 'ctimeMs' | 'size' | 'mode' | 'nlink' | 'linkKey' | 'racy' | 'listed'>,
+  known: Pick<TreeNode, 'ino' | 'ctimeMs' | 'size' | 'mode' | 'nlink' | 'linkKey' | 'lost' | 'racy' | 'listed'>,
   entry: ManifestEntry,
 ): void {
   Object.assign(node, known);

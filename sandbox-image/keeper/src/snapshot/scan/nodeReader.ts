@@ -8,6 +8,7 @@ import type { ModeGuard } from './modeGuard.ts';
 import { openFile, OWNER_READ } from './openFile.ts';
 import { fillNode, makeNode, type TreeNode } from './node.ts';
 import type { TreeBudget } from './treeLimits.ts';
+import type { XattrScan } from './xattrScan.ts';
 
 export interface NodeReaderOptions {
   readonly store: ObjectStore;
@@ -17,6 +18,8 @@ export interface NodeReaderOptions {
   /** A change at or after this time (ms) may be followed by one that the stat does not show. */
   readonly racyFromMs: number;
   readonly budget: TreeBudget;
+  /** Who asks for extended attributes; null where nobody can. */
+  readonly xattrs: XattrScan | null;
   /** Device of the root; what lies on another one is a mount and is left alone. */
   readonly device: number;
 }
@@ -94,6 +97,11 @@ export class NodeReader {
     node.listed = true;
   }
 
+  /** A folder was opened for the walk. */
+  passed(node: TreeNode): void {
+    this.#options.xattrs?.passed(node);
+  }
+
   /** Leaves a path out of the manifest and says why. */
   skip(node: TreeNode, kind: SkippedPath['kind']): undefined {
     node.entry = null;
@@ -138,5 +146,6 @@ export class NodeReader {
     const entry = makeEntry({ ...fields, path: node.path, size: content?.size ?? 0, hash: content?.hash ?? '', mtimeNs: node.mtimeNs });
     node.entry = before !== null && before.line === entry.line ? before : entry;
     node.racy = node.ctimeMs >= this.#options.racyFromMs;
+    if (fields.type !== 'l') this.#options.xattrs?.ask(node);
   }
 }

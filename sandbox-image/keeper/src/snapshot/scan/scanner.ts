@@ -5,17 +5,17 @@ import { digestOf, type Manifest, type ManifestEntry, type SkippedPath } from '.
 import type { ObjectStore } from '../objects/objectStore.ts';
 import { byBytes, displayPath, sysPath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
+import type { XattrAccess } from '../xattrs.ts';
 import { groupHardLinks } from './hardLinks.ts';
-import type { ModeGuard } from './modeGuard.ts';
+import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { isSame, makeNode, type TreeNode } from './node.ts';
 import { NodeReader } from './nodeReader.ts';
 import type { StatCache } from './statCache.ts';
-import { TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
+import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
+import { XattrScan } from './xattrScan.ts';
 
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
 const RACY_MS = 20;
-/** Read and search permission for the owner. */
-const LISTABLE = 0o500;
 
 interface Frame {
   readonly node: TreeNode;
@@ -30,6 +30,8 @@ export interface ScannerOptions {
   readonly guard: ModeGuard;
   readonly limits: TreeLimits;
   readonly cache: StatCache;
+  /** Absent: extended attributes are not captured. */
+  readonly xattrs?: XattrAccess | undefined;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
@@ -68,18 +70,24 @@ export class Scanner {
     const found: TreeNode[] = [];
     const skipped: SkippedPath[] = [];
     const budget = new TreeBudget(this.#options.limits);
+    const { guard, xattrs: access } = this.#options;
+    const asking = this.#tops.map((top) => (access === undefined ? null : new XattrScan(access, guard, top)));
     try {
-      for (const top of this.#tops) {
-        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, device: fs.lstatSync(sysPath(top.abs)).dev });
+      for (const [at, top] of this.#tops.entries()) {
+        const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
+        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
         await this.#walk(top, reader, slices, found, skipped);
       }
+      for (const xattrs of asking) await xattrs?.finish();
     } catch (error) {
+      for (const xattrs of asking) xattrs?.abandon();
       if (errnoOf(error) === 'ENAMETOOLONG') throw new TreeTooLarge(`a path is longer than the system allows: ${String(error)}`, error);
       if (!['EIO', 'ENOTDIR', 'ENOENT', 'EACCES'].includes(errnoOf(error))) throw error;
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
     groupHardLinks(found);
+    skipped.push(...notesOf(found));
     const entries = found.map((node) => node.entry).filter((entry): entry is ManifestEntry => entry !== null);
     return { digest: digestOf(entries), entries, skipped };
   }
@@ -128,6 +136,7 @@ export class Scanner {
       reader.skip(node, 'unreadable');
       return false;
     }
+    if (closed) reader.passed(node);
     const frame = { node, next: 0, widened: closed };
     try {
       if (!node.listed) reader.list(node);
@@ -146,4 +155,12 @@ export class Scanner {
     this.#options.guard.shut(node.abs, node.mode & 0o7777);
     node.racy = true;
   }
+}
+
+/** What is captured without all that it has: each path, or, where they are many, its root. */
+function notesOf(found: readonly TreeNode[]): SkippedPath[] {
+  const lost = found.filter((node) => node.lost !== null && node.entry !== null);
+  const shown = lost.length <= MAX_NOTED ? (path: string) => path : (path: string) => path.slice(0, path.indexOf('/'));
+  const notes = lost.map(({ path, lost: kind }) => ({ path: displayPath(shown(path)), kind: kind ?? 'acl' }));
+  return [...new Map(notes.map((note) => [`${note.kind} ${note.path}`, note])).values()];
 }

@@ -6,7 +6,7 @@ import { parentOf, sysPath, type BytePath } from '../pathBytes.ts';
 import { makeNode, reviveNode, type TreeNode } from './node.ts';
 
 /** First line; a file that begins otherwise is no cache. */
-const FORMAT = 'agentfleet-stat-cache/1';
+const FORMAT = 'agentfleet-stat-cache/2';
 const BATCH = 1024;
 
 /**
@@ -77,23 +77,25 @@ function writeLines(fd: number, tops: readonly TreeNode[]): void {
   fs.writeFileSync(fd, `${sha.digest('hex')}\n`);
 }
 
-/** `racy listed ino ctimeMs size mode nlink linkKey`, then the manifest line. */
+/** `racy listed ino ctimeMs size mode nlink linkKey lost`, then the manifest line. */
 function lineOf(node: TreeNode): string {
-  const { racy, ino, ctimeMs, size, mode, nlink, linkKey, children, entry } = node;
+  const { racy, ino, ctimeMs, size, mode, nlink, linkKey, lost, children, entry } = node;
   // What is skipped is not written: its directory has to be listed again.
   const listed = node.listed && children.every((child) => child.entry !== null);
-  return `${Number(racy)} ${Number(listed)} ${ino} ${ctimeMs} ${size} ${mode} ${nlink} ${linkKey === '' ? '-' : linkKey} ${entry?.line ?? ''}`;
+  const key = linkKey === '' ? '-' : linkKey;
+  return `${Number(racy)} ${Number(listed)} ${ino} ${ctimeMs} ${size} ${mode} ${nlink} ${key} ${lost ?? '-'} ${entry?.line ?? ''}`;
 }
 
 function readNode(text: string, directories: Map<BytePath, TreeNode>): void {
-  const [racy, listed, ino, ctimeMs, size, mode, nlink, linkKey = '-', ...rest] = text.split(' ');
+  const [racy, listed, ino, ctimeMs, size, mode, nlink, linkKey = '-', note, ...rest] = text.split(' ');
   // Through bytes: a part of the text would keep all of it in memory.
   const entry = parseLine(Buffer.from(rest.join(' '), 'latin1').toString('latin1'));
   const parent = directories.get(parentOf(entry.path));
   const name = entry.path.slice(entry.path.lastIndexOf('/') + 1);
   const node = directories.get(entry.path) ?? makeNode(name, `${parent?.abs ?? ''}/${name}`, entry.path);
   const stat = { ino: Number(ino), ctimeMs: Number(ctimeMs), size: Number(size), mode: Number(mode), nlink: Number(nlink) };
-  reviveNode(node, { ...stat, linkKey: linkKey === '-' ? '' : linkKey, racy: racy !== '0', listed: listed === '1' }, entry);
+  const lost = note === 'acl' || note === 'capability' ? note : null;
+  reviveNode(node, { ...stat, linkKey: linkKey === '-' ? '' : linkKey, lost, racy: racy !== '0', listed: listed === '1' }, entry);
   parent?.children.push(node);
   if (entry.type === 'd') directories.set(entry.path, node);
 }

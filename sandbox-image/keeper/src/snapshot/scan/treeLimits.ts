@@ -15,6 +15,9 @@ const BYTES_PER_ENTRY = 128;
 /** Each snapshot's record names what it skipped, and all records are in memory for as long as the keeper lives. */
 const MAX_SKIPPED = 256;
 
+/** What is captured in part is named path by path up to this many; more than that is no reason to refuse the tree. */
+export const MAX_NOTED = 64;
+
 /** How much one path counts against {@link TreeLimits.entries}. */
 export function weightOf(path: string): number {
   return Math.max(1, path.length / BYTES_PER_ENTRY);

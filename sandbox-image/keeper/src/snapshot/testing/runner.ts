@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const SOURCE = fileURLToPath(new URL('../../../../runner', import.meta.url));
+
+/** Builds the real runner into a folder of its own that everybody may read; null, with a warning, where that is not possible. */
+export function buildRunner(): { readonly binary: string; readonly remove: () => void } | null {
+  const dir = fs.mkdtempSync(join(tmpdir(), 'af-runner-'));
+  fs.chmodSync(dir, 0o755);
+  const binary = join(dir, 'runner');
+  const remove = (): void => fs.rmSync(dir, { recursive: true, force: true });
+  const { status } = spawnSync('go', ['build', '-o', binary, '.'], { cwd: SOURCE, env: { ...process.env, CGO_ENABLED: '0' } });
+  if (status === 0) return { binary, remove };
+  remove();
+  console.warn('SKIPPED: the runner cannot be built here');
+  return null;
+}
