@@ -1,0 +1,86 @@
+/** What must hold before a number is told or a model is used. */
+import { createHash } from 'node:crypto';
+import type { Interval } from './interval.ts';
+import type { Random } from './random.ts';
+import { ece, scoredInterval, type Scored } from './scores.ts';
+
+/** An item of a data set, as far as leaks are concerned. */
+export interface Example {
+  /** The problem that it is about; all of its variants have the same. */
+  readonly problem: string;
+  readonly content: string;
+}
+
+/** A number that may not be told; the message names what and the cure. */
+export class GateError extends Error {
+  override name = 'GateError';
+}
+
+/** Content without what an editor or a copyist changes: white space, case of letters, kind of quotes. */
+export function normalisedHash(content: string): string {
+  const plain = content.normalize('NFKC').toLowerCase().replaceAll(/["'`]/g, "'").replaceAll(/\s+/g, ' ').trim();
+  return createHash('sha256').update(plain).digest('hex');
+}
+
+const shownLeaks = 3;
+
+/**
+ * Refuses a split that is not disjoint, by problem and by normalised content; empty contents do not count.
+ *
+ * @throws GateError naming the first leaks and how many there are
+ */
+export function assertNoLeak(train: readonly Example[], test: readonly Example[]): void {
+  const problems = new Set(train.map(({ problem }) => problem));
+  const byHash = new Map(train.map(({ problem, content }) => [normalisedHash(content), problem]));
+  const leaks = test.flatMap(({ problem, content }) => {
+    if (problems.has(problem)) return [`problem ${problem} is in both`];
+    const twin = content.trim() === '' ? undefined : byHash.get(normalisedHash(content));
+    return twin === undefined ? [] : [`${problem} has the content of ${twin}`];
+  });
+  if (leaks.length === 0) return;
+  const shown = [...new Set(leaks)].slice(0, shownLeaks).join('; ');
+  throw new GateError(
+    `the test half leaks into training, ${leaks.length} of ${test.length} items: ${shown}; split by problem, then train anew`,
+  );
+}
+
+export interface CalibrationRules {
+  readonly maxEce: number;
+  /** Fewer items prove nothing. Default: 100. */
+  readonly minItems?: number;
+  readonly bins?: number;
+  readonly random: Random;
+}
+
+/** What the gate saw. `passed` says whether the probabilities may veto. */
+export interface CalibrationReport {
+  readonly passed: boolean;
+  readonly ece: Interval;
+  readonly items: number;
+  /** Why not; empty when it passed. */
+  readonly why: string;
+}
+
+/**
+ * Whether probabilities are true enough to act upon: enough items of both classes, and a calibration error not above the bound. An
+ * energy that does not pass this gate does not veto.
+ */
+export function calibrationGate(
+  items: readonly Scored[],
+  { maxEce, minItems = 100, bins = 10, random }: CalibrationRules,
+): CalibrationReport {
+  const right = items.filter((item) => item.right).length;
+  const found =
+    items.length === 0
+      ? { value: Number.NaN, low: Number.NaN, high: Number.NaN }
+      : scoredInterval(items, (some) => ece(some, bins), { random, resamples: 500 });
+  const why =
+    items.length < minItems
+      ? `${items.length} items are too few, ${minItems} are needed; collect more`
+      : right === 0 || right === items.length
+        ? 'all items are of one class; nothing can be said about the other'
+        : found.value > maxEce
+          ? `the calibration error is ${found.value.toFixed(3)}, above ${maxEce}; fit the calibration anew on items that were not trained on`
+          : '';
+  return { passed: why === '', ece: found, items: items.length, why };
+}
