@@ -2,6 +2,7 @@ import type { KeeperInfo } from '@agentfleet/protocol/keeper';
 import { authenticate, type EpochFence, type JwksFile } from './auth/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
 import type { EndFacts, Executor, Quota, SpillStore, StoreReserve } from './exec/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
@@ -23,6 +24,7 @@ export interface Machine {
 }
 
 export interface KeeperParts extends Machine {
+  readonly adoptions: Adoptions;
   readonly config: Config;
   readonly egress: EgressTunnels;
   readonly executor: Executor;

@@ -3,7 +3,7 @@ import type { AuditRecord, RestoreReport, SnapshotRecord } from '@agentfleet/pro
 import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
 import { errorFields, type Logger } from './logger.ts';
-import type { CollectReport, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
+import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {
@@ -14,6 +14,11 @@ export interface Snapshots {
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   revertBundle(from: string, to: string): Promise<Readable>;
+  /** See `SnapshotEngine`: what leaves for a durable store, and what comes back from one. */
+  manifest(id: string): Promise<Pick<Manifest, 'entries'>>;
+  readObject(sha256: string): Promise<Buffer>;
+  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
+  adopt(maxBytes: number): Adoption;
   /** See `SnapshotEngine.scrub`; needs no gate. */
   scrub(options?: ScrubOptions): Promise<ScrubReport>;
   close(): Promise<void>;

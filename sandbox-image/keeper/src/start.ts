@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { EpochFence, JwksFile } from './auth/index.ts';
 import { egressBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
+import { Adoptions, recoverAdoption } from './durable/index.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
 import { endOrphan, Executor, JournalArchive, Quota, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
@@ -22,7 +23,7 @@ export interface StartOptions extends Machine {
   readonly config: Config;
   readonly connect: Connector;
   /** For tests; the content-addressed engine is the default. */
-  readonly snapshots?: Snapshots;
+  readonly snapshots?: Snapshots | ((config: Config) => Promise<Snapshots>);
 }
 
 /** What followers have for reading the end of the last command. */
@@ -40,6 +41,7 @@ export interface RunningKeeper {
 export async function startKeeper(options: StartOptions): Promise<RunningKeeper> {
   const { config, clock } = options;
   await mkdir(config.storeDir, { recursive: true, mode: 0o700 });
+  await recoverAdoption(config.storeDir, engineFolder(config));
   const store = await openStore(options);
   const gate = new Gate(clock);
   const quota = new Quota(
@@ -54,7 +56,8 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
     onChange: (info) => store.log.append('NetworkProbed', { ...info }),
   });
   const collected: CollectCounts = { collections: 0, failures: 0, removed: 0, freedBytes: 0 };
-  const snapshots = options.snapshots ?? (await openSnapshots(options, store.log, collected));
+  const given = typeof options.snapshots === 'function' ? await options.snapshots(config) : options.snapshots;
+  const snapshots = given ?? (await openSnapshots(options, store.log, collected));
   const link = await LinkServer.listen({ ...config.link, clock, random: options.random, logger: options.logger });
   const keys = new JwksFile(config.auth.jwksFile, clock, (error) =>
     options.logger.error('the key file cannot be read', errorFields(error)),
@@ -63,7 +66,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'egress' | 'executor' | 'metrics'> & {
+type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics'> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -99,7 +102,9 @@ function assemble(parts: Parts): KeeperParts {
     journal: new EgressJournal((type, body) => log.append(type, body)),
     clock: parts.clock,
   });
-  const whole: KeeperParts = { ...parts, egress, executor, metrics };
+  const { reserve, snapshots } = parts;
+  const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes(0) });
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics };
   return whole;
 }
 
@@ -128,12 +133,17 @@ async function openStore({ config, clock, logger }: StartOptions) {
   return { fence, archive, patches, reserve, spills, usage, log };
 }
 
+/** Where the snapshots lie. */
+function engineFolder({ storeDir }: Pick<Config, 'storeDir'>): string {
+  return join(storeDir, 'cas');
+}
+
 function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
-  const { roots, runnerBinary, storeDir, quotaBytes, quotaEntries } = config;
+  const { roots, runnerBinary, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
   const [setMeta, xattrs] = [setMetaByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
-  return openCasEngine({ storeDir: join(storeDir, 'cas'), roots, setMeta, xattrs, clock, limits, retention });
+  return openCasEngine({ storeDir: engineFolder(config), roots, setMeta, xattrs, clock, limits, retention });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

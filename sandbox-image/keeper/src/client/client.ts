@@ -5,6 +5,8 @@ import {
   execBounds,
   treeHeaders,
   type AuditRecord,
+  type Adopted,
+  type AdoptionRequest,
   type AuditReport,
   type ExecEvent,
   type ExecRequest,
@@ -14,6 +16,7 @@ import {
   type FileWritten,
   type KeeperInfo,
   type NoteWritten,
+  type Part,
   type PatchReport,
   type PatchRequest,
   type ReplaceRequest,
@@ -45,7 +48,7 @@ interface Call {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly json?: unknown;
-  readonly bytes?: Uint8Array;
+  readonly bytes?: Readable | Uint8Array;
   readonly tar?: Readable | Uint8Array;
   readonly signal?: AbortSignal | undefined;
 }
@@ -151,6 +154,42 @@ export class KeeperClient {
     return (await this.#json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots' })).items;
   }
 
+  /** Canonical text of a snapshot's manifest; its SHA-256 is the snapshot's digest. */
+  manifest(id: string, signal?: AbortSignal): Promise<Buffer> {
+    return this.#bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal });
+  }
+
+  /** Parts of contents, each behind its header; read them with `partsOf`. */
+  exportParts(parts: readonly Part[], signal?: AbortSignal): Promise<Buffer> {
+    return this.#bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal });
+  }
+
+  /** Begins, step by step, to bring log and snapshots of a lost keeper into this one, which must know nothing. */
+  async beginAdoption(signal?: AbortSignal): Promise<void> {
+    await this.#json({ method: 'POST', path: '/v1/adoption', json: {}, signal });
+  }
+
+  async adoptLog(lines: Readable | Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#json({ method: 'PUT', path: '/v1/adoption/log', bytes: lines, signal });
+  }
+
+  async adoptParts(parts: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#json({ method: 'PUT', path: '/v1/adoption/objects', bytes: parts, signal });
+  }
+
+  async adoptManifest(id: string, text: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#json({ method: 'PUT', path: `/v1/adoption/manifests/${id}`, bytes: text, signal });
+  }
+
+  /** Puts all in place, or nothing. */
+  commitAdoption(request: AdoptionRequest, signal?: AbortSignal): Promise<Adopted> {
+    return this.#json({ method: 'POST', path: '/v1/adoption/commit', json: request, signal });
+  }
+
+  async dropAdoption(): Promise<void> {
+    await this.#json({ method: 'DELETE', path: '/v1/adoption' });
+  }
+
   restore(id: string): Promise<RestoreReport> {
     return this.#json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
   }
@@ -195,6 +234,10 @@ export class KeeperClient {
     const response = await this.#send(call);
     const text = await response.body.text();
     return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  async #bytes(call: Call): Promise<Buffer> {
+    return Buffer.from(await (await this.#send(call)).body.arrayBuffer());
   }
 
   async *#lines<T>(call: Call): AsyncGenerator<T> {

@@ -49,6 +49,12 @@ const fakeSnapshots: Snapshots = {
       truncated: false,
     }),
   revertBundle: () => Promise.resolve(Readable.from([Buffer.from('tar')])),
+  manifest: () => Promise.resolve({ entries: [] }),
+  readObject: () => Promise.reject(new Error('nobody reads here')),
+  readRange: () => Promise.reject(new Error('nobody reads here')),
+  adopt: () => {
+    throw new Error('nobody adopts here');
+  },
   scrub: () => Promise.reject(new Error('nobody scrubs here')),
   close: () => Promise.resolve(),
 };

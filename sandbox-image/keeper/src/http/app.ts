@@ -5,6 +5,7 @@ import { asKeeperError, KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import { limitInsideConnections } from './connections.ts';
+import { durableRoutes } from './routes-durable.ts';
 import { editRoutes } from './routes-edits.ts';
 import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
@@ -77,6 +78,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   lookRoutes(api, keeper, validators);
   noteRoutes(api, keeper, validators);
   snapshotRoutes(api, keeper, validators);
+  durableRoutes(api, keeper, validators);
 }
 
 function headerOf(request: FastifyRequest, name: string): string | undefined {

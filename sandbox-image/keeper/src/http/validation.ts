@@ -1,11 +1,13 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import {
+  AdoptionRequest,
   ExecCodeRequest,
   FileQuery,
   LinesQuery,
   ListQuery,
   NoteRequest,
   OutputQuery,
+  PartsRequest,
   PatchRequest,
   RangeQuery,
   ReplaceRequest,
@@ -19,12 +21,14 @@ import { KeeperError } from '../failure.ts';
 
 /** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
 export interface Validators {
+  readonly adoption: (body: unknown) => AdoptionRequest;
   readonly exec: (body: unknown) => ExecRequest;
   readonly file: (query: unknown) => FileQuery;
   readonly lines: (query: unknown) => LinesQuery;
   readonly list: (query: unknown) => ListQuery;
   readonly note: (body: unknown) => NoteRequest;
   readonly output: (query: unknown) => OutputQuery;
+  readonly parts: (body: unknown) => PartsRequest;
   readonly patch: (body: unknown) => PatchRequest;
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
@@ -38,12 +42,14 @@ export function compileValidators(): Validators {
   const execCode = check(ajv.compile<ExecRequest>(ExecCodeRequest));
   const shell = check(ajv.compile<ExecRequest>(ShellRequest));
   return {
+    adoption: check(ajv.compile<AdoptionRequest>(AdoptionRequest)),
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: check(ajv.compile<FileQuery>(FileQuery)),
     lines: check(ajv.compile<LinesQuery>(LinesQuery)),
     list: check(ajv.compile<ListQuery>(ListQuery)),
     note: check(ajv.compile<NoteRequest>(NoteRequest)),
     output: check(ajv.compile<OutputQuery>(OutputQuery)),
+    parts: check(ajv.compile<PartsRequest>(PartsRequest)),
     patch: check(ajv.compile<PatchRequest>(PatchRequest)),
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),

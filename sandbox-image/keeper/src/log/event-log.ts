@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rename, type FileHandle } from 'node:fs/promises';
 import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/keeper';
 import { timestamp, type Clock } from '../clock.ts';
 import { asKeeperError, KeeperError, messageOf } from '../failure.ts';
@@ -35,8 +35,8 @@ const retryMs = 1000;
  */
 export class EventLog {
   readonly #options: EventLogOptions;
-  readonly #handle: FileHandle;
-  readonly #offsets: OffsetIndex;
+  #handle: FileHandle;
+  #offsets: OffsetIndex;
   #head: ChainHead;
   #end: number;
   #broken: { readonly seq: number; readonly why: string } | null;
@@ -123,6 +123,49 @@ export class EventLog {
     return { ok: ok && this.#broken === null, records, root, broken: this.#broken };
   }
 
+  /**
+   * Puts the history of another log before the records of this one: `staged`, whose chain was verified, becomes this log's
+   * file by one rename. The records so far follow with new numbers and hashes, and `last` behind them. What is appended
+   * meanwhile waits. Rejects before the rename, and leaves this log as it was, or not at all.
+   */
+  async adopt(staged: string, last: { readonly type: AuditType; readonly body: AuditRecord['body'] }): Promise<ChainHead> {
+    while (this.#draining !== null) await this.#draining;
+    this.assertWritable();
+    const replacing = this.#replace(staged, this.#entry(last.type, last.body));
+    this.#draining = replacing.then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      return await replacing;
+    } finally {
+      this.#draining = null;
+      this.#kick();
+    }
+  }
+
+  async #replace(staged: string, last: Pending['entry']): Promise<ChainHead> {
+    const own: Pending['entry'][] = [];
+    for await (const { bytes } of readLines(this.#options.file, { end: this.#end }))
+      own.push(JSON.parse(bytes.toString('utf8')) as AuditRecord);
+    await appendRecords(staged, [...own, last]);
+    const offsets = new OffsetIndex();
+    const check = await verifyLog(staged, { onRecord: (record, offset) => offsets.add(record.seq, offset) });
+    if (!check.ok)
+      throw new KeeperError('AF_ADOPTION_INVALID', `the log breaks at record ${check.broken?.seq ?? 0}: ${check.broken?.why ?? ''}`);
+    const handle = await open(staged, constants.O_RDWR | constants.O_NOFOLLOW);
+    try {
+      await rename(staged, this.#options.file);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    await this.#handle.close();
+    [this.#handle, this.#offsets, this.#end] = [handle, offsets, check.end];
+    this.#head = { seq: check.records, hash: check.root };
+    return this.#head;
+  }
+
   /** Returns when everything that can be written is written and synced. */
   async flush(): Promise<void> {
     this.#kick();
@@ -201,6 +244,19 @@ export class EventLog {
   #rejectAll(failure: KeeperError): void {
     for (const pending of this.#queue.splice(0)) pending.settle?.reject(failure);
   }
+}
+
+/** Appends records to a log of which nobody else knows, durably. */
+async function appendRecords(file: string, entries: readonly Pending['entry'][]): Promise<void> {
+  const { records, root } = await verifyLog(file);
+  let head: ChainHead = { seq: records, hash: root };
+  await using handle = await open(file, constants.O_WRONLY | constants.O_APPEND);
+  for (const { at, type, epoch, body } of entries) {
+    const record = nextRecord(head, { at, type, epoch, body });
+    head = record;
+    await handle.appendFile(`${recordLine(record)}\n`);
+  }
+  await handle.sync();
 }
 
 async function writeFully(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
+import { CasAdoption, readFloor } from './adoption.ts';
 import type { CasOptions } from './casOptions.ts';
 import { Collector, type CollectReport, type InUse, type Retention } from './collector.ts';
 import { compareManifests } from './compare.ts';
@@ -7,6 +8,7 @@ import { StoredOrCurrent, type Contents } from './contents.ts';
 import { makeTreeDiff } from './diff/treeDiff.ts';
 import {
   CURRENT,
+  type Adoption,
   type RestoreOptions,
   type RestoreReport,
   type RootBytes,
@@ -79,6 +81,7 @@ class CasEngine implements SnapshotEngine {
     this.#staging = new Staging(this.#layout.stagingJournal);
     this.#staging.recover();
     this.#files = new SnapshotFiles(this.#layout.snapshots);
+    readFloor(this.#layout.floor, this.#files);
     const end = laterEnd(this.#files.logEnd(), readLogEnd(this.#layout.logEnd));
     this.#store = new ObjectStore(this.#layout.segments, end, options.segmentFs);
     this.#collector = new Collector({
@@ -152,6 +155,15 @@ class CasEngine implements SnapshotEngine {
   async readObject(sha256: string): Promise<Buffer> {
     const pieces = Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece));
     return Buffer.concat(pieces);
+  }
+
+  async readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
+    return this.#store.range(hashOf(sha256), offset, bytes);
+  }
+
+  adopt(maxBytes: number): Adoption {
+    this.#head = undefined;
+    return new CasAdoption(this.#files, this.#store, this.#layout, maxBytes);
   }
 
   async close(): Promise<void> {

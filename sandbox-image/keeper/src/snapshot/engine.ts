@@ -92,6 +92,19 @@ export interface RestoreOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Snapshots on their way in from another engine. Contents come first, then the snapshots that name them. */
+export interface Adoption {
+  /** Adds a part of a content; the parts of one follow one another. Verified with its last byte: AF_SNAPSHOT_OBJECT_CORRUPT. */
+  add(part: { readonly sha256: string; readonly size: number; readonly offset: number; readonly bytes: Buffer }): void;
+  /**
+   * Makes snapshots durable, oldest first, with their ids, labels and digests. AF_SNAPSHOT_OBJECT_CORRUPT when a manifest
+   * has another digest than its record says, or names what was not added. `above`: no later snapshot gets this id or a lower one.
+   */
+  place(snapshots: readonly { readonly record: SnapshotRecord; readonly text: () => Promise<Buffer> }[], above: string): Promise<void>;
+  /** Takes back what was added and placed. */
+  drop(): void;
+}
+
 /**
  * Snapshots of a set of directories. Calls that read or write the tree run one after another.
  * The caller guarantees that nothing else writes to the tree during take, restore and scan.
@@ -131,6 +144,14 @@ export interface SnapshotEngine {
   scrub(options?: ScrubOptions): Promise<ScrubReport>;
   /** Whole content by hex SHA-256, verified. */
   readObject(sha256: string): Promise<Buffer>;
+  /** Part of a content, not verified: for contents that are too large to be held in memory. */
+  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
+  /**
+   * Begins to take snapshots over from another engine; only while this one has none. `maxBytes`: what the store may grow by.
+   * Nothing of it is there before `place`. After a kill the caller removes the engine's whole folder, when the rest of what
+   * belongs to the snapshots did not come.
+   */
+  adopt(maxBytes: number): Adoption;
   close(): Promise<void>;
 }
 

@@ -3,6 +3,7 @@
  * imports Node, `diff` and `tar-stream`, and nothing else of the keeper.
  */
 export type {
+  Adoption,
   MtimeRecord,
   RestoreOptions,
   RestoreReport,
@@ -19,7 +20,7 @@ export type { CollectIntent, CollectReason, CollectReport, Retention } from './c
 export { openCasEngine } from './casEngine.ts';
 export type { CasOptions } from './casOptions.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
-export { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
+export { hexOf, manifestText, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';
 export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';
 export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export type { DamagedObject, ScrubOptions, ScrubReport } from './scrubber.ts';

@@ -90,6 +90,18 @@ export function parseLine(line: string): ManifestEntry {
   };
 }
 
+/** The canonical text, whose SHA-256 is the digest. */
+export function manifestText(entries: readonly ManifestEntry[]): Buffer {
+  return Buffer.from([MANIFEST_FORMAT, ...entries.map(({ line }) => line), ''].join('\n'), 'latin1');
+}
+
+/** Undoes {@link manifestText}. Throws on text that is none. */
+export function parseManifest(text: Buffer): ManifestEntry[] {
+  const [format, ...lines] = text.toString('latin1').split('\n');
+  if (format !== MANIFEST_FORMAT || lines.pop() !== '') throw new Error('not a manifest');
+  return lines.map(parseLine);
+}
+
 /** What a snapshot's record says of its manifest. Hard-linked files count once per path. */
 export function countsOf({ digest, entries, skipped }: Manifest) {
   const files = entries.filter(({ type }) => type === 'f');

@@ -10,6 +10,8 @@ export interface StoreLayout {
   readonly snapshots: string;
   /** Id of the snapshot that the tree was last at. */
   readonly head: string;
+  /** Highest id of a store that was adopted. */
+  readonly floor: string;
   /** Where the last collection left the log. */
   readonly logEnd: string;
   readonly statCache: string;
@@ -23,6 +25,7 @@ export function openLayout(storeDir: string): StoreLayout {
     segments: join(storeDir, 'segments'),
     snapshots: join(storeDir, 'snapshots'),
     head: join(storeDir, 'head'),
+    floor: join(storeDir, 'floor'),
     logEnd: join(storeDir, 'log-end'),
     statCache: join(storeDir, 'stat-cache'),
     modeJournal: join(storeDir, 'widened-modes'),

@@ -8,8 +8,7 @@ import { systemClock, type Clock } from '../clock.ts';
 import { readConfig } from '../config.ts';
 import { createLogger } from '../logger.ts';
 import type { Connector } from '../network/index.ts';
-import type { Snapshots } from '../snapshots.ts';
-import { startKeeper, type RunningKeeper } from '../start.ts';
+import { startKeeper, type RunningKeeper, type StartOptions } from '../start.ts';
 import { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
 import { issuer, Signer, subject } from './signer.ts';
 import { waitUntil } from './wait.ts';
@@ -19,7 +18,7 @@ export interface HarnessOptions {
   readonly clock?: Clock;
   readonly connect?: Connector;
   readonly storeDir?: string;
-  readonly snapshots?: Snapshots;
+  readonly snapshots?: StartOptions['snapshots'];
 }
 
 const linkKey = 'a-key-of-the-link-that-is-long-enough';

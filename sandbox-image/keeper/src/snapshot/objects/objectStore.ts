@@ -1,10 +1,10 @@
 import { createHash, hash as hashOnce } from 'node:crypto';
 import fs from 'node:fs';
-import { SnapshotError } from '../errors.ts';
-import { hexOf } from '../manifest.ts';
+import { corrupt } from './corrupt.ts';
 import type { Slices } from '../slices.ts';
 import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 import { isZero } from './holes.ts';
+import { openIncoming, type Incoming } from './incoming.ts';
 import { HEADER_BYTES, readHeader, writeHeader } from './record.ts';
 import { openIndex, packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
 import { SegmentLog, type LogEnd, type SegmentFs } from './segmentLog.ts';
@@ -116,6 +116,40 @@ export class ObjectStore {
     return { hash, size };
   }
 
+  /** Stores a content that is in memory. @throws AF_SNAPSHOT_OBJECT_CORRUPT when it is not what its name says */
+  put(hash: string, bytes: Buffer): void {
+    if (hashOnce('sha256', bytes, 'binary') !== hash) throw corrupt(hash, 'arrived damaged');
+    if (this.#index.has(hash)) return;
+    if (!this.isSmall(bytes.length)) {
+      const incoming = this.incoming(hash, bytes.length);
+      incoming.append(bytes);
+      return incoming.finish();
+    }
+    const log = this.#log;
+    log.reserve(HEADER_BYTES + bytes.length);
+    const { segment, offset } = log.end();
+    writeHeader(log.buffer, log.fill, { hash, length: bytes.length });
+    bytes.copy(log.buffer, log.fill + HEADER_BYTES);
+    log.advance(HEADER_BYTES + bytes.length);
+    this.#remember(hash, segment, offset, bytes.length);
+  }
+
+  /** Stores a content that comes in parts. Nothing else may be added before it is finished or dropped. */
+  incoming(hash: string, size: number): Incoming {
+    return openIncoming(this.#log, hash, size, ({ segment, offset }) => this.#remember(hash, segment, offset, size));
+  }
+
+  /** Part of a content, not verified. @throws AF_SNAPSHOT_OBJECT_CORRUPT when it is not there */
+  range(hash: string, offset: number, bytes: number): Buffer {
+    const location = this.#index.get(hash);
+    if (location === undefined) throw corrupt(hash, 'is not in the store');
+    const start = unpackLocation(location);
+    const part = Buffer.allocUnsafe(bytes);
+    const count = this.#log.read(start.segment, start.offset + HEADER_BYTES + offset, part);
+    if (count < bytes) throw corrupt(hash, 'is cut short');
+    return part;
+  }
+
   /** How many bytes may still be added; more fails as on a full disk. */
   allow(bytes: number): void {
     this.#log.allow(bytes);
@@ -196,10 +230,4 @@ export class ObjectStore {
     this.#added = [];
     this.#addedBytes = 0;
   }
-}
-
-/** The error for an object that cannot be used; `what` completes the sentence. */
-export function corrupt(hash: string, what: string): SnapshotError {
-  const sha256 = hexOf(hash);
-  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `object ${sha256} ${what}`, { details: { sha256 } });
 }

@@ -117,6 +117,18 @@ export class SnapshotFiles {
     }
   }
 
+  /** Writes a snapshot of another store under its own id, which is higher than all that are here. */
+  place(record: SnapshotRecord, manifest: Manifest, base: Base | null, end: LogEnd): Base {
+    const depth = this.#put(record, manifest, base, end);
+    this.reserve(record.id);
+    return { id: record.id, depth, manifest };
+  }
+
+  /** No later snapshot gets this id or a lower one. */
+  reserve(id: string): void {
+    this.#next = Math.max(this.#next, numberOf(id) + 1);
+  }
+
   /** Id that a snapshot is written against; null when it is whole. */
   baseOf(id: string): string | null {
     return this.#header(id).base;

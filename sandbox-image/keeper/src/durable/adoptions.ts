@@ -1,0 +1,176 @@
+import { open, readFile, stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import {
+  maxLogBytes,
+  maxManifestBytes,
+  partsOf,
+  type Adopted,
+  type AdoptionRequest,
+  type AuditRecord,
+  type AuditType,
+} from '@agentfleet/protocol/keeper';
+import { errnoOf, KeeperError, messageOf } from '../failure.ts';
+import { verifyLog, type EventLog } from '../log/index.ts';
+import type { Snapshots } from '../snapshots.ts';
+import type { Adoption, SnapshotRecord } from '../snapshot/index.ts';
+import { beginStaging, endStaging, markPlacing, stagingOf, syncFolder, type Staging } from './staging.ts';
+
+export interface AdoptionsOptions {
+  readonly storeDir: string;
+  readonly log: EventLog;
+  readonly snapshots: Snapshots;
+  /** What the store may grow by. */
+  readonly freeBytes: () => Promise<number>;
+}
+
+/** What a keeper's log may hold before it knows anything of a task. */
+const ofItsOwn: ReadonlySet<AuditType> = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'NetworkProbed', 'EpochRaised']);
+
+/**
+ * Takes over the log and the snapshots of a keeper that is lost; at most one at a time. Everything waits in a folder of its own
+ * until `commit`, whose one decisive step is the rename of the log: before it this keeper knows nothing, after it all.
+ */
+export class Adoptions {
+  readonly #options: AdoptionsOptions;
+  readonly #staging: Staging;
+  #engine: Adoption | null = null;
+
+  constructor(options: AdoptionsOptions) {
+    this.#options = options;
+    this.#staging = stagingOf(options.storeDir);
+  }
+
+  /** Begins anew; what an earlier one brought is dropped. @throws KeeperError `AF_NOT_FRESH` */
+  async begin(): Promise<void> {
+    await this.#assertFresh();
+    await this.drop();
+    await beginStaging(this.#staging);
+    this.#engine = this.#options.snapshots.adopt(await this.#options.freeBytes());
+  }
+
+  /** Gives up what was begun. */
+  async drop(): Promise<void> {
+    this.#engine?.drop();
+    this.#engine = null;
+    await endStaging(this.#staging);
+  }
+
+  /** The whole log as NDJSON. @throws KeeperError `AF_ADOPTION_INVALID` when its chain does not hold */
+  async log(lines: Readable): Promise<{ readonly records: number; readonly root: string }> {
+    this.#begun();
+    await store(this.#staging.log, lines, maxLogBytes);
+    const { ok, records, root, broken } = await verifyLog(this.#staging.log);
+    if (!ok) throw invalid(`the log breaks at record ${broken?.seq ?? 0}: ${broken?.why ?? ''}`);
+    return { records, root };
+  }
+
+  /** Some parts of contents. @throws SnapshotError `AF_SNAPSHOT_OBJECT_CORRUPT`, `AF_STORE_FULL` */
+  objects(body: Buffer): void {
+    const engine = this.#begun();
+    try {
+      for (const part of partsOf(body)) engine.add(part);
+    } catch (error) {
+      throw error instanceof Error && 'code' in error ? error : invalid(messageOf(error));
+    }
+  }
+
+  /** The canonical text of one snapshot's manifest. */
+  async manifest(id: string, text: Readable): Promise<void> {
+    this.#begun();
+    await store(this.#staging.manifest(id), text, maxManifestBytes);
+  }
+
+  /** Puts all in place, or nothing. @throws KeeperError or SnapshotError */
+  async commit(request: AdoptionRequest): Promise<Adopted> {
+    const engine = this.#begun();
+    try {
+      return await this.#commit(engine, request);
+    } catch (error) {
+      await this.drop();
+      throw error;
+    }
+  }
+
+  async #commit(engine: Adoption, { origin, head, snapshots }: AdoptionRequest): Promise<Adopted> {
+    await this.#assertFresh();
+    const staging = this.#staging;
+    const { last, above } = await this.#history(head, snapshots);
+    await markPlacing(staging);
+    const placed = snapshots.map((record) => ({
+      record: record as SnapshotRecord,
+      text: () => readStaged(staging.manifest(record.id), record.id),
+    }));
+    await engine.place(placed, above);
+    const ids = snapshots.map(({ id }) => id);
+    const body = { origin, records: last.seq, root: last.hash, lastAt: last.at, snapshots: ids };
+    await this.#options.log.adopt(staging.log, { type: 'Adopted', body });
+    await syncFolder(this.#options.storeDir);
+    this.#engine = null;
+    await endStaging(staging);
+    return { records: last.seq, root: last.hash, snapshots: ids };
+  }
+
+  /** What the staged log says: its last record, and the highest id that it ever gave. */
+  async #history(head: AdoptionRequest['head'], snapshots: AdoptionRequest['snapshots']): Promise<{ last: AuditRecord; above: string }> {
+    const seen: { last: AuditRecord | null } = { last: null };
+    let above = Math.max(0, ...snapshots.map(({ id }) => numberOf(id)));
+    const { ok } = await verifyLog(this.#staging.log, {
+      onRecord: (record) => {
+        seen.last = record;
+        if (record.type === 'SnapshotTaken' && typeof record.body['id'] === 'string') above = Math.max(above, numberOf(record.body['id']));
+      },
+    });
+    const { last } = seen;
+    if (!ok || last?.seq !== head.seq || last.hash !== head.hash)
+      throw invalid('the log does not end with the record that it should end with');
+    const ascending = snapshots.every(({ id }, at) => at === 0 || numberOf(id) > numberOf(snapshots[at - 1]?.id ?? 's0'));
+    if (!ascending) throw invalid('the snapshots are not in their order');
+    return { last, above: `s${String(above).padStart(4, '0')}` };
+  }
+
+  #begun(): Adoption {
+    if (this.#engine !== null) return this.#engine;
+    throw new KeeperError('AF_ADOPTION_INVALID', 'no adoption was begun', { cure: 'begin one with POST /v1/adoption' });
+  }
+
+  async #assertFresh(): Promise<void> {
+    const { log, snapshots } = this.#options;
+    log.assertWritable();
+    const [taken] = snapshots.list();
+    if (taken !== undefined) throw new KeeperError('AF_NOT_FRESH', `this keeper has the snapshot ${taken.id} already`);
+    for await (const line of log.read(1)) {
+      const { type, seq } = JSON.parse(line.toString('utf8')) as AuditRecord;
+      if (!ofItsOwn.has(type)) throw new KeeperError('AF_NOT_FRESH', `this keeper has a history already: record ${seq} is ${type}`);
+    }
+  }
+}
+
+function numberOf(id: string): number {
+  return Number.parseInt(id.slice(1), 10);
+}
+
+function invalid(why: string): KeeperError {
+  return new KeeperError('AF_ADOPTION_INVALID', why);
+}
+
+/** Writes a stream to a file, durably. */
+async function store(path: string, from: Readable, maxBytes: number): Promise<void> {
+  await using handle = await open(path, 'w', 0o600);
+  let bytes = 0;
+  for await (const chunk of from as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new KeeperError('AF_TOO_LARGE', `more than ${maxBytes} bytes were sent`);
+    await handle.appendFile(chunk);
+  }
+  await handle.sync();
+}
+
+async function readStaged(path: string, id: string): Promise<Buffer> {
+  try {
+    await stat(path);
+    return await readFile(path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') throw invalid(`the manifest of snapshot ${id} was not sent`);
+    throw error;
+  }
+}

@@ -1,0 +1,36 @@
+import { mkdtemp, realpath } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openCasEngine, type Adoption } from '../../snapshot/index.ts';
+import { setMetaByTouch } from '../../snapshot/testing/harness.ts';
+import { startHarness, type Harness, type HarnessOptions } from '../../testing/index.ts';
+
+interface RealOptions extends HarnessOptions {
+  /** Called when snapshots that are adopted have been made durable. */
+  readonly onPlaced?: () => void;
+}
+
+/** A keeper with its real engine, whose restores need no built runner; the engine is opened at each start. */
+export async function startRealKeeper(options: RealOptions = {}): Promise<Harness> {
+  const storeDir = options.storeDir ?? join(await realpath(await mkdtemp(join(tmpdir(), 'keeper-store-'))), 'store');
+  const snapshots: NonNullable<HarnessOptions['snapshots']> = async (config) => {
+    const engine = await openCasEngine({ storeDir: join(storeDir, 'cas'), roots: config.roots, setMeta: setMetaByTouch, clock: Date });
+    const adopt = engine.adopt.bind(engine);
+    engine.adopt = (maxBytes) => tellPlaced(adopt(maxBytes), options.onPlaced);
+    return engine;
+  };
+  const harness = await startHarness({ ...options, storeDir, snapshots });
+  await harness.runner();
+  return harness;
+}
+
+function tellPlaced(adoption: Adoption, told: () => void = () => undefined): Adoption {
+  return {
+    add: (part) => adoption.add(part),
+    place: async (snapshots, above) => {
+      await adoption.place(snapshots, above);
+      told();
+    },
+    drop: () => adoption.drop(),
+  };
+}
