@@ -1,0 +1,218 @@
+package overlay
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// A runner that does not answer in this time has to join again.
+	switchTime = 5 * time.Second
+	// Strangers may connect: the socket can be reached by what the user runs.
+	maxStrangers = 8
+)
+
+// request is what the keeper asks for, in frames of LINK.md.
+type request struct {
+	ID    int64  `json:"id"`
+	Roots []Root `json:"roots"`
+	// Paths are to be removed with all that is in them.
+	Paths []string `json:"paths"`
+}
+
+type answer struct {
+	T      string `json:"t"`
+	ID     int64  `json:"id"`
+	Micros int64  `json:"micros,omitempty"`
+	Tools  bool   `json:"tools"`
+	Error  string `json:"error,omitempty"`
+}
+
+// mounter holds the mounts in force and the runner that shares them.
+type mounter struct {
+	key       []byte
+	strangers chan struct{}
+
+	mu      sync.Mutex
+	places  places
+	targets []string
+	fds     []int // one mount of each root, to be copied from
+	runner  *peer
+}
+
+func newMounter(key []byte) *mounter {
+	return &mounter{key: key, strangers: make(chan struct{}, maxStrangers), places: places{}}
+}
+
+// switchTo mounts all roots or none: an error of create leaves everything as it was. One that comes later is fatal.
+func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
+	var fds []int
+	for _, r := range roots {
+		fd, err := r.create()
+		if err != nil {
+			closeAll(fds)
+			return false, err, nil
+		}
+		fds = append(fds, fd)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var targets []string
+	for i, r := range roots {
+		if err := m.places.put(fds[i], r.Target); err != nil {
+			return false, nil, err
+		}
+		targets = append(targets, r.Target)
+	}
+	closeAll(m.fds)
+	m.fds, m.targets = fds, targets
+	return m.share(), nil, nil
+}
+
+// share hands the mounts to the runner, if there is one, and waits until it has put them in place. One that
+// fails is cut off: it then ends its commands and joins again.
+func (m *mounter) share() bool {
+	if m.runner == nil || len(m.fds) == 0 {
+		return false
+	}
+	if err := m.hand(m.runner); err != nil {
+		fmt.Fprintln(os.Stderr, "mounts: the runner did not follow:", err)
+		m.runner.close()
+		m.runner = nil
+		return false
+	}
+	return true
+}
+
+func (m *mounter) hand(p *peer) error {
+	var copies []int
+	defer func() { closeAll(copies) }()
+	for _, fd := range m.fds {
+		c, err := copyOf(fd)
+		if err != nil {
+			return err
+		}
+		copies = append(copies, c)
+	}
+	p.deadline(switchTime)
+	if err := p.send(line{T: "roots", Targets: m.targets}, copies...); err != nil {
+		return err
+	}
+	l, _, err := p.receive()
+	if err == nil && l.T != "done" {
+		err = errors.New(l.Error)
+	}
+	p.deadline(0)
+	return err
+}
+
+// listen lets runners in, one after another; the newest one counts.
+func (m *mounter) listen(path string) error {
+	_ = os.Remove(path)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return &os.PathError{Op: "bind", Path: path, Err: err}
+	}
+	if err := unix.Listen(fd, maxStrangers); err != nil {
+		return os.NewSyscallError("listen", err)
+	}
+	go m.acceptAll(fd)
+	return nil
+}
+
+func (m *mounter) acceptAll(fd int) {
+	for {
+		m.strangers <- struct{}{}
+		c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err != nil {
+			<-m.strangers
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		go func() {
+			defer func() { <-m.strangers }()
+			m.admit(&peer{file: os.NewFile(uintptr(c), "runner")})
+		}()
+	}
+}
+
+func (m *mounter) admit(p *peer) {
+	p.deadline(joinTime)
+	if err := p.challenge(m.key); err != nil {
+		p.close()
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.runner != nil {
+		m.runner.close()
+	}
+	m.runner = p
+	m.share()
+}
+
+// obey serves the keeper until its end of the control is closed.
+func (m *mounter) obey(control *link.Conn) error {
+	for {
+		f, err := control.Receive()
+		if err != nil {
+			return err
+		}
+		var q request
+		if err := f.Decode(&q); err != nil {
+			return err
+		}
+		if f.T == "flatten" || f.T == "remove" {
+			// It takes long, and no command waits for it.
+			go func() { _ = control.Send(behind(f.T, q), nil) }()
+			continue
+		}
+		a, fatal := m.answer(f.T, q)
+		if fatal != nil {
+			return fatal
+		}
+		if err := control.Send(a, nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *mounter) answer(t string, q request) (answer, error) {
+	began := time.Now()
+	if t != "mount" {
+		return finish(q, began, fmt.Errorf("request %q is not known", t)), nil
+	}
+	tools, err, fatal := m.switchTo(q.Roots)
+	a := finish(q, began, err)
+	a.Tools = tools
+	return a, fatal
+}
+
+func behind(t string, q request) answer {
+	began := time.Now()
+	if t == "flatten" {
+		return finish(q, began, Flatten(q.Roots))
+	}
+	var err error
+	for _, path := range q.Paths {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return finish(q, began, err)
+}
+
+func finish(q request, began time.Time, err error) answer {
+	a := answer{T: "done", ID: q.ID, Micros: time.Since(began).Microseconds()}
+	if err != nil {
+		a.T, a.Error = "failed", err.Error()
+	}
+	return a
+}
