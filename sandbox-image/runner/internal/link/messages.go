@@ -13,6 +13,74 @@ type Exec struct {
 	Writable         []string          `json:"writable"`
 	Network          string            `json:"network"`
 	OutputLimitBytes int64             `json:"outputLimitBytes"`
+	// StdinOpen keeps standard input open for stdin frames; the body is then empty.
+	StdinOpen bool `json:"stdinOpen,omitempty"`
+	// Pty runs the command on a terminal of its own; both outputs come as stdout.
+	Pty *Pty `json:"pty,omitempty"`
+	// ReadOnly takes every right to write files away; Writable is ignored.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// Pty is the size of a terminal; Number is filled in by PID 1, which makes it.
+type Pty struct {
+	Rows    uint16 `json:"rows"`
+	Columns uint16 `json:"columns"`
+	Number  uint32 `json:"number,omitempty"`
+}
+
+// Stdin carries input in its body; its answer is the same frame with Code.
+type Stdin struct {
+	T   string `json:"t"`
+	ID  string `json:"id"`
+	Seq int64  `json:"seq"`
+	EOF bool   `json:"eof,omitempty"`
+	// Code is empty when the bytes were taken, else EAGAIN, EPIPE or ESRCH.
+	Code string `json:"code,omitempty"`
+}
+
+// Resize sets the size of a command's terminal.
+type Resize struct {
+	T       string `json:"t"`
+	ID      string `json:"id"`
+	Rows    uint16 `json:"rows"`
+	Columns uint16 `json:"columns"`
+}
+
+// Run runs the body as a command of an open session.
+type Run struct {
+	T                string `json:"t"`
+	ID               string `json:"id"`
+	Session          string `json:"session"`
+	TimeoutMs        int64  `json:"timeoutMs"`
+	GraceMs          int64  `json:"graceMs"`
+	OutputLimitBytes int64  `json:"outputLimitBytes"`
+}
+
+// ByID is a frame about one command or session.
+type ByID struct {
+	T  string `json:"t"`
+	ID string `json:"id"`
+}
+
+// Opened says that the shell of a session waits for commands.
+type Opened struct {
+	T     string `json:"t"`
+	ID    string `json:"id"`
+	PID   int    `json:"pid"`
+	Shell string `json:"shell"`
+}
+
+// Closed says that no process of a session is left.
+type Closed struct {
+	T     string `json:"t"`
+	ID    string `json:"id"`
+	Error *Fault `json:"error,omitempty"`
+}
+
+// ShellState is what a session is after a run. The frame's body is what `export -p` wrote.
+type ShellState struct {
+	Alive bool   `json:"alive"`
+	Cwd   string `json:"cwd,omitempty"`
 }
 
 // Limits are the limits of one command; nil means the runner's default or none.
@@ -49,6 +117,8 @@ type Start struct {
 	T   string `json:"t"`
 	ID  string `json:"id"`
 	PID int    `json:"pid"`
+	// Shell is the program of a session.
+	Shell string `json:"shell,omitempty"`
 }
 
 // Out carries output of one stream in its body.
@@ -86,6 +156,8 @@ type End struct {
 	Dropped     Streams `json:"dropped"`
 	Swept       int     `json:"swept"`
 	Error       *Fault  `json:"error,omitempty"`
+	// Session is there for runs of a session only.
+	Session *ShellState `json:"session,omitempty"`
 }
 
 // Error answers a frame that could not be obeyed.
@@ -111,17 +183,21 @@ type Info struct {
 	Dumpable      bool   `json:"dumpable"`
 	UserNamespace bool   `json:"userNamespace"`
 	LandlockABI   int    `json:"landlockABI"`
-	Guest         string `json:"guest"`
-	Probe         Probe  `json:"probe"`
-	Cgroup        Cgroup `json:"cgroup"`
+	// Layered: the roots are mounts that the keeper has handed over.
+	Layered bool   `json:"layered"`
+	Guest   string `json:"guest"`
+	Probe   Probe  `json:"probe"`
+	Cgroup  Cgroup `json:"cgroup"`
 }
 
 // Probe holds what a thread under the full restrictions could and could not do.
 type Probe struct {
-	SeccompDenies  bool   `json:"seccompDenies"`
-	LandlockDenies bool   `json:"landlockDenies"`
-	StoreAbsent    bool   `json:"storeAbsent"`
-	Error          string `json:"error,omitempty"`
+	SeccompDenies  bool `json:"seccompDenies"`
+	LandlockDenies bool `json:"landlockDenies"`
+	StoreAbsent    bool `json:"storeAbsent"`
+	// Powerless: without any capability.
+	Powerless bool   `json:"powerless"`
+	Error     string `json:"error,omitempty"`
 }
 
 // Cgroup is what the container can see of its own control group; Version 0 = nothing.

@@ -168,8 +168,7 @@ func base() (*ruleset, error) {
 	for _, d := range devices {
 		err = errors.Join(err, r.allow("/dev/"+d, device, 0))
 	}
-	return r, errors.Join(err, r.allow("/dev/pts", dirRead|device, 0),
-		r.allow("/tmp", dirWrite, 0), r.allow("/dev/shm", dirWrite, 0))
+	return r, errors.Join(err, r.allow("/dev/pts", dirRead|device, 0))
 }
 
 // write adds the paths of one command.

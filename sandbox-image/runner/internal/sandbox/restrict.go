@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,8 @@ const niceness = 10
 type Policy struct {
 	Writable []string
 	Network  string
+	// ReadOnly takes all rights to write away, also in the scratch folders.
+	ReadOnly bool
 }
 
 // Prepared is a set of restrictions that is not in force yet, good for one command.
@@ -21,6 +24,7 @@ type Prepared struct {
 	rules   *ruleset
 	ports   *ruleset
 	err     error
+	readers []unix.SockFilter // nil for a command that may write
 	program []unix.SockFilter
 }
 
@@ -35,7 +39,11 @@ func (p *Prepared) Complete(policy Policy) error {
 	if p.err != nil {
 		return p.err
 	}
-	if err := p.rules.write(policy.Writable); err != nil {
+	if policy.ReadOnly {
+		if err := p.readersOnly(); err != nil {
+			return err
+		}
+	} else if err := p.rules.write(append(slices.Clone(policy.Writable), scratch...)); err != nil {
 		return err
 	}
 	if policy.Network == NetworkNone {
@@ -68,6 +76,11 @@ func (p *Prepared) Enforce() error {
 	}
 	if err := errors.Join(p.rules.enforce(), p.ports.enforce()); err != nil {
 		return err
+	}
+	if p.readers != nil {
+		if err := filter(p.readers); err != nil {
+			return err
+		}
 	}
 	return filter(p.program)
 }

@@ -127,7 +127,11 @@ func filterFor(m machine, network string) []bpf.Instruction {
 
 // assemble turns the program into what the kernel reads.
 func assemble(network string) ([]unix.SockFilter, error) {
-	raw, err := bpf.Assemble(filterFor(native, network))
+	return encode(filterFor(native, network))
+}
+
+func encode(program []bpf.Instruction) ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(program)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type command struct {
 	swept  atomic.Bool // ended by killing everybody
 	late   *time.Timer
 
+	input          *input // nil unless standard input is open
 	stdout, stderr *output
 	started        chan struct{}
 	over           chan struct{} // the supervisor said its last
@@ -39,8 +40,13 @@ func (s *Server) launch(job *link.Exec, to *link.Conn) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
+	input, err := seat.connect(job)
+	if err != nil {
+		seat.close()
+		return nil, err
+	}
 	c := &command{
-		job: job, link: to, seat: seat, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
+		job: job, link: to, seat: seat, input: input, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
 		started: make(chan struct{}), over: make(chan struct{}),
 	}
 	shared := &budget{}
@@ -83,6 +89,9 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 		s.reaper.killStrays(s.sweepAll)
 	}
 	c.control.Close()
+	if c.input != nil {
+		c.input.close()
+	}
 	c.stdout.finish()
 	c.stderr.finish()
 	end := c.end(status)
@@ -139,6 +148,11 @@ func (c *command) kill(reason string, grace *int64) {
 	}
 	c.expect(time.Duration(ms) * time.Millisecond)
 }
+
+func (c *command) fell() { c.swept.Store(true) }
+
+// interrupt sends SIGINT to the tree, as a terminal would to its foreground.
+func (c *command) interrupt() { _ = c.control.Send(link.ByID{T: "interrupt"}, nil) }
 
 // end completes what the supervisor reported, or says what is known without it.
 func (c *command) end(status unix.WaitStatus) *link.End {

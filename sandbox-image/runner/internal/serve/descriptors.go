@@ -17,7 +17,8 @@ var (
 type ends struct {
 	control        *os.File
 	stdout, stderr *os.File
-	theirs         []int // control, stdout, stderr
+	stdin          *os.File
+	theirs         []int // control, stdout, stderr, stdin
 }
 
 func open() (*ends, error) {
@@ -31,7 +32,7 @@ func open() (*ends, error) {
 }
 
 func (e *ends) closeOurs() {
-	for _, f := range []*os.File{e.control, e.stdout, e.stderr} {
+	for _, f := range []*os.File{e.control, e.stdout, e.stderr, e.stdin} {
 		if f != nil {
 			f.Close()
 		}
@@ -47,8 +48,25 @@ func (e *ends) fill() error {
 	if e.stdout, err = e.pipe("stdout"); err != nil {
 		return err
 	}
-	e.stderr, err = e.pipe("stderr")
+	if e.stderr, err = e.pipe("stderr"); err != nil {
+		return err
+	}
+	e.stdin, err = e.inlet()
 	return err
+}
+
+// inlet is the pipe of an open standard input; most commands close it unused.
+func (e *ends) inlet() (*os.File, error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, os.NewSyscallError("pipe2", err)
+	}
+	e.theirs = append(e.theirs, fds[0])
+	if err := unix.SetNonblock(fds[1], true); err != nil {
+		unix.Close(fds[1])
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[1]), "stdin"), nil
 }
 
 func (e *ends) pipe(name string) (*os.File, error) {

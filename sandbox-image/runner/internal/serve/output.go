@@ -30,6 +30,7 @@ func (b *budget) take(n int) int {
 // output moves one stream from its pipe to the link.
 type output struct {
 	pipe           *os.File
+	keep           bool // the pipe serves the next command of a session too
 	budget         *budget
 	send           func([]byte) error
 	bytes, dropped int64
@@ -51,7 +52,9 @@ func (o *output) pump() {
 		if os.IsTimeout(err) {
 			o.drain(buf)
 		}
-		o.pipe.Close()
+		if !o.keep {
+			o.pipe.Close()
+		}
 		return
 	}
 }

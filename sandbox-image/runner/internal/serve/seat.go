@@ -17,6 +17,25 @@ type seat struct {
 
 func (s *seat) close() { s.closeOurs() }
 
+// connect prepares the streams for a job. A terminal takes the place of the pipes.
+func (s *seat) connect(job *link.Exec) (*input, error) {
+	if job.Pty != nil {
+		read, write, err := terminal(job.Pty)
+		if err != nil {
+			return nil, err
+		}
+		s.stdout.Close()
+		s.stdin.Close()
+		s.stdout = read
+		return &input{file: write, pty: true}, nil
+	}
+	if job.StdinOpen {
+		return &input{file: s.stdin}, nil
+	}
+	s.stdin.Close()
+	return nil, nil
+}
+
 // seats keeps one supervisor ready: starting a Go program takes longer than all the rest of an
 // exec, and can be done while the keeper thinks.
 type seats struct {

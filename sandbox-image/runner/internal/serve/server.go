@@ -26,6 +26,14 @@ const (
 	queued        = 64
 )
 
+// job is a command that runs, alone or in a session.
+type job interface {
+	kill(reason string, grace *int64)
+	interrupt()
+	// fell notes that everybody in the container was killed.
+	fell()
+}
+
 // Server is the state of PID 1.
 type Server struct {
 	path, instance, version string
@@ -34,7 +42,8 @@ type Server struct {
 	seats                   *seats
 
 	mu       sync.Mutex
-	commands map[string]*command
+	commands map[string]job
+	sessions map[string]*session
 	running  sync.WaitGroup
 	owner    bool // of the container and of its IPC objects
 }
@@ -59,7 +68,7 @@ func Main(version string) int {
 	freshen()
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
-		reaper: newReaper(), commands: map[string]*command{}, owner: ownsContainer(),
+		reaper: newReaper(), commands: map[string]job{}, sessions: map[string]*session{}, owner: ownsContainer(),
 	}
 	s.seats = &seats{reaper: s.reaper}
 	go s.signals()
@@ -213,13 +222,16 @@ func (s *Server) forgetIPC() {
 	}
 }
 
-// killAll ends every command without grace.
+// killAll ends every command and session without grace.
 func (s *Server) killAll(reason string) {
 	zero := int64(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.commands {
 		c.kill(reason, &zero)
+	}
+	for _, shell := range s.sessions {
+		shell.end()
 	}
 }
 
@@ -231,7 +243,7 @@ func (s *Server) sweepAll() {
 	}
 	s.mu.Lock()
 	for _, c := range s.commands {
-		c.swept.Store(true)
+		c.fell()
 	}
 	s.mu.Unlock()
 	_ = unix.Kill(-1, unix.SIGKILL)

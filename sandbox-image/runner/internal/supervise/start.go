@@ -15,8 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// streams are the descriptors of a command from 0 on.
+type streams struct {
+	files    []uintptr
+	terminal bool // 0 becomes its controlling terminal
+}
+
 // start runs the command under its restrictions and returns its pid.
-func start(job *link.Exec, stdin int, score *proc.OOMScore, prepared *sandbox.Prepared) (int, error) {
+func start(job *link.Exec, io streams, score *proc.OOMScore, prepared *sandbox.Prepared) (int, error) {
 	if len(job.Argv) == 0 {
 		return 0, refuse(notFound, unix.ENOENT, "argv is empty")
 	}
@@ -33,7 +39,7 @@ func start(job *link.Exec, stdin int, score *proc.OOMScore, prepared *sandbox.Pr
 	score.Raise()
 	defer score.Restore()
 	pid, err := sandbox.WithData(job.Limits.DataBytes, func() (int, error) {
-		return restricted(prepared, func() (int, error) { return fork(file, job, stdin) })
+		return restricted(prepared, func() (int, error) { return fork(file, job, io) })
 	})
 	if err == nil {
 		return pid, nil
@@ -49,7 +55,7 @@ func prepare(job *link.Exec, p *sandbox.Prepared) error {
 	if err := sandbox.SetLimits(job.Limits); err != nil {
 		return refuse(notExecutable, err, "limits: "+err.Error())
 	}
-	if err := p.Complete(sandbox.Policy{Writable: job.Writable, Network: job.Network}); err != nil {
+	if err := p.Complete(sandbox.Policy{Writable: job.Writable, Network: job.Network, ReadOnly: job.ReadOnly}); err != nil {
 		return refuse(notExecutable, err, "restrictions: "+err.Error())
 	}
 	return nil
@@ -79,7 +85,7 @@ func restricted[T any](p *sandbox.Prepared, f func() (T, error)) (T, error) {
 
 // fork executes file with exactly the frame's environment, in a session of its own: its process
 // groups can then never hold a process of ours, and a group is killed in one step.
-func fork(file string, job *link.Exec, stdin int) (int, error) {
+func fork(file string, job *link.Exec, io streams) (int, error) {
 	env := make([]string, 0, len(job.Env))
 	for k, v := range job.Env {
 		if k == "" || strings.ContainsRune(k, '=') {
@@ -91,8 +97,8 @@ func fork(file string, job *link.Exec, stdin int) (int, error) {
 	return syscall.ForkExec(file, job.Argv, &syscall.ProcAttr{
 		Dir:   job.Cwd,
 		Env:   env,
-		Files: []uintptr{uintptr(stdin), fdStdout, fdStderr},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Files: io.files,
+		Sys:   &syscall.SysProcAttr{Setsid: true, Setctty: io.terminal},
 	})
 }
 

@@ -21,11 +21,13 @@ const (
 	fdControl = 3
 	fdStdout  = 4
 	fdStderr  = 5
+	fdStdin   = 6
 )
 
-// TExec and TProbe are the two jobs; both carry a link.Exec.
+// TExec, TSession and TProbe are the jobs; all carry a link.Exec.
 const (
 	TExec     = "exec"
+	TSession  = "session"
 	TProbe    = "probe"
 	TEscalate = "escalate"
 )
@@ -39,7 +41,7 @@ const spareThreads = 12
 func Main() int {
 	score := proc.OpenOOMScore()
 	proc.CloseOnExec()
-	if err := errors.Join(proc.Hide(), proc.AdoptOrphans()); err != nil {
+	if err := errors.Join(proc.Hide(), proc.AdoptOrphans(), proc.DropCapabilities()); err != nil {
 		fmt.Fprintln(os.Stderr, "runner supervise:", err)
 		return 1
 	}
@@ -67,6 +69,9 @@ func Main() int {
 		return runProbe(&job, prepared)
 	}
 	t := newTask(&job, control)
+	if frame.T == TSession {
+		return newSession(t).main(frame.Body, score, prepared, children)
+	}
 	return t.run(frame.Body, score, prepared, children)
 }
 
@@ -83,12 +88,13 @@ func watchChildren() <-chan os.Signal {
 
 // run is the life of one command.
 func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, children <-chan os.Signal) int {
-	stdin, err := input(body)
+	io, err := t.streams(body)
 	if err == nil {
-		t.root, err = start(t.job, stdin, score, p)
+		t.root, err = start(t.job, io, score, p)
 	}
-	for _, fd := range []int{stdin, fdStdout, fdStderr} {
-		unix.Close(fd) // else the pipes would stay open as long as we live
+	// Else the pipes would stay open as long as we live.
+	for _, fd := range append(io.files, fdStdin, fdStdout, fdStderr) {
+		unix.Close(int(fd))
 	}
 	if err != nil {
 		return t.refused(err)
@@ -99,7 +105,24 @@ func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, child
 	return t.report()
 }
 
-// kills delivers the kill frames; a closed control means that PID 1 is gone.
+// streams are the descriptors 0, 1, 2 of the command.
+func (t *task) streams(body []byte) (streams, error) {
+	if t.job.Pty != nil {
+		// PID 1 holds the master; opening it here does not make it our own terminal.
+		fd, err := unix.Open(fmt.Sprintf("/dev/pts/%d", t.job.Pty.Number), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return streams{}, refuse(notExecutable, err, "this container has no terminals: /dev/pts: "+err.Error())
+		}
+		return streams{files: []uintptr{uintptr(fd), uintptr(fd), uintptr(fd)}, terminal: true}, nil
+	}
+	if t.job.StdinOpen {
+		return streams{files: []uintptr{fdStdin, fdStdout, fdStderr}}, nil
+	}
+	stdin, err := input(body)
+	return streams{files: []uintptr{uintptr(stdin), fdStdout, fdStderr}}, err
+}
+
+// kills delivers the kill and interrupt frames; a closed control means that PID 1 is gone.
 func kills(control *link.Conn) <-chan link.Kill {
 	ch := make(chan link.Kill, 4)
 	go func() {
@@ -107,10 +130,10 @@ func kills(control *link.Conn) <-chan link.Kill {
 		for {
 			f, err := control.Receive()
 			if err != nil {
-				ch <- link.Kill{Reason: "LinkLost", GraceMs: &zero}
+				ch <- link.Kill{T: "kill", Reason: "LinkLost", GraceMs: &zero}
 				return
 			}
-			var k link.Kill
+			k := link.Kill{T: f.T}
 			if f.Decode(&k) == nil {
 				ch <- k
 			}

@@ -68,6 +68,10 @@ func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
 			t.timedOut = !t.rootDone
 			t.terminate(time.Duration(t.job.GraceMs) * time.Millisecond)
 		case k := <-kills:
+			if k.T == "interrupt" {
+				t.signalTree(unix.SIGINT)
+				continue
+			}
 			grace := t.job.GraceMs
 			if k.GraceMs != nil {
 				grace = *k.GraceMs

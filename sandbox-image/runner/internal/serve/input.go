@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// endOfInput is what a terminal takes for the end of standard input (VEOF).
+const endOfInput = 0x04
+
+// input moves bytes of the keeper to a command's standard input, one frame at a time: what does
+// not fit into the pipe waits here, and the next frame is told to come again.
+type input struct {
+	mu      sync.Mutex
+	file    *os.File
+	pty     bool
+	waiting bool
+	closed  bool
+}
+
+// take returns an errno name, empty when the bytes will reach the command unless it closes its end.
+func (i *input) take(body []byte, eof bool) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.closed:
+		return "EPIPE"
+	case i.waiting:
+		return "EAGAIN"
+	}
+	if eof && i.pty {
+		body, eof = append(body, endOfInput), false
+	}
+	i.waiting = true
+	go i.write(body, eof)
+	return ""
+}
+
+func (i *input) write(body []byte, eof bool) {
+	_, err := i.file.Write(body)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.waiting = false
+	if err != nil || eof {
+		i.shut()
+	}
+}
+
+// close ends the input; a write under way ends with it.
+func (i *input) close() {
+	// Not under the lock: Close of a file that is written to waits for nobody, but wakes the writer.
+	_ = i.file.Close()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.shut()
+}
+
+func (i *input) shut() {
+	if !i.closed {
+		i.closed = true
+		if err := i.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			return
+		}
+	}
+}
+
+// resize tells a terminal its size. @returns an errno name, empty when it has it
+func (i *input) resize(rows, columns uint16) string {
+	if !i.pty {
+		return "ENOTTY"
+	}
+	if err := setSize(i.file, rows, columns); err != nil {
+		return errnoName(err)
+	}
+	return ""
+}
+
+func setSize(file *os.File, rows, columns uint16) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+	})
+	return errors.Join(err, failed)
+}

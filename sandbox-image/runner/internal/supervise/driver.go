@@ -1,0 +1,27 @@
+package supervise
+
+import (
+	_ "embed"
+	"path/filepath"
+)
+
+// The shell of a session runs one of these loops. It reads a run's number, how many lines the
+// command has, and the command from descriptor 3; it tells what became of it on descriptor 4. Both
+// are closed to what it starts. Run 0 brings back the variables of an earlier shell.
+//
+// Signal URG, which does nothing to a shell that knows nothing of it, ends the command: bash
+// unwinds its functions and stays; other shells have no way to, so they tell their state and end.
+var (
+	//go:embed driver.bash
+	bashDriver string
+	//go:embed driver.sh
+	shDriver string
+)
+
+// driver is the program for a shell of this name.
+func driver(shell string) string {
+	if filepath.Base(shell) == "bash" {
+		return bashDriver
+	}
+	return shDriver
+}

@@ -1,0 +1,360 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// unwind is how long a shell may take to come back when all that it started is dead.
+	unwind = time.Second
+	// settleMost is how long the end of a run may take; then the shell goes too.
+	settleMost = 3 * time.Second
+)
+
+// session is a shell that lives over many runs. Each run ends with the shell frozen and everything
+// else dead, so that nothing acts between runs.
+type session struct {
+	*task
+	inbox   *os.File // commands for the shell
+	records <-chan record
+	frames  chan link.Frame
+	shell   string
+	opened  bool
+	fault   *link.Fault
+
+	run       *link.Run // nil = idle
+	number    int64
+	started   time.Time
+	asked     bool // the run was told to end
+	forced    bool // and its processes are killed
+	outcome   *record
+	frozen    bool
+	settling  time.Time // zero = not yet
+	quiet     int       // scans in a row that found the shell only
+	signal    unix.Signal
+	exports   string
+	cwd       string
+	cpu       int64 // that of the tree when the run began, in ms
+	unwinding *time.Timer
+}
+
+func newSession(t *task) *session {
+	s := &session{task: t, frames: make(chan link.Frame, 4), unwinding: idle()}
+	s.watchEvery = watchFirst
+	s.watch, s.timeout, s.grace, s.round = time.NewTimer(watchMost), idle(), idle(), idle()
+	return s
+}
+
+// serve is the life of the session. It stays on one thread, as tracing asks for.
+func (s *session) serve(children <-chan os.Signal) {
+	runtime.LockOSThread()
+	for s.reap(); !s.empty; s.reap() {
+		if s.rootDone && !s.killing {
+			s.beginKilling()
+			continue
+		}
+		select {
+		case <-s.more:
+		case <-children:
+		case f, ok := <-s.frames:
+			s.obey(f, ok)
+		case r, ok := <-s.records:
+			s.told(r, ok)
+		case <-s.timeout.C:
+			s.timedOut = true
+			s.ask(time.Duration(s.current().GraceMs) * time.Millisecond)
+		case <-s.grace.C:
+			s.force()
+		case <-s.unwinding.C:
+			s.giveUp()
+		case <-s.watch.C:
+			s.count()
+		case <-s.round.C:
+			s.nextRound()
+		}
+	}
+}
+
+func (s *session) current() *link.Run {
+	if s.run == nil {
+		return &link.Run{}
+	}
+	return s.run
+}
+
+// reap collects what ended, and notes that the shell stopped.
+func (s *session) reap() {
+	for range reapMost {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.ECHILD:
+			s.empty = true
+			return
+		case err != nil || pid <= 0:
+			return
+		}
+		if pid != s.root {
+			continue
+		}
+		if ws.Stopped() {
+			s.frozen, s.signal = true, pendingSignal(ws)
+		} else if !s.rootDone {
+			s.rootDone, s.status = true, ws
+		}
+	}
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+func (s *session) obey(f link.Frame, ok bool) {
+	switch {
+	case !ok || f.T == "close":
+		s.frames = nil
+		s.beginKilling()
+	case f.T == "run":
+		var r link.Run
+		if f.Decode(&r) == nil {
+			s.begin(&r, f.Body)
+		}
+	case f.T == "kill" && s.run != nil:
+		var k link.Kill
+		if f.Decode(&k) != nil {
+			return
+		}
+		if s.reason == nil && !s.timedOut {
+			s.reason = &k.Reason
+		}
+		grace := s.run.GraceMs
+		if k.GraceMs != nil {
+			grace = *k.GraceMs
+		}
+		s.ask(time.Duration(grace) * time.Millisecond)
+	case f.T == "interrupt" && s.run != nil:
+		s.interrupt()
+	}
+}
+
+// begin thaws the shell with a command in its inbox.
+func (s *session) begin(r *link.Run, command []byte) {
+	s.run, s.started, s.outcome, s.asked, s.forced = r, time.Now(), nil, false, false
+	s.settling, s.quiet, s.swept, s.reason, s.timedOut = time.Time{}, 0, 0, nil, false
+	clear(s.killed)
+	s.number++
+	s.cpu = s.cpuNow()
+	if s.frozen {
+		s.frozen = false
+		if err := thaw(s.root, s.signal); err != nil {
+			s.beginKilling()
+			return
+		}
+	}
+	s.watchEvery = watchFirst
+	s.watch.Reset(s.watchEvery)
+	if r.TimeoutMs > 0 {
+		s.timeout.Reset(time.Duration(r.TimeoutMs) * time.Millisecond)
+	}
+	go s.tell(s.number, command)
+}
+
+// others are the processes of the session but the shell; known is false when they cannot be read.
+func (s *session) others() (found []proc.Process, known bool) {
+	all, err := s.reader.Scan()
+	if err != nil {
+		return nil, false
+	}
+	for _, p := range proc.Below(all, os.Getpid(), nil) {
+		if p.PID != s.root {
+			found = append(found, p)
+		}
+	}
+	return found, true
+}
+
+func (s *session) signalOthers(sig unix.Signal) int {
+	others, _ := s.others()
+	for _, p := range others {
+		_ = unix.Kill(p.PID, sig)
+	}
+	return len(others)
+}
+
+// ask tells the command to end: the shell leaves it before the next step, what it started gets
+// TERM. The signal to the shell comes first, so that no next step begins.
+func (s *session) ask(grace time.Duration) {
+	if s.run == nil || !s.settling.IsZero() || s.forced {
+		return
+	}
+	if !s.asked {
+		s.asked = true
+		_ = unix.Kill(s.root, unix.SIGURG)
+		s.signalOthers(unix.SIGTERM)
+		s.signalOthers(unix.SIGCONT)
+	}
+	if grace <= 0 {
+		s.force()
+		return
+	}
+	s.grace.Reset(grace)
+}
+
+// force kills what the command started, round after round, and gives the shell a moment.
+func (s *session) force() {
+	if s.run == nil || !s.settling.IsZero() || s.forced {
+		return
+	}
+	s.forced = true
+	s.unwinding.Reset(unwind)
+	s.nextRound()
+}
+
+// giveUp ends a shell that does not come back.
+func (s *session) giveUp() {
+	if s.run != nil && s.settling.IsZero() {
+		s.beginKilling()
+	}
+}
+
+// interrupt is what ^C does at a terminal: to what runs in the foreground, or else to the shell's
+// own loops.
+func (s *session) interrupt() {
+	if s.signalOthers(unix.SIGINT) == 0 {
+		_ = unix.Kill(s.root, unix.SIGURG)
+	}
+}
+
+// told takes the shell's word on a run. A shell that leaves is not stopped on its way out.
+func (s *session) told(r record, ok bool) {
+	if !ok {
+		s.records = nil
+		return
+	}
+	if r.number != s.number || s.run == nil || s.outcome != nil {
+		return // an old word, or one out of turn
+	}
+	s.outcome = &r
+	if len(r.exports) > 0 {
+		s.exports = r.exports
+	}
+	if r.leaving {
+		s.cwd = r.cwd
+		s.unwinding.Reset(unwind)
+		return
+	}
+	s.settling = time.Now()
+	if err := freeze(s.root); err != nil {
+		s.beginKilling() // it may be gone, or hide itself from tracing
+		return
+	}
+	s.nextRound()
+}
+
+// nextRound kills what is left beside the shell.
+func (s *session) nextRound() {
+	if s.killing {
+		s.killRound()
+		return
+	}
+	if s.settling.IsZero() && !s.forced {
+		return
+	}
+	others, known := s.others()
+	for _, p := range others {
+		if s.killed[p.PID] != p.Start+1 {
+			s.killed[p.PID] = p.Start + 1
+			s.swept++
+		}
+		if p.Group > 1 && p.Group != s.root {
+			_ = unix.Kill(-p.Group, unix.SIGKILL)
+		}
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+	if known && len(others) == 0 {
+		s.quiet++
+	} else {
+		s.quiet = 0
+	}
+	switch {
+	case s.settling.IsZero():
+		s.round.Reset(roundPause)
+	case s.frozen && s.quiet >= 2:
+		s.settle()
+	case time.Since(s.settling) > settleMost:
+		s.beginKilling()
+	case s.quiet == 1 && s.frozen:
+		s.nextRound()
+	default:
+		s.round.Reset(roundPause / 4)
+	}
+}
+
+// settle ends a run: the shell is frozen and alone.
+func (s *session) settle() {
+	// More threads would not be stopped, and what cannot be read is not known to be a shell.
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.root))
+	if err != nil || threads(s.root) != 1 {
+		s.beginKilling()
+		return
+	}
+	s.cwd = cwd
+	s.finish(true)
+}
+
+// finish reports the run.
+func (s *session) finish(alive bool) {
+	s.timeout.Stop()
+	s.grace.Stop()
+	s.unwinding.Stop()
+	s.watch.Reset(time.Hour)
+	if !s.opened {
+		s.opened = alive
+		s.run = nil
+		_ = s.control.Send(link.Start{T: "start", ID: s.job.ID, PID: s.root, Shell: s.shell}, nil)
+		return
+	}
+	end := s.end("end")
+	end.CPUMs, end.MaxRSSBytes = max(0, s.cpuNow()-s.cpu), 0
+	end.ID, end.DurationMs = s.run.ID, time.Since(s.started).Milliseconds()
+	switch {
+	case s.timedOut || s.reason != nil:
+		name := "SIGTERM"
+		end.Signal, end.ExitCode = &name, nil
+	case s.outcome != nil:
+		end.Signal, end.ExitCode = nil, &s.outcome.status
+	}
+	end.Session = &link.ShellState{Alive: alive, Cwd: s.cwd}
+	s.run = nil
+	_ = s.control.Send(end, []byte(s.exports))
+}
+
+// cpuNow is what the tree has used, as far as its processes were waited for.
+func (s *session) cpuNow() int64 {
+	var use unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &use)
+	return (use.Utime.Nano()+use.Stime.Nano())/int64(time.Millisecond) + proc.CPUMillis(s.root)
+}
+
+// over reports that nothing is left.
+func (s *session) over() int {
+	if !s.opened && s.fault == nil {
+		s.fault = &link.Fault{Code: "EIO", Message: fmt.Sprintf("the shell %q ended before it took a command", s.shell)}
+	}
+	if s.opened && s.run != nil {
+		s.finish(false)
+	}
+	if err := s.control.Send(link.Closed{T: "closed", ID: s.job.ID, Error: s.fault}, nil); err != nil {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,185 @@
+package test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"agentfleet.dev/runner/internal/link"
+)
+
+// put sends input and returns the answer's code. Nothing else may be said meanwhile.
+func (s *session) put(id string, seq int64, text string, eof bool) string {
+	s.tb.Helper()
+	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: seq, EOF: eof}, []byte(text)))
+	var a link.Stdin
+	s.must(s.expect("stdin").Decode(&a))
+	if a.ID != id || a.Seq != seq {
+		s.tb.Fatalf("an answer to something else: %+v", a)
+	}
+	return a.Code
+}
+
+// said collects output until it ends as it should.
+func (s *session) said(end string) string {
+	s.tb.Helper()
+	var text strings.Builder
+	for !strings.HasSuffix(text.String(), end) {
+		text.Write(s.expect("out").Body)
+	}
+	return text.String()
+}
+
+func TestStandardInputStaysOpenUntilItsEnd(t *testing.T) {
+	s, _ := serve(t, options{})
+	job := command("sh", "-c", "while read line; do echo got $line; done; echo over")
+	job.StdinOpen = true
+	id := s.begin(job, nil)
+	s.started()
+	for seq, word := range []string{"one", "two"} {
+		if code := s.put(id, int64(seq), word+"\n", false); code != "" {
+			t.Fatal(code)
+		}
+		if text := s.said("\n"); text != "got "+word+"\n" {
+			t.Error(text)
+		}
+	}
+	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 3, EOF: true}, nil))
+	s.expect("stdin")
+	if o := s.finish(id)[id]; !o.exited(0) || string(o.stdout) != "over\n" {
+		t.Error(o)
+	}
+	if code := s.put(id, 4, "late", false); code != "ESRCH" {
+		t.Error(code)
+	}
+}
+
+func TestAFullPipeIsBusyAndHoldsUpNobody(t *testing.T) {
+	s, _ := serve(t, options{})
+	job := command("sleep", "100")
+	job.StdinOpen = true
+	id := s.begin(job, nil)
+	s.started()
+	codes := ""
+	for seq := range int64(8) {
+		codes += s.put(id, seq, strings.Repeat("x", 64<<10), false) + " "
+	}
+	if !strings.HasSuffix(codes, "EAGAIN EAGAIN EAGAIN EAGAIN ") {
+		t.Error(codes)
+	}
+	// Others go on.
+	if o := s.run(command("echo", "here")); string(o.stdout) != "here\n" {
+		t.Error(o)
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: id, Reason: "Cancelled"}, nil))
+	if o := s.finish(id)[id]; !o.killedFor("Cancelled") {
+		t.Error(o)
+	}
+	job = command("sh", "-c", "exec <&-; echo shut; sleep 100")
+	job.StdinOpen = true
+	id = s.begin(job, nil)
+	s.started()
+	s.said("shut\n")
+	s.put(id, 1, "x", false) // the write finds out
+	for code := ""; code != "EPIPE"; code = s.put(id, 2, "x", false) {
+		if code != "" && code != "EAGAIN" {
+			t.Fatal(code)
+		}
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: id, Reason: "Cancelled"}, nil))
+	s.finish(id)
+}
+
+func onTerminal(argv ...string) link.Exec {
+	job := command(argv...)
+	job.Pty = &link.Pty{Rows: 24, Columns: 80}
+	return job
+}
+
+func TestACommandOnATerminal(t *testing.T) {
+	s, _ := serve(t, options{})
+	job := onTerminal("sh", "-c", "stty size; tty; echo err >&2; ps -o tpgid= -p $$ | tr -d ' ' | grep -qx $$ && echo foreground; : > /dev/tty && echo controls")
+	o := s.run(job)
+	if !o.exited(0) || string(o.stdout) != "24 80\r\n/dev/pts/0\r\nerr\r\nforeground\r\ncontrols\r\n" || len(o.stderr) > 0 {
+		t.Error(o)
+	}
+	// What a command cannot do without a terminal it cannot do with one.
+	o = s.run(onTerminal(helper, "try", "calls", "tiocsti", "ptrace", "unshare"))
+	if string(bytes.TrimSpace(o.stdout)) != "tiocsti=EPERM ptrace=EPERM unshare=EPERM" {
+		t.Error(o)
+	}
+	o = s.run(onTerminal("sh", "-c", "cat /.agentfleet/bin/runner; echo no > /writable-by-mode/x"))
+	if o.exited(0) {
+		t.Error(o)
+	}
+}
+
+func TestATerminalIsResizedInterruptedAndEnded(t *testing.T) {
+	s, c := serve(t, options{})
+	id := s.begin(onTerminal("sh", "-c", "trap 'stty size' WINCH; trap 'echo INT; exit 5' INT; echo ready; while :; do sleep 0.02; done"), nil)
+	s.started()
+	s.said("ready\r\n")
+	s.must(s.Send(link.Resize{T: "resize", ID: id, Rows: 30, Columns: 100}, nil))
+	if text := s.said("\r\n"); text != "30 100\r\n" {
+		t.Error(text)
+	}
+	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 1}, []byte{3}))
+	s.expect("stdin")
+	if o := s.finish(id)[id]; !o.exited(5) || !strings.Contains(string(o.stdout), "INT") {
+		t.Error(o)
+	}
+	id = s.begin(onTerminal("cat"), nil)
+	s.started()
+	if code := s.put(id, 1, "line\n", false); code != "" {
+		t.Error(code)
+	}
+	s.said("line\r\nline\r\n") // the echo, and cat
+	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 2, EOF: true}, nil))
+	s.expect("stdin")
+	if o := s.finish(id)[id]; !o.exited(0) {
+		t.Error(o)
+	}
+	c.mustBeEmpty()
+}
+
+func TestAReaderWritesNothing(t *testing.T) {
+	s, _ := serve(t, options{})
+	if s.info.LandlockABI < 3 {
+		t.Skip("SKIPPED: needs Landlock with ABI 3")
+	}
+	s.run(command("sh", "-c", "mkdir -p /workspace/d; echo old > /workspace/f; chmod 644 /workspace/f; touch -d 2001-01-01 /workspace/f"))
+	look := command("sh", "-c", "stat -c '%a %y' /workspace/f; cat /workspace/f; ls -A /workspace /tmp /dev/shm")
+	before := s.run(look)
+	for _, text := range []string{
+		"echo new > /workspace/f", "echo new >> /workspace/f", "rm -f /workspace/f", "mv /workspace/f /workspace/g", "ln /workspace/f /workspace/g",
+		"ln -s f /workspace/g", "mkdir /workspace/e", "rmdir /workspace/d", "mkfifo /workspace/p", "chmod 600 /workspace/f", "touch /workspace/f",
+		"truncate -s 0 /workspace/f", "chattr +d /workspace/f", "setfattr -n user.a -v b /workspace/f", "chgrp 10001 /workspace/f",
+		"echo new > /tmp/f", "echo new > /dev/shm/f", "python3 -c 'import os; os.utime(\"/workspace/f\")'",
+		"python3 -c 'import fcntl,os; fcntl.fcntl(os.open(\"/workspace/f\",0),fcntl.F_SETLEASE,fcntl.F_RDLCK)'",
+	} {
+		job := command("sh", "-c", text)
+		job.ReadOnly = true
+		if o := s.run(job); o.exited(0) {
+			t.Errorf("%q: %s", text, o)
+		}
+	}
+	if after := s.run(look); !bytes.Equal(after.stdout, before.stdout) {
+		t.Errorf("was %q, is %q", before.stdout, after.stdout)
+	}
+	job := command("sh", "-c", "cat /workspace/f; echo x > /dev/null; grep -r old /workspace | sort")
+	job.ReadOnly = true
+	if o := s.run(job); string(o.stdout) != "old\n/workspace/f:old\n" {
+		t.Error(o)
+	}
+}
+
+func TestAnInterruptReachesTheTree(t *testing.T) {
+	s, _ := serve(t, options{})
+	id := s.begin(command("sh", "-c", "trap 'echo INT; exit 4' INT; echo ready; while :; do sleep 0.02; done"), nil)
+	s.started()
+	s.said("ready\n")
+	s.must(s.Send(link.ByID{T: "interrupt", ID: id}, nil))
+	if o := s.finish(id)[id]; !o.exited(4) || string(o.stdout) != "INT\n" {
+		t.Error(o)
+	}
+}
