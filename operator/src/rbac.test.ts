@@ -36,6 +36,8 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   energyModels: [],
   pods: written,
   namespaces: [],
+  nodes: [],
+  runtimeClasses: [],
   configMaps: written,
   services: written,
   serviceAccounts: written,

@@ -15,7 +15,7 @@ import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
-import { slimNamespace, slimObject, slimPod, slimTask } from './transforms.ts';
+import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
 export interface CacheOptions {
@@ -70,6 +70,8 @@ export function createCaches(options: CacheOptions): Caches {
     }),
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),
     namespaces: new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace }),
+    nodes: new Informer({ ...options, resource: resources.nodes, transform: slimNode }),
+    runtimeClasses: new Informer({ ...options, resource: resources.runtimeClasses, transform: slimObject }),
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),
   };

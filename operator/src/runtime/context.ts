@@ -2,7 +2,7 @@ import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } fr
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
-import type { ConfigMap, Deployment, Namespace, Pod } from './objects.ts';
+import type { ConfigMap, Deployment, Namespace, Node, Pod, RuntimeClass } from './objects.ts';
 
 /** Images by part. */
 export interface Images {
@@ -38,6 +38,8 @@ export interface Caches {
   /** Leases of workers (label `agentfleet.dev/component: worker`). */
   readonly leases: Informer<Lease>;
   readonly namespaces: Informer<Namespace>;
+  readonly nodes: Informer<Node>;
+  readonly runtimeClasses: Informer<RuntimeClass>;
   /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
   readonly configMaps: Informer<ConfigMap>;
   readonly deployments: Informer<Deployment>;

@@ -50,6 +50,20 @@ export interface Namespace extends KubeObject {
   readonly status?: { readonly phase?: 'Active' | 'Terminating' };
 }
 
+/** The parts of `v1.Node` that decisions look at. */
+export interface Node extends KubeObject {
+  readonly status?: {
+    /** What each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
+    readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
+  };
+}
+
+/** `node.k8s.io/v1.RuntimeClass`. */
+export interface RuntimeClass extends KubeObject {
+  readonly handler: string;
+  readonly scheduling?: { readonly nodeSelector?: Readonly<Record<string, string>> };
+}
+
 /** `v1.ConfigMap`. */
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
-import type { ConfigMap, Deployment, Namespace, PersistentVolumeClaim, Pod } from './objects.ts';
+import type { ConfigMap, Deployment, Namespace, Node, PersistentVolumeClaim, Pod, RuntimeClass } from './objects.ts';
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });
@@ -19,6 +19,14 @@ export const resources = {
   energyModels: ours<EnergyModel>(energyModel),
   pods: core<Pod>('Pod', 'pods'),
   namespaces: core<Namespace>('Namespace', 'namespaces', false),
+  nodes: core<Node>('Node', 'nodes', false),
+  runtimeClasses: defineResource<RuntimeClass>({
+    group: 'node.k8s.io',
+    version: 'v1',
+    plural: 'runtimeclasses',
+    kind: 'RuntimeClass',
+    namespaced: false,
+  }),
   configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),
   services: core('Service', 'services'),
   serviceAccounts: core('ServiceAccount', 'serviceaccounts'),

@@ -1,5 +1,5 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { Namespace, Pod } from './objects.ts';
+import type { Namespace, Node, Pod } from './objects.ts';
 
 /** kubectl's copy of the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -46,6 +46,12 @@ export function slimPod(pod: Pod): Pod {
 /** Labels and life of a namespace. */
 export function slimNamespace(namespace: Namespace): Namespace {
   return { ...slimAnnotations(namespace), ...(namespace.status?.phase === undefined ? {} : { status: { phase: namespace.status.phase } }) };
+}
+
+/** Labels of a node and what its runtimes can; images, addresses and conditions are most of one. */
+export function slimNode(node: Node): Node {
+  const runtimeHandlers = node.status?.runtimeHandlers;
+  return { ...slimAnnotations(node), ...(runtimeHandlers === undefined ? { status: {} } : { status: { runtimeHandlers } }) };
 }
 
 /** Any other object. */

@@ -24,6 +24,7 @@ describe('the isolation level', () => {
     ['Container', { seccomp: 0 }, null],
     ['Container', { probe: { ...info.probe, seccompDenies: false }, guest: 'gVisor' }, 'gvisor'],
     ['RuntimeClass', { landlockABI: 0, userNamespace: false, guest: 'gVisor' }, 'gvisor'],
+    ['RuntimeClass', { landlockABI: 0, seccomp: 0, guest: 'gVisor' }, 'gvisor'],
     ['UserNamespace', {}, 'runc-by-another-name'],
     ['Seccomp', { landlockABI: 0, guest: 'gVisor' }, null],
   ])('is %s by what was tried', (level, change, runtimeClass) => {

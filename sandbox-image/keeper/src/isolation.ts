@@ -8,7 +8,9 @@ import type { RunnerInfo } from './link/index.ts';
  * that is not the node's, or any class with the node's own runtime would do.
  */
 export function isolationOf(info: RunnerInfo, runtimeClass: string | null): IsolationInfo {
-  const seccomp = info.seccomp === 2 && info.probe.seccompDenies;
+  // The container's own profile is the node's business. A guest kernel stands in its place and shows none; the filter of
+  // commands is tried everywhere.
+  const seccomp = (info.seccomp === 2 || info.guest !== null) && info.probe.seccompDenies;
   const landlockABI = info.probe.landlockDenies ? info.landlockABI : 0;
   return {
     level: levelOf(seccomp, landlockABI > 0, info.userNamespace, runtimeClass !== null && info.guest !== null),

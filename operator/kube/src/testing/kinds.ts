@@ -67,6 +67,9 @@ export function builtinKinds(): readonly KindDefinition[] {
     core('pods', 'Pod', { statusSubresource: true, lists: pod, graceful: true, selectableFields: ['spec.nodeName', 'status.phase'] }),
     grouped('coordination.k8s.io', 'leases', 'Lease'),
     grouped('events.k8s.io', 'events', 'Event'),
+    {
+      resource: defineResource({ group: 'node.k8s.io', version: 'v1', plural: 'runtimeclasses', kind: 'RuntimeClass', namespaced: false }),
+    },
     grouped('networking.k8s.io', 'networkpolicies', 'NetworkPolicy', { generation: true }),
     grouped('apps', 'deployments', 'Deployment', { statusSubresource: true, generation: true }),
   ];

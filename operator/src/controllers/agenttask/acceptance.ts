@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
+import { withoutGround } from './groundRefusal.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Why a task is not taken on. */
@@ -34,7 +35,11 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     return { reason, message, stalled: reason === 'AmbiguousDefaultPool' };
   }
   const { pool } = resolution;
-  const lasting = overBudget(snapshot, pool) ?? belowFloor(snapshot, pool) ?? unknownNeed(snapshot, pool);
+  const lasting =
+    overBudget(snapshot, pool) ??
+    belowFloor(snapshot, pool) ??
+    withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
+    unknownNeed(snapshot, pool);
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
 

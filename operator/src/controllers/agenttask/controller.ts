@@ -59,7 +59,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
       reconciler.wakes.source,
       // Decisions read these too; they wake nobody by themselves.
-      ...[caches.leases, caches.pools, caches.namespaces, caches.configMaps].map((cache) => ({
+      ...[caches.leases, caches.pools, caches.namespaces, caches.nodes, caches.runtimeClasses, caches.configMaps].map((cache) => ({
         name: cache.name,
         hasSynced: () => cache.hasSynced(),
         waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),
@@ -105,7 +105,7 @@ class Reconciler {
       caches,
       clock,
       registriesListed: config.egress.registries.length > 0,
-      templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer() }, floor),
+      templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
       ledger: this.#ledger,
       leases,
     });

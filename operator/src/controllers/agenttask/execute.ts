@@ -113,12 +113,12 @@ export class Executor {
   }
 
   /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
-  async #create({ task, resolution }: Snapshot, name: string, signal: AbortSignal): Promise<string | undefined> {
+  async #create({ task, resolution, ground }: Snapshot, name: string, signal: AbortSignal): Promise<string | undefined> {
     const { context, consistency, newLinkKey } = this.#options;
     const { pool } = resolution;
     if (pool === undefined) throw new Error(`no pool for the sandbox ${name} of ${keyOf(task)}`);
     const { config, tokens, caches } = context;
-    const manifest = sandboxPod(sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), linkKey: newLinkKey() }));
+    const manifest = sandboxPod(sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground, linkKey: newLinkKey() }));
     try {
       const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });
       consistency.wrote(keyOf(task), caches.pods, made);

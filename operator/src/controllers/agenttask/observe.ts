@@ -10,6 +10,7 @@ import type { Pod } from '../../runtime/objects.ts';
 import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './claim.ts';
 import type { Ledger } from './ledger.ts';
+import { groundOf, type Ground } from './nodeAbility.ts';
 import { Preparations } from './prepared.ts';
 import { byTurn, nextInTurn, queueView } from './queue.ts';
 import { sandboxState } from './sandboxState.ts';
@@ -60,6 +61,7 @@ export class Observer {
       task,
       resolution,
       registriesListed: this.#options.registriesListed,
+      ground: this.ground(),
       prepared: !blocked(task.metadata.namespace ?? ''),
       pods,
       warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
@@ -71,6 +73,11 @@ export class Observer {
       refusal: hindrances.refusal,
       sinceWriteMs,
     };
+  }
+
+  /** What the cluster can run sandboxes on now. */
+  ground(): Ground {
+    return groundOf(this.#options.caches);
   }
 
   resolve(task: AgentTask): Resolution {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxPod } from './sandboxPod.ts';
+import type { Node } from '../../runtime/objects.ts';
+import type { Ground } from './nodeAbility.ts';
 import { bytesOf, sandboxInput, sandboxName } from './sandboxTemplate.ts';
 import { newPool, newTask } from './testing/objects.ts';
 
@@ -9,9 +11,17 @@ const config = {
   egress: { registries: [], environment: {} },
   workerClusterRole: 'w',
 };
-const podOf = (spec: object, pool: object = {}) => {
+const node = (userNamespaces: boolean): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: `n-${userNamespaces}` },
+  status: { runtimeHandlers: [{ name: '', features: { userNamespaces } }] },
+});
+const podOf = (spec: object, pool: object = {}, ground: Ground = { nodes: [], runtimeClasses: [] }) => {
   const task = newTask('one', { ...spec }, { uid: 'u-1' });
-  return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', linkKey: 'k'.repeat(43) }));
+  return sandboxPod(
+    sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', ground, linkKey: 'k'.repeat(43) }),
+  );
 };
 
 /** Every field of spec.sandbox. */
@@ -63,6 +73,17 @@ describe('the sandbox of a task', () => {
     expect(podOf({ policy: { minIsolation: 'UserNamespace' } }).spec?.hostUsers).toBe(false);
     expect(podOf({}, { policy: { minIsolation: 'UserNamespace' } }).spec?.hostUsers).toBe(false);
     expect(podOf({ policy: { minIsolation: 'RuntimeClass' }, sandbox: { runtimeClassName: 'gvisor' } }).spec?.hostUsers).toBeUndefined();
+  });
+
+  test('has its own users where every node can give them, or as the pool says', () => {
+    const users = (userNamespace: string, ...nodes: Node[]) =>
+      podOf({}, { sandbox: { userNamespace } }, { nodes, runtimeClasses: [] }).spec?.hostUsers;
+    expect([users('Auto', node(true)), users('Auto', node(true), node(false)), users('Auto', node(false))]).toEqual([
+      false,
+      undefined,
+      undefined,
+    ]);
+    expect([users('Always', node(false)), users('Never', node(true))]).toEqual([false, undefined]);
   });
 
   test('has a name that fits a label and tells epochs and tasks apart', () => {

@@ -5,6 +5,7 @@ import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
+import { hasOwnUsers, type Ground } from './nodeAbility.ts';
 import type { SandboxPodInput } from './sandboxPod.ts';
 
 const longest = 63;
@@ -46,11 +47,19 @@ export function mergedTemplate(task: AgentTask, pool: ExpertPool): Sandbox {
   return { ...pool.spec.sandbox.template, ...task.spec.sandbox };
 }
 
+/** Where sandboxes of a pool come from. */
+export interface TemplateSource {
+  readonly pool: ExpertPool;
+  readonly config: OperatorConfig;
+  readonly issuer: string;
+  readonly ground: Ground;
+}
+
 /** What all sandboxes of one template and one floor of isolation have in common. */
 export function poolTemplate(
   template: Sandbox,
   floor: IsolationLevel,
-  { pool, config, issuer }: { readonly pool: ExpertPool; readonly config: OperatorConfig; readonly issuer: string },
+  { pool, config, issuer, ground }: TemplateSource,
 ): Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'> {
   const { image, resources, workspaceSizeLimit, ...rest } = template;
   const { metadata, spec } = pool;
@@ -62,9 +71,7 @@ export function poolTemplate(
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
-    // Where the node has no user namespaces such a pod does not start, which is what the floor asks for. A RuntimeClass
-    // takes their place.
-    ...(floor === 'UserNamespace' && rest.runtimeClassName === undefined ? { hostUsers: false } : {}),
+    ...(hasOwnUsers(spec.sandbox.userNamespace, floor, ground, rest) ? { hostUsers: false } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
     ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
   };
@@ -73,10 +80,10 @@ export function poolTemplate(
 /** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
 export function sandboxInput(
   name: string,
-  { task, pool, config, issuer, linkKey }: { task: AgentTask; pool: ExpertPool; config: OperatorConfig; issuer: string; linkKey: string },
+  { task, pool, linkKey, ...source }: TemplateSource & { readonly task: AgentTask; readonly linkKey: string },
 ): SandboxPodInput {
   return {
-    ...poolTemplate(mergedTemplate(task, pool), isolationFloor({ task }, pool), { pool, config, issuer }),
+    ...poolTemplate(mergedTemplate(task, pool), isolationFloor({ task }, pool), { pool, ...source }),
     name,
     namespace: task.metadata.namespace ?? '',
     task: task.metadata.name,

@@ -2,6 +2,7 @@ import type { NewEvent } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/protocol/api';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import type { Ground } from './nodeAbility.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -36,6 +37,8 @@ export interface Snapshot {
   readonly resolution: Resolution;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
+  /** What the cluster can run sandboxes on. */
+  readonly ground: Ground;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */

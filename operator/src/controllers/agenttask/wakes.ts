@@ -4,8 +4,10 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../pools/lookup.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import { groundReasons } from './groundRefusal.ts';
 import type { Ledger } from './ledger.ts';
 import { jwksConfigMap } from './names.ts';
+import { sameAbility } from './nodeAbility.ts';
 import { isReady, type Observer } from './observe.ts';
 import { standing } from './queue.ts';
 
@@ -58,6 +60,9 @@ export class Wakes {
     const refused = (namespace: { readonly metadata: { readonly name: string } }): void =>
       this.#all(caches.tasks.lister.byIndex('namespace', namespace.metadata.name), (task) => reasonOf(task, 'Scheduled') === 'NotAccepted');
     caches.namespaces.addHandler({ onAdd: refused, onUpdate: (_, namespace) => refused(namespace) });
+    const grounded = (): void => this.#all(caches.tasks.lister.values(), (task) => groundReasons.has(reasonOf(task, 'Accepted') ?? ''));
+    caches.nodes.addHandler({ onAdd: grounded, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : grounded()) });
+    caches.runtimeClasses.addHandler({ onAdd: grounded, onUpdate: grounded });
     const prepared = (map: { readonly metadata: { readonly name: string }; readonly data?: Readonly<Record<string, string>> }): void => {
       if (map.metadata.name !== jwksConfigMap && map.data?.[briefKey] === undefined) return;
       const waits = (task: AgentTask): boolean =>

@@ -5,21 +5,17 @@ import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
 import { childName } from '../../pools/names.ts';
 import { poolNamespaceLabel, templateAnnotation } from '../../pools/warm.ts';
-import type { OperatorConfig } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { sandboxPod } from './sandboxPod.ts';
-import { poolTemplate } from './sandboxTemplate.ts';
+import { hasOwnUsers } from './nodeAbility.ts';
+import { poolTemplate, type TemplateSource } from './sandboxTemplate.ts';
 
 /** What all sandboxes of a pool are made from. */
-export interface WarmSource {
-  readonly pool: ExpertPool;
-  readonly config: OperatorConfig;
-  readonly issuer: string;
-}
+export type WarmSource = TemplateSource;
 
 /** A sandbox without a task, and without anything that makes one differ from another. */
-function manifest({ pool, config, issuer }: WarmSource, floor: IsolationLevel, namespace: string, linkKey: string): Pod {
-  const input = poolTemplate(pool.spec.sandbox.template ?? {}, floor, { pool, config, issuer });
+function manifest(source: WarmSource, floor: IsolationLevel, namespace: string, linkKey: string): Pod {
+  const input = poolTemplate(source.pool.spec.sandbox.template ?? {}, floor, source);
   return sandboxPod({ ...input, name: '', namespace, linkKey }) as unknown as Pod;
 }
 
@@ -62,7 +58,8 @@ export class TemplateHashes {
   of(source: WarmSource, floor: IsolationLevel): string {
     const known = this.#known.get(source.pool) ?? new Map<string, string>();
     this.#known.set(source.pool, known);
-    const key = `${floor} ${source.issuer}`;
+    const { userNamespace, template = {} } = source.pool.spec.sandbox;
+    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)}`;
     let hash = known.get(key);
     if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
     return hash;

@@ -6,6 +6,7 @@ import { warmPoolOf } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { jwksConfigMap } from '../agenttask/names.ts';
 import { Preparations } from '../agenttask/prepared.ts';
+import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
 import { TemplateHashes, type WarmSource } from '../agenttask/warmTemplate.ts';
 import { decideWarm } from './decide.ts';
 import { WarmExecutor } from './execute.ts';
@@ -23,7 +24,9 @@ export interface WarmPoolOptions {
 const refusedRetryMs = 30_000;
 
 function sourcesOf({ caches }: OperatorContext): readonly Source[] {
-  const { pools, pods, namespaces, configMaps } = caches;
+  const { pools, pods, namespaces, nodes, runtimeClasses, configMaps } = caches;
+  // Whether sandboxes have users of their own may hang on what the nodes can.
+  const all = (): readonly string[] => [...pools.lister.values()].filter(({ spec }) => spec.sandbox.warm !== undefined).map(keyOf);
   const wanting = (namespace: string): readonly string[] =>
     [...pools.lister.values()]
       .filter(({ spec }) => spec.sandbox.warm?.some((entry) => entry.namespace === namespace))
@@ -49,6 +52,8 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
     }),
     watches(namespaces, { map: ({ metadata }) => wanting(metadata.name) }),
     watches(configMaps, { map: prepared }),
+    watches(nodes, { map: all, predicate: (change) => change.type !== 'update' || !sameAbility(change.old, change.object) }),
+    watches(runtimeClasses, { map: all }),
   ];
 }
 
@@ -79,7 +84,8 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const hashes = new TemplateHashes();
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
     const pool = presentPool(context, key);
-    const source: WarmSource | undefined = pool === undefined ? undefined : { pool, config, issuer: tokens.issuer() };
+    const source: WarmSource | undefined =
+      pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), ground: groundOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, preparations, key, pool);
     const madeAt = executor.madeAt(

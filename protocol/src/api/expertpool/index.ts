@@ -42,6 +42,11 @@ export const PoolSandbox = struct(
   {
     template: optional(sandboxTemplate('spec.sandbox.template')),
     snapshotEngine: choice('What captures the tree; Auto takes the fastest one that works.', ['Auto', 'CAS'], 'Auto'),
+    userNamespace: choice(
+      'Whether sandboxes have users of their own (hostUsers: false). Auto: where every node that they may run on can, and where minIsolation UserNamespace demands it.',
+      ['Auto', 'Always', 'Never'],
+      'Auto',
+    ),
     warm: optional(listByKey('Sandboxes that wait ready for tasks.', 'namespace', WarmSandboxes, { max: 64 })),
   },
   { filled: true },

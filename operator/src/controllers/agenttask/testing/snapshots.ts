@@ -75,6 +75,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   task,
   resolution: { pool: newPool() },
   registriesListed: false,
+  ground: { nodes: [], runtimeClasses: [] },
   prepared: true,
   pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],
   warm: [],

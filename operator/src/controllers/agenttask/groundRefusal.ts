@@ -1,0 +1,49 @@
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
+import type { Refusal } from './acceptance.ts';
+import { handlerOffered, hasOwnUsers, runtimeClassOf, userNamespaces, type Wish } from './nodeAbility.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** Reasons that may go when a node or a RuntimeClass changes. */
+export const groundReasons: ReadonlySet<string> = new Set(['RuntimeClassNotFound', 'RuntimeHandlerMissing', 'UserNamespacesUnavailable']);
+
+const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });
+
+/**
+ * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none tells. Without this
+ * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
+ */
+export function withoutGround({ task, ground }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+  const wish: Wish = { ...pool.spec.sandbox.template, ...task.spec.sandbox };
+  return runtimeMissing(ground, wish, pool) ?? usersMissing(ground, wish, pool, floor);
+}
+
+const named = ({ metadata }: ExpertPool): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+
+function runtimeMissing(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool): Refusal | undefined {
+  const runtimeClass = runtimeClassOf(ground, wish);
+  if (runtimeClass === undefined) return undefined;
+  const name = wish.runtimeClassName ?? '';
+  if (runtimeClass === null) {
+    const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName or in the template of ExpertPool ${named(pool)}`;
+    return refused('RuntimeClassNotFound', message);
+  }
+  if (handlerOffered(ground, wish, runtimeClass.handler) !== 'None') return undefined;
+  const message = `RuntimeClass ${name} has the handler ${runtimeClass.handler}, which the container runtime of no node has that the sandbox may run on; install it there, or select other nodes`;
+  return refused('RuntimeHandlerMissing', message);
+}
+
+function usersMissing(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+  const mode = pool.spec.sandbox.userNamespace;
+  if (!hasOwnUsers(mode, floor, ground, wish)) {
+    if (floor !== 'UserNamespace' || wish.runtimeClassName !== undefined) return undefined;
+    const message = `isolation UserNamespace is demanded and spec.sandbox.userNamespace of ExpertPool ${named(pool)} is Never; set it to Auto, or lower minIsolation`;
+    return refused('IsolationBelowFloor', message);
+  }
+  if (userNamespaces(ground, wish) !== 'None') return undefined;
+  const runtime = wish.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${wish.runtimeClassName}`;
+  const why =
+    mode === 'Always' ? `spec.sandbox.userNamespace of ExpertPool ${named(pool)} is Always` : 'isolation UserNamespace is demanded';
+  const message = `${why}, and ${runtime} has user namespaces on no node that the sandbox may run on; offer nodes that have them (kernel 6.3, containerd 2.0 or CRI-O 1.25), or ask for less`;
+  return refused('UserNamespacesUnavailable', message);
+}

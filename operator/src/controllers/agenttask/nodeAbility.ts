@@ -1,0 +1,74 @@
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
+import type { Caches } from '../../runtime/context.ts';
+import type { Node, RuntimeClass } from '../../runtime/objects.ts';
+
+/** What the cluster can run sandboxes on, as of one moment. */
+export interface Ground {
+  readonly nodes: readonly Node[];
+  readonly runtimeClasses: readonly RuntimeClass[];
+}
+
+/** What a sandbox demands of a node, apart from room. */
+export interface Wish {
+  readonly runtimeClassName?: string | undefined;
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
+}
+
+/** How many of the nodes that a sandbox may run on can do something; `Unknown` when none of them tells. */
+export type Share = 'All' | 'Some' | 'None' | 'Unknown';
+
+/** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
+export function runtimeClassOf({ runtimeClasses }: Ground, { runtimeClassName }: Wish): RuntimeClass | null | undefined {
+  if (runtimeClassName === undefined) return undefined;
+  return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName) ?? null;
+}
+
+/**
+ * Which nodes can give a sandbox users of its own. Each kubelet tells it of every handler of its container runtime;
+ * one that tells nothing is too old for us to know, and does not count as one that can. Pure.
+ */
+export function userNamespaces(ground: Ground, wish: Wish): Share {
+  const handler = runtimeClassOf(ground, wish)?.handler ?? '';
+  return share(eligible(ground, wish), ({ status }) => {
+    const told = status?.runtimeHandlers;
+    return told === undefined ? undefined : told.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
+  });
+}
+
+/** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
+export function handlerOffered(ground: Ground, wish: Wish, handler: string): Share {
+  return share(eligible(ground, wish), ({ status }) => {
+    const told = status?.runtimeHandlers;
+    return told === undefined ? undefined : told.some(({ name = '' }) => name === handler);
+  });
+}
+
+/** Nodes whose labels fit what the sandbox and its RuntimeClass select. Taints are left to the scheduler: they come and go. */
+function eligible(ground: Ground, wish: Wish): readonly Node[] {
+  const selector = { ...runtimeClassOf(ground, wish)?.scheduling?.nodeSelector, ...wish.nodeSelector };
+  return ground.nodes.filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value));
+}
+
+function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined): Share {
+  const told = nodes.map(can).filter((answer) => answer !== undefined);
+  if (told.length === 0) return 'Unknown';
+  if (!told.includes(true)) return 'None';
+  return told.length === nodes.length && !told.includes(false) ? 'All' : 'Some';
+}
+
+/** Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. Pure. */
+export function hasOwnUsers(mode: 'Auto' | 'Always' | 'Never', floor: IsolationLevel, ground: Ground, wish: Wish): boolean {
+  if (mode !== 'Auto') return mode === 'Always';
+  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || userNamespaces(ground, wish) === 'All';
+}
+
+/** As the caches show it. */
+export function groundOf({ nodes, runtimeClasses }: Pick<Caches, 'nodes' | 'runtimeClasses'>): Ground {
+  return { nodes: [...nodes.lister.values()], runtimeClasses: [...runtimeClasses.lister.values()] };
+}
+
+/** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
+export function sameAbility(old: Node, node: Node): boolean {
+  const told = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers]);
+  return told(old) === told(node);
+}
