@@ -23,7 +23,12 @@ export interface Sandbox {
 }
 
 export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage' | 'issuer'> &
-  Partial<Omit<SandboxPodInput, 'clients' | 'linkKey'>> & { readonly namespace: string; readonly readySeconds?: number };
+  Partial<Omit<SandboxPodInput, 'clients' | 'linkKey'>> & {
+    readonly namespace: string;
+    readonly readySeconds?: number;
+    /** Reaches the pod by its address, from its own node: a runtime with a network stack of its own cannot be port-forwarded to. */
+    readonly direct?: boolean;
+  };
 
 /** Creates one sandbox pod in a prepared namespace and waits until it is ready. */
 export async function openSandbox(kubectl: Kubectl, options: SandboxOptions): Promise<Sandbox> {
@@ -39,8 +44,11 @@ export async function openSandbox(kubectl: Kubectl, options: SandboxOptions): Pr
     }),
   );
   await kubectl.waitReady(namespace, name, options.readySeconds ?? 90);
-  const pod = await kubectl.json<{ metadata: { uid: string } }>(['-n', namespace, 'get', 'pod', name]);
-  const forward = await portForward(kubectl, namespace, name, keeperPort);
+  const pod = await kubectl.json<{ metadata: { uid: string }; status: { podIP: string } }>(['-n', namespace, 'get', 'pod', name]);
+  const forward =
+    options.direct === true
+      ? { url: `http://${pod.status.podIP}:${keeperPort}`, close: () => Promise.resolve() }
+      : await portForward(kubectl, namespace, name, keeperPort);
   return connect(kubectl, namespace, name, pod.metadata.uid, forward);
 }
 

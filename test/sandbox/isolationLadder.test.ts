@@ -40,7 +40,7 @@ describe('with gVisor', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     await up({ tier: 'node', gvisor: true });
-    sandbox = await bench.open({ runtimeClassName: 'gvisor', readySeconds: 60 });
+    sandbox = await bench.open({ runtimeClassName: 'gvisor', direct: true, readySeconds: 60 });
   }, buildMs);
 
   test("the level is published from inside, by a kernel that is not the node's", async () => {
