@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 
 	"agentfleet.dev/runner/internal/files"
 	"agentfleet.dev/runner/internal/serve"
@@ -17,6 +18,7 @@ var version = "dev"
 const usage = `usage:
   runner serve          PID 1: dial the keeper at $AGENTFLEET_LINK with $AGENTFLEET_LINK_KEY
   runner install DIR    copy this program to DIR/runner
+  runner stat ROOT MAX  stat all names below ROOT, at most MAX
   runner setmeta ROOT   set modification times from records on standard input
   runner setxattrs ROOT set extended attributes from records on standard input
   runner xattrs ROOT    tell extended attributes of paths on standard input
@@ -50,6 +52,12 @@ func run(args []string) int {
 		return 0
 	case len(args) == 2 && args[0] == "setmeta":
 		return files.SetMeta(args[1], os.Stdin, os.Stderr)
+	case len(args) == 3 && args[0] == "stat":
+		limit, err := strconv.ParseInt(args[2], 10, 64)
+		if err != nil {
+			break
+		}
+		return files.Stat(args[1], limit, os.Stdout, os.Stderr)
 	case len(args) == 2 && args[0] == "setxattrs":
 		return files.SetXattrs(args[1], os.Stdin, os.Stderr)
 	case len(args) == 2 && args[0] == "xattrs":

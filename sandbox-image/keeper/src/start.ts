@@ -16,7 +16,7 @@ import { errorFields } from './logger.ts';
 import { KeeperMetrics } from './metrics.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
-import { openCasEngine, setMetaByRunner, xattrsByRunner } from './snapshot/index.ts';
+import { openCasEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
@@ -142,8 +142,8 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const { roots, runnerBinary, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
-  const [setMeta, xattrs] = [setMetaByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
-  return openCasEngine({ storeDir: engineFolder(config), roots, setMeta, xattrs, clock, limits, retention });
+  const [setMeta, treeStats, xattrs] = [setMetaByRunner(runnerBinary), treeStatsByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
+  return openCasEngine({ storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

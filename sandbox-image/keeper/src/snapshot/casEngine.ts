@@ -92,12 +92,12 @@ class CasEngine implements SnapshotEngine {
     });
     this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
     this.#scanner = new Scanner({
+      ...options,
       roots: this.#roots,
       store: this.#store,
       guard,
       limits: options.limits ?? NO_LIMITS,
       cache: new StatCache(this.#layout.statCache),
-      xattrs: options.xattrs,
       now: () => options.clock.now(),
     });
   }

@@ -2,6 +2,7 @@ import type { Retention } from './collector.ts';
 import type { SetMeta, SnapshotRoot } from './engine.ts';
 import type { SegmentFs } from './objects/segmentLog.ts';
 import type { TreeLimits } from './scan/treeLimits.ts';
+import type { TreeStats } from './treeStats.ts';
 import type { XattrAccess } from './xattrs.ts';
 
 /** What an engine over a content-addressed store is opened with. */
@@ -12,6 +13,8 @@ export interface CasOptions {
   readonly setMeta: SetMeta;
   /** Absent: extended attributes are neither captured nor set. */
   readonly xattrs?: XattrAccess;
+  /** Absent: a scan asks for one name after the other. */
+  readonly treeStats?: TreeStats;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
   /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */

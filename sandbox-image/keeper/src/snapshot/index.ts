@@ -26,3 +26,4 @@ export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export type { DamagedObject, ScrubOptions, ScrubReport } from './scrubber.ts';
 export { setMetaByRunner } from './setMeta.ts';
 export { xattrsByRunner, type XattrAccess } from './xattrs.ts';
+export { treeStatsByRunner, type TreeStats } from './treeStats.ts';

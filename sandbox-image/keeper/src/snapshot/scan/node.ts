@@ -1,6 +1,7 @@
-import type { BigIntStats, Stats } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import type { ManifestEntry, SkippedPath } from '../manifest.ts';
 import type { BytePath } from '../pathBytes.ts';
+import type { SeenStat } from './statCursor.ts';
 
 /**
  * What the last scan saw at one path: the stat cache, shaped as the tree. A directory that did not
@@ -57,7 +58,7 @@ export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNod
 }
 
 /** True when nothing can have changed since the node was filled. */
-export function isSame(node: TreeNode, stat: Stats): boolean {
+export function isSame(node: TreeNode, stat: SeenStat): boolean {
   return (
     !node.racy &&
     node.ino === stat.ino &&

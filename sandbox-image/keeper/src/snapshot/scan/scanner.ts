@@ -5,17 +5,25 @@ import { digestOf, type Manifest, type ManifestEntry, type SkippedPath } from '.
 import type { ObjectStore } from '../objects/objectStore.ts';
 import { byBytes, displayPath, sysPath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
+import type { TreeStats } from '../treeStats.ts';
 import type { XattrAccess } from '../xattrs.ts';
 import { groupHardLinks } from './hardLinks.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { isSame, makeNode, type TreeNode } from './node.ts';
 import { NodeReader } from './nodeReader.ts';
 import type { StatCache } from './statCache.ts';
+import { StatCursor, type SeenStat } from './statCursor.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
 const RACY_MS = 20;
+
+/** What the visits of one root share. */
+interface Start {
+  readonly top: TreeNode;
+  readonly seen: StatCursor | null;
+}
 
 interface Frame {
   readonly node: TreeNode;
@@ -32,6 +40,8 @@ export interface ScannerOptions {
   readonly cache: StatCache;
   /** Absent: extended attributes are not captured. */
   readonly xattrs?: XattrAccess | undefined;
+  /** Absent: each name is asked for by itself. */
+  readonly treeStats?: TreeStats | undefined;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
@@ -46,6 +56,8 @@ export class Scanner {
   #tops: readonly TreeNode[] = [];
   /** The cache of an earlier process has been asked. */
   #warm = false;
+  /** How many paths are known. */
+  #known = 0;
 
   constructor(options: ScannerOptions) {
     this.#options = options;
@@ -59,13 +71,14 @@ export class Scanner {
 
   /** Gives back the memory of what was seen. */
   forget(): void {
+    this.#known = 0;
     this.#tops = this.#options.roots.map(({ name, path }) => makeNode(name, path, name));
   }
 
   /** Scans all roots; with `keep`, every content that the store lacks is put into it. */
   async scan(keep: boolean, slices: Slices): Promise<Manifest> {
     const racyFromMs = this.#options.now() - RACY_MS;
-    if (!this.#warm) this.#options.cache.read(this.#tops);
+    if (!this.#warm) this.#known = this.#options.cache.read(this.#tops);
     this.#warm = true;
     const found: TreeNode[] = [];
     const skipped: SkippedPath[] = [];
@@ -73,10 +86,18 @@ export class Scanner {
     const { guard, xattrs: access } = this.#options;
     const asking = this.#tops.map((top) => (access === undefined ? null : new XattrScan(access, guard, top)));
     try {
+      const seen = await this.#look();
       for (const [at, top] of this.#tops.entries()) {
         const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
-        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
-        await this.#walk(top, reader, slices, found, skipped);
+        const reader = new NodeReader({
+          ...this.#options,
+          keep,
+          racyFromMs,
+          budget,
+          xattrs,
+          device,
+        });
+        await this.#walk({ top, seen: seen[at] ?? null }, reader, slices, found, skipped);
       }
       for (const xattrs of asking) await xattrs?.finish();
     } catch (error) {
@@ -86,17 +107,27 @@ export class Scanner {
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
+    this.#known = found.length;
     groupHardLinks(found);
     skipped.push(...notesOf(found));
     const entries = found.map((node) => node.entry).filter((entry): entry is ManifestEntry => entry !== null);
     return { digest: digestOf(entries), entries, skipped };
   }
 
+  /** Stats of all names of all roots, where that is worth a program. */
+  async #look(): Promise<readonly (StatCursor | null)[]> {
+    const { roots, treeStats, limits } = this.#options;
+    if (treeStats === undefined || this.#known < treeStats.worthFrom) return [];
+    const max = Math.min(limits.entries, Number.MAX_SAFE_INTEGER);
+    const all = await Promise.all(roots.map(({ textPath }) => treeStats.read(textPath, max)));
+    return all.map((bytes) => (bytes === null ? null : new StatCursor(bytes)));
+  }
+
   /** Depth first with an explicit stack: no recursion limit, and it can pause anywhere. */
-  async #walk(top: TreeNode, reader: NodeReader, slices: Slices, found: TreeNode[], skipped: SkippedPath[]): Promise<void> {
+  async #walk({ top, seen }: Start, reader: NodeReader, slices: Slices, found: TreeNode[], skipped: SkippedPath[]): Promise<void> {
     const stack: Frame[] = [];
     try {
-      await this.#visit(top, reader, slices);
+      await this.#visit(top, null, reader, slices);
       if (!this.#enter(top, reader, stack)) throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the root ${top.path} is closed to us`);
       for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
         const node = frame.node.children[frame.next++];
@@ -106,7 +137,8 @@ export class Scanner {
           continue;
         }
         if (slices.due()) await slices.pause();
-        const reading = this.#visit(node, reader, slices);
+        const stat = node.racy ? null : (seen?.find(node.name, stack.length) ?? null);
+        const reading = this.#visit(node, stat, reader, slices);
         if (reading !== undefined) await reading;
         reader.count(node);
         if (node.entry?.type === 'd') this.#enter(node, reader, stack);
@@ -123,8 +155,8 @@ export class Scanner {
   }
 
   /** Brings one node up to date; waits only while a big file is read. */
-  #visit(node: TreeNode, reader: NodeReader, slices: Slices): Promise<void> | undefined {
-    if (!node.racy && isSame(node, fs.lstatSync(sysPath(node.abs))) && reader.isSettled(node)) return undefined;
+  #visit(node: TreeNode, stat: SeenStat | null, reader: NodeReader, slices: Slices): Promise<void> | undefined {
+    if (!node.racy && isSame(node, stat ?? fs.lstatSync(sysPath(node.abs))) && reader.isSettled(node)) return undefined;
     return reader.refresh(node) ? reader.readFile(node, slices) : undefined;
   }
 
@@ -161,6 +193,9 @@ export class Scanner {
 function notesOf(found: readonly TreeNode[]): SkippedPath[] {
   const lost = found.filter((node) => node.lost !== null && node.entry !== null);
   const shown = lost.length <= MAX_NOTED ? (path: string) => path : (path: string) => path.slice(0, path.indexOf('/'));
-  const notes = lost.map(({ path, lost: kind }) => ({ path: displayPath(shown(path)), kind: kind ?? 'acl' }));
+  const notes = lost.map(({ path, lost: kind }) => ({
+    path: displayPath(shown(path)),
+    kind: kind ?? 'acl',
+  }));
   return [...new Map(notes.map((note) => [`${note.kind} ${note.path}`, note])).values()];
 }

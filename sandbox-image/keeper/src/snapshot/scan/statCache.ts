@@ -39,16 +39,17 @@ export class StatCache {
     }
   }
 
-  /** Gives these nodes, the roots, what is known of them and of what is below; nothing when there is no usable cache. */
-  read(tops: readonly TreeNode[]): void {
+  /** Gives these nodes, the roots, what is known of them and of what is below, and says how many they are; 0 when there is no usable cache. */
+  read(tops: readonly TreeNode[]): number {
     const text = readText(this.#path);
     const cut = text.lastIndexOf('\n', text.length - 2) + 1;
-    if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return;
+    if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return 0;
     const [format, devices, ...lines] = text.slice(0, cut - 1).split('\n');
     // Inode numbers say something on their own device only.
-    if (format !== FORMAT || devices !== devicesOf(tops)) return;
+    if (format !== FORMAT || devices !== devicesOf(tops)) return 0;
     const directories = new Map<BytePath, TreeNode>(tops.map((top) => [top.path, top]));
     for (const line of lines) readNode(line, directories);
+    return lines.length;
   }
 }
 

@@ -1,0 +1,68 @@
+package files
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// told decodes records into lines "depth name size mode".
+func told(t *testing.T, b []byte) string {
+	t.Helper()
+	var lines []string
+	for len(b) > 0 {
+		depth, length := binary.LittleEndian.Uint16(b), int(binary.LittleEndian.Uint16(b[2:]))
+		number := func(at int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[4+8*at:])) }
+		lines = append(lines, fmt.Sprintf("%d %q %v %o", depth, b[recordHead:recordHead+length], number(3), int(number(4))))
+		b = b[recordHead+length:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestStatTellsATreeInTheOrderOfItsBytes(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(root+"/a/b", 0o755))
+	must(os.MkdirAll(root+"/a.d", 0o755))
+	must(os.WriteFile(root+"/a/b/x\xff", []byte("abc"), 0o600))
+	must(os.WriteFile(root+"/a/z\n", nil, 0o640))
+	must(os.WriteFile(root+"/b", []byte("1"), 0o4711))
+	must(os.Chmod(root+"/b", 0o711|os.ModeSetuid))
+	must(os.WriteFile(outside+"/not mine", nil, 0o600))
+	must(os.Symlink(outside, root+"/link"))
+	var out, errs bytes.Buffer
+	if code := Stat(root, 100, &out, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	want := fmt.Sprintf("1 \"a\" 4096 40755\n2 \"b\" 4096 40755\n3 \"x\\xff\" 3 100600\n2 \"z\\n\" 0 100640\n1 \"a.d\" 4096 40755\n1 \"b\" 1 104711\n1 \"link\" %d 120777", len(outside))
+	got := told(t, out.Bytes())
+	// What a folder's size is depends on the file system.
+	if strings.ReplaceAll(got, " 4096 ", " ") != strings.ReplaceAll(want, " 4096 ", " ") {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+	if code := Stat(root, 6, &out, &errs); code != 1 || !strings.Contains(errs.String(), "more than 6 names") {
+		t.Errorf("over the limit: exit %d, %s", code, errs.String())
+	}
+	if code := Stat(root+"/absent", 6, &out, &errs); code != 1 {
+		t.Errorf("absent: exit %d", code)
+	}
+}
+
+func TestMillisecondsAreThoseOfNode(t *testing.T) {
+	for nsec, want := range map[int64]float64{0: 1_700_000_000_000, 123_456_789: 1_700_000_000_123.456789, 999_999_999: 1_700_000_000_999.999999} {
+		if got := milliseconds(unix.Timespec{Sec: 1_700_000_000, Nsec: nsec}); got != want {
+			t.Errorf("%d: %v, want %v", nsec, got, want)
+		}
+	}
+}
