@@ -23,6 +23,7 @@ type Policy struct {
 type Prepared struct {
 	rules   *ruleset
 	ports   *ruleset
+	points  []string
 	err     error
 	readers []unix.SockFilter // nil for a command that may write
 	program []unix.SockFilter
@@ -31,13 +32,14 @@ type Prepared struct {
 // Begin does what does not depend on the command, ahead of time.
 func Begin() *Prepared {
 	r, err := base()
-	return &Prepared{rules: r, err: err}
+	points, e := mountPoints()
+	return &Prepared{rules: r, points: points, err: errors.Join(err, e)}
 }
 
 // Complete adds the command's policy. It must run outside the restrictions.
 func (p *Prepared) Complete(policy Policy) error {
-	if p.err != nil {
-		return p.err
+	if err := errors.Join(p.err, uncovered(p.points, policy.Writable)); err != nil {
+		return err
 	}
 	if policy.ReadOnly {
 		if err := p.readersOnly(); err != nil {
