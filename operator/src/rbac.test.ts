@@ -26,7 +26,6 @@ function allowed(rules: readonly V1PolicyRule[], group: string, resource: string
 }
 
 const written = ['create', 'patch', 'delete'];
-const applied = ['create', 'patch'];
 
 /** What the controllers do with each resource apart from reading and watching it. */
 const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
@@ -41,7 +40,10 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   configMaps: written,
   services: written,
   serviceAccounts: written,
-  persistentVolumeClaims: applied,
+  persistentVolumeClaims: written,
+  storageClasses: [],
+  volumeSnapshots: ['create', 'delete'],
+  volumeSnapshotClasses: [],
   deployments: written,
   podDisruptionBudgets: written,
   roles: written,

@@ -83,5 +83,12 @@ export interface Deployment extends KubeObject {
 
 /** The parts of `v1.PersistentVolumeClaim` that decisions look at. */
 export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec?: { readonly storageClassName?: string };
   readonly status?: { readonly phase?: 'Pending' | 'Bound' | 'Lost' };
+}
+
+/** The parts of `snapshot.storage.k8s.io/v1.VolumeSnapshot` that decisions look at. */
+export interface VolumeSnapshot extends KubeObject {
+  readonly spec?: { readonly source?: { readonly persistentVolumeClaimName?: string } };
+  readonly status?: { readonly readyToUse?: boolean; readonly error?: { readonly message?: string } };
 }

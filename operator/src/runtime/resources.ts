@@ -1,7 +1,7 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
-import type { ConfigMap, Deployment, Namespace, Node, PersistentVolumeClaim, Pod, RuntimeClass } from './objects.ts';
+import type { ConfigMap, Deployment, Namespace, Node, PersistentVolumeClaim, Pod, RuntimeClass, VolumeSnapshot } from './objects.ts';
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });
@@ -10,6 +10,9 @@ function ours<T extends KubeObject>({ kind, plural }: Kind) {
 function core<T extends KubeObject = KubeObject>(kind: string, plural: string, namespaced = true) {
   return defineResource<T>({ group: '', version: 'v1', plural, kind, namespaced });
 }
+
+/** Its definitions come with the snapshot controller, which not every cluster has. */
+const snapshotGroup = { group: 'snapshot.storage.k8s.io', version: 'v1' } as const;
 
 /** Every resource that the operator reads or writes. */
 export const resources = {
@@ -31,6 +34,25 @@ export const resources = {
   services: core('Service', 'services'),
   serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
   persistentVolumeClaims: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims'),
+  storageClasses: defineResource({
+    group: 'storage.k8s.io',
+    version: 'v1',
+    plural: 'storageclasses',
+    kind: 'StorageClass',
+    namespaced: false,
+  }),
+  volumeSnapshots: defineResource<VolumeSnapshot>({
+    ...snapshotGroup,
+    plural: 'volumesnapshots',
+    kind: 'VolumeSnapshot',
+    namespaced: true,
+  }),
+  volumeSnapshotClasses: defineResource({
+    ...snapshotGroup,
+    plural: 'volumesnapshotclasses',
+    kind: 'VolumeSnapshotClass',
+    namespaced: false,
+  }),
   deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
   podDisruptionBudgets: defineResource({
     group: 'policy',

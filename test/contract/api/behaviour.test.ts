@@ -56,7 +56,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       rollback: { whenFailed: 'RestoreInitial', revertScript: true },
       suspend: false,
       cancel: 'None',
-      retention: { sandboxSeconds: 0 },
+      retention: { sandboxSeconds: 0, snapshotsSeconds: 604_800 },
     });
   });
 

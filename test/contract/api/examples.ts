@@ -58,12 +58,12 @@ export function fullTask(workspace: Node): Node {
         backoff: { seconds: 5, factor: 3, capSeconds: 60 },
         rules: [{ class: 'CheckFailed', action: 'RollbackAndRetry' }],
       },
-      sandbox: fullSandbox,
+      sandbox: { ...fullSandbox, storage: { storageClassName: 'fast', size: '10Gi', volumeSnapshotClassName: 'keep' } },
       snapshots: { policy: 'EveryStep' },
       rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
       suspend: true,
       cancel: 'Stop',
-      retention: { sandboxSeconds: 60 },
+      retention: { sandboxSeconds: 60, snapshotsSeconds: 3600 },
       ttlSecondsAfterFinished: 3600,
     },
   };
@@ -144,6 +144,7 @@ export const fullTaskStatus: Node = {
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],
   totals: { usage },
   rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
+  storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
   approvals: [{ action: sha, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'admin', at: time }],
   run: fullRun,
 };

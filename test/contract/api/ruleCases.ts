@@ -168,7 +168,28 @@ const taskCases: readonly RuleCase[] = [
   ),
 ];
 
+const stored = withValue(git, 'spec.sandbox', { storage: { storageClassName: 'fast', size: '10Gi' } });
+
+/** Rules of the volume of a sandbox. */
+const storageCases: readonly RuleCase[] = [
+  change(
+    stored,
+    'spec.sandbox.storage.size',
+    '1Mi',
+    '1000k',
+    'spec.sandbox.storage.size must be between 1Mi and 1Pi; write an amount of bytes such as 2Gi',
+  ),
+  change(
+    stored,
+    'spec.sandbox.workspaceSizeLimit',
+    '9.5Gi',
+    '10Gi',
+    'spec.sandbox.storage.size must be more than spec.sandbox.workspaceSizeLimit, because the keeper stores its snapshots there too; raise the size',
+  ),
+];
+
 export const ruleCases: readonly RuleCase[] = [
+  ...storageCases,
   ...workspaceCases,
   ...duplicateCases,
   ...taskCases,

@@ -104,7 +104,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     'budget.cpuSeconds',
     'snapshots.riskThreshold',
     'sandbox.imagePullSecrets',
-    'sandbox.storage',
   ])('refuses spec.%s, which nothing obeys yet', async (field) => {
     const { status, body } = await tryCreate(withValue(runningTask, `spec.${field}`, {}));
     expect(status).toBe(400);

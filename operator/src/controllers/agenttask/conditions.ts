@@ -29,12 +29,15 @@ export interface Story {
 
 const longestMessage = 1024;
 
+/** The condition about the volume of a sandbox with storage. */
+const storageReady = 'StorageReady';
+
 function cut(text: string): string {
   return text.length <= longestMessage ? text : `${text.slice(0, longestMessage - 1)}…`;
 }
 
 /** Tells where the task is. `assignment` is the one that the decision sets. */
-export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Story {
+export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment'], storage?: Word): Story {
   const tell = (phase: Phase, reason: string, message: string, stalled = false): Story => ({ phase, reason, message, stalled });
   switch (course.kind) {
     case 'Ended':
@@ -57,14 +60,14 @@ export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatu
     case 'Run':
       break;
   }
-  return working(facts, course, assignment);
+  return working(facts, course, assignment, storage);
 }
 
 function ended({ verdict, undone }: { readonly verdict: Verdict; readonly undone: Undone | undefined }): string {
   return undone === undefined ? verdict.message : `${verdict.message}; ${undone.message}`;
 }
 
-function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Story {
+function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment'], storage: Word | undefined): Story {
   const attempt = `attempt ${assignment?.attempt ?? 1}`;
   const who = `worker ${assignment?.worker ?? ''} in sandbox ${assignment?.sandbox ?? ''}`;
   const ready = sandboxWord(facts, course).status === 'True';
@@ -80,7 +83,7 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
   return {
     phase: 'Preparing',
     reason: 'Preparing',
-    message: `${attempt} waits for its sandbox: ${sandboxWord(facts, course).message}`,
+    message: `${attempt} waits for its sandbox: ${storage?.status === 'False' ? storage.message : sandboxWord(facts, course).message}`,
     stalled: false,
   };
 }
@@ -93,17 +96,26 @@ function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assig
   );
 }
 
+/** What conditions tell besides the course. */
+interface Told {
+  readonly story: Story;
+  readonly assignment: AgentTaskStatus['assignment'];
+  /** Undefined: what was said of the volume stays. */
+  readonly storage: Word | undefined;
+}
+
 /** All conditions after a decision, with the transition times of those that stay as they are. */
-export function conditionsOf(facts: Facts, course: Course, story: Story, assignment: AgentTaskStatus['assignment']): Condition[] {
+export function conditionsOf(facts: Facts, course: Course, { story, assignment, storage }: Told): Condition[] {
   const { status, task, now } = facts;
   const observedGeneration = task.metadata.generation ?? 0;
   const old = status.conditions;
-  if (course.kind === 'Ended') return (old ?? []).map((condition) => ({ ...condition, observedGeneration }));
+  if (course.kind === 'Ended') return afterwards(old ?? [], storage, observedGeneration, now);
   const words: Readonly<Record<string, Word | undefined>> = {
     Ready: readyWord(course, story),
     Accepted: acceptedWord(facts, course),
     Scheduled: scheduledWord(facts, course, assignment),
     SandboxReady: sandboxWord(facts, course),
+    StorageReady: storage ?? findCondition(old, storageReady),
     Succeeded: succeededWord(course, story),
     Finished:
       course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
@@ -117,6 +129,15 @@ export function conditionsOf(facts: Facts, course: Course, story: Story, assignm
     said === undefined ? [] : [toCondition(type, said, observedGeneration)],
   );
   return [...mergeConditions(old, desired, now)] as Condition[];
+}
+
+/** After the end only the volume may change. */
+function afterwards(old: readonly Condition[], storage: Word | undefined, observedGeneration: number, now: number): Condition[] {
+  const kept: readonly NewCondition[] = old
+    .filter(({ type }) => storage === undefined || type !== storageReady)
+    .map((condition) => ({ ...condition, observedGeneration }));
+  const told = storage === undefined ? [] : [toCondition(storageReady, storage, observedGeneration)];
+  return [...mergeConditions(old, [...kept, ...told], now)] as Condition[];
 }
 
 function toCondition(type: string, { status, reason, message }: Word, observedGeneration: number): NewCondition {

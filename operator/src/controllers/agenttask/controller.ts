@@ -22,7 +22,8 @@ import { Ledger } from './ledger.ts';
 import { sandboxFinalizer } from './names.ts';
 import { Observer, type Hindrances } from './observe.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
-import type { Decision, Snapshot } from './snapshot.ts';
+import type { Decision, Snapshot, StorageView } from './snapshot.ts';
+import { Volumes } from './volumes.ts';
 import { TemplateHashes } from './warmTemplate.ts';
 import { Wakes } from './wakes.ts';
 
@@ -89,6 +90,7 @@ class Reconciler {
   readonly #ledger = new Ledger();
   readonly #observer: Observer;
   readonly #executor: Executor;
+  readonly #volumes: Volumes;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
 
@@ -109,7 +111,8 @@ class Reconciler {
       ledger: this.#ledger,
       leases,
     });
-    this.#executor = new Executor({ context, consistency, newLinkKey });
+    this.#volumes = new Volumes(context.transport);
+    this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;
   }
@@ -128,11 +131,12 @@ class Reconciler {
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
     const taken = new Set<string>();
+    const storage = task.spec.sandbox?.storage === undefined ? undefined : await this.#volumes.view(task, signal);
     let refusal: string | undefined;
     // A task that loses every race for a waiting sandbox gets one of its own; one that is refused waits.
     for (let round = 0; round < mostRounds; round += 1) {
       // From here to the assumption nothing waits: no other task is decided about in between.
-      const { snapshot, decision } = this.#decide(task, { refusal, taken });
+      const { snapshot, decision } = this.#decide(task, { refusal, taken }, storage);
       this.#assume(task, decision);
       const hindrance = await this.#executor.run(snapshot, decision, signal);
       if (hindrance === undefined) return this.#told(key, task, decision);
@@ -144,10 +148,14 @@ class Reconciler {
     return requeueAfter(conflictMs);
   }
 
-  #decide(task: AgentTask, hindrances: Hindrances): { readonly snapshot: Snapshot; readonly decision: Decision } {
+  #decide(
+    task: AgentTask,
+    hindrances: Hindrances,
+    storage: StorageView | undefined,
+  ): { readonly snapshot: Snapshot; readonly decision: Decision } {
     const { clock } = this.#context;
     const since = clock.monotonic() - (this.#written.get(keyOf(task)) ?? -Infinity);
-    const snapshot = this.#observer.snapshot(task, since, hindrances);
+    const snapshot = this.#observer.snapshot(task, since, hindrances, storage);
     return { snapshot, decision: decide(snapshot, clock.now()) };
   }
 

@@ -7,9 +7,16 @@ import type { Verdict } from './verdict.ts';
 /** An act that the worker holds back. */
 export type PendingApproval = NonNullable<Run['pendingApproval']>;
 
+/** The volume of a new sandbox: one that is there, an empty one, or one from a snapshot. */
+export type ClaimChoice =
+  | { readonly kind: 'Held' | 'Create'; readonly name: string }
+  | { readonly kind: 'Restore'; readonly name: string; readonly snapshot: string };
+
 /** The sandbox of an attempt: the one that the task has, a new one, or one that waits ready. */
 export type SandboxChoice =
-  { readonly kind: 'Held' | 'Create'; readonly name: string } | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
+  | { readonly kind: 'Held'; readonly name: string }
+  | { readonly kind: 'Create'; readonly name: string; readonly claim?: ClaimChoice }
+  | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
 
 /**
  * How far a suspended task is: it has no sandbox; the sandbox is given back; the worker is to report that all is stored;

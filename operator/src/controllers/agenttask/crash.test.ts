@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { isWrite } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { resources } from '../../runtime/resources.ts';
 import { Bed } from './testing/bed.ts';
 import { newPool, newTask } from './testing/objects.ts';
+import { Provisioner, storage } from './testing/provisioner.ts';
 import { fails, obedient, playWorkers, storing, succeeds, usage, works, type Script } from './testing/scriptedWorker.ts';
 
 interface Scenario {
@@ -14,6 +16,10 @@ interface Scenario {
   /** What happens from outside once the task works. */
   readonly meanwhile?: (bed: Bed) => Promise<void>;
   readonly ends: (task: AgentTask) => void;
+  /** What is there before the task. */
+  readonly prepare?: (bed: Bed) => Promise<unknown>;
+  /** Whether nothing is left but what should be. */
+  readonly leaves?: (bed: Bed) => boolean;
 }
 
 const act = `sha256:${'a'.repeat(64)}`;
@@ -87,6 +93,27 @@ const scenarios: readonly Scenario[] = [
       expect(runs(task)).toBe(1);
     },
   },
+  {
+    name: 'goes on from the snapshot of its volume',
+    spec: { sandbox: { storage } },
+    prepare: (bed) => Provisioner.join(bed),
+    script: storing((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
+    meanwhile: async (bed) => {
+      await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+      await bed.patch('one', { suspend: true });
+      const snapshotted = (): boolean => bed.task('one').status?.conditions?.some(({ reason }) => reason === 'Snapshotted') === true;
+      await bed.until('it holds a snapshot', snapshotted);
+      await bed.patch('one', { suspend: false });
+    },
+    ends: (task) => {
+      expect(task.status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } });
+      expect(runs(task)).toBe(1);
+    },
+    leaves: (bed) => {
+      const left = [...bed.server.objects(resources.persistentVolumeClaims), ...bed.server.objects(resources.volumeSnapshots)];
+      return left.length === 1 && left[0]?.kind === 'VolumeSnapshot' && left[0].metadata.name === 'one-2';
+    },
+  },
 ];
 
 /** Lets the operator die at its n-th write, before or after that took effect, and starts another one. Returns whether it came to that. */
@@ -120,17 +147,19 @@ async function crash(bed: Bed, n: number, executed: boolean, run: () => Promise<
 
 test.each(scenarios)(
   'an operator that dies between any two writes changes nothing: a task that $name',
-  async ({ spec, pool, script, meanwhile, ends }) => {
+  async ({ spec, pool, script, meanwhile, ends, prepare, leaves }) => {
     let points = 0;
     for (const executed of [false, true]) {
       for (let n = 1; n < 40; n += 1) {
         await using bed = await Bed.start(newPool(pool));
+        await prepare?.(bed);
         playWorkers(bed, script);
         const happened = await crash(bed, n, executed, async () => {
           await bed.create(newTask('one', { ...spec }));
           await meanwhile?.(bed);
           await bed.until('it has ended', () => bed.task('one').status?.finished === 'true');
           await bed.until('the sandbox is gone', () => bed.sandboxes().length === bed.waiting().length);
+          if (leaves !== undefined) await bed.until('nothing else is left', () => leaves(bed));
         });
         expect(bed.invariants.faults, `write ${n}, ${executed ? 'after' : 'before'} it took effect`).toEqual([]);
         ends(bed.task('one'));

@@ -12,6 +12,7 @@ import { sandboxFinalizer } from './names.ts';
 import { afterTheEnd } from './retention.ts';
 import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
+import { storagePlan, type StoragePlan } from './storage.ts';
 import { timers } from './timers.ts';
 import { endingOf, verdictOf } from './verdict.ts';
 
@@ -30,14 +31,15 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const books = ending === undefined ? before : closeAttempt(facts.status, facts.spec, ending, now);
   const approvals = approvalsOf(facts);
   const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
-  const status = coarse(facts, { ...statusOf(facts, books, course, ending), ...listed(approvals) });
+  const storage = storagePlan(facts, course);
+  const status = coarse(facts, { ...statusOf(facts, { books, course, ending, storage }), ...listed(approvals) });
   const brief = course.kind === 'Wait' && course.brief === true;
   return {
-    actions: actionsOf(facts, course, status),
+    actions: [...actionsOf(facts, course, status), ...storage.actions],
     status,
     written: !brief && !isWritten(facts.status, status),
     events: brief ? [] : milestones(facts, course, ending, status),
-    requeueAfterMs: timers(facts, course, status),
+    requeueAfterMs: timers(facts, course, status, storage.againMs),
     takes: takesOf(course),
   };
 }
@@ -47,23 +49,32 @@ function listed(approvals: readonly Approval[]): Pick<DesiredStatus, 'approvals'
   return approvals.length === 0 ? {} : { approvals: [...approvals] };
 }
 
-function statusOf(facts: Facts, { attempts, totals }: Books, course: Course, ending: Ending | undefined): DesiredStatus {
+/** What a decision consists of. */
+interface Parts {
+  readonly books: Books;
+  readonly course: Course;
+  readonly ending: Ending | undefined;
+  readonly storage: StoragePlan;
+}
+
+function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, storage }: Parts): DesiredStatus {
   const { status, task } = facts;
   const assignment = assignmentOf(facts, course, ending);
-  const story = storyOf(facts, course, assignment);
+  const story = storyOf(facts, course, assignment, storage.word);
   const clock = clockOf(facts, course);
   const rollback = course.kind === 'End' ? course.undone?.record : status.rollback;
   return {
     observedGeneration: task.metadata.generation ?? 0,
     phase: story.phase,
     finished: course.kind === 'End' || course.kind === 'Ended' ? 'true' : 'false',
-    conditions: conditionsOf(facts, course, story, assignment),
+    conditions: conditionsOf(facts, course, { story, assignment, storage: storage.word }),
     ...(course.kind === 'Wait' && course.position !== undefined ? { queue: { position: course.position } } : {}),
     ...(clock === undefined ? {} : { clock }),
     ...(assignment === undefined ? {} : { assignment }),
     ...(attempts.length === 0 ? {} : { attempts: [...attempts] }),
     ...(totals === undefined ? {} : { totals }),
     ...(rollback === undefined ? {} : { rollback }),
+    ...(storage.held === undefined ? {} : { storage: storage.held }),
   };
 }
 
@@ -134,7 +145,9 @@ function takesOf(course: Course): Decision['takes'] {
 
 function gettingSandbox(choice: SandboxChoice): readonly Action[] {
   if (choice.kind === 'Held') return [];
-  return [choice.kind === 'Claim' ? { type: 'claimSandbox', pod: choice.pod } : { type: 'createSandbox', name: choice.name }];
+  if (choice.kind === 'Claim') return [{ type: 'claimSandbox', pod: choice.pod }];
+  const { name, claim } = choice;
+  return [{ type: 'createSandbox', name, ...(claim === undefined ? {} : { claim }) }];
 }
 
 /** What a suspended task needs is stored, so that it holds no pod. */

@@ -20,6 +20,7 @@ import { sandboxFinalizer } from './names.ts';
 import { sandboxPod } from './sandboxPod.ts';
 import { sandboxInput } from './sandboxTemplate.ts';
 import type { Action, Decision, Snapshot } from './snapshot.ts';
+import type { Volumes } from './volumes.ts';
 
 export const fieldManager = 'agentfleet-operator';
 
@@ -28,6 +29,7 @@ export interface ExecutorOptions {
   readonly consistency: Consistency;
   /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
   readonly newLinkKey: () => string;
+  readonly volumes: Volumes;
 }
 
 /** Why a task did not get its sandbox: the server refuses it (in words), another task was faster, or it has one already. */
@@ -65,17 +67,23 @@ export class Executor {
       of('releaseSandbox').map(({ pod }) => pod),
       signal,
     );
-    const hindrance = await this.#getSandbox(snapshot, of('createSandbox')[0]?.name, of('claimSandbox')[0]?.pod, signal);
+    const hindrance = await this.#getSandbox(snapshot, of('createSandbox')[0], of('claimSandbox')[0]?.pod, signal);
     if (hindrance !== undefined) return hindrance;
+    for (const { name, claim } of of('createSnapshot')) {
+      const message = await this.#options.volumes.snapshot(snapshot.task, name, claim, signal);
+      if (message !== undefined) return { kind: 'Refused', message };
+    }
     await this.#write(snapshot.task, decision, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
+    for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(claim, signal);
+    for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(action.snapshot, signal);
     if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
     return undefined;
   }
 
   async #getSandbox(
     snapshot: Snapshot,
-    create: string | undefined,
+    create: ActionOf<'createSandbox'> | undefined,
     claim: Pod | undefined,
     signal: AbortSignal,
   ): Promise<Hindrance | undefined> {
@@ -113,12 +121,20 @@ export class Executor {
   }
 
   /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
-  async #create({ task, resolution, ground }: Snapshot, name: string, signal: AbortSignal): Promise<string | undefined> {
-    const { context, consistency, newLinkKey } = this.#options;
+  async #create(
+    { task, resolution, ground }: Snapshot,
+    { name, claim }: ActionOf<'createSandbox'>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { context, consistency, newLinkKey, volumes } = this.#options;
     const { pool } = resolution;
     if (pool === undefined) throw new Error(`no pool for the sandbox ${name} of ${keyOf(task)}`);
     const { config, tokens, caches } = context;
-    const manifest = sandboxPod(sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground, linkKey: newLinkKey() }));
+    // The volume comes first: a pod that names none that is there waits for ever without a word.
+    const refused = claim === undefined ? undefined : await volumes.ensureClaim(task, claim, signal);
+    if (refused !== undefined) return refused;
+    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground, linkKey: newLinkKey() });
+    const manifest = sandboxPod(claim === undefined ? input : { ...input, claim: claim.name });
     try {
       const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });
       consistency.wrote(keyOf(task), caches.pods, made);

@@ -14,7 +14,7 @@ import { groundOf, type Ground } from './nodeAbility.ts';
 import { Preparations } from './prepared.ts';
 import { byTurn, nextInTurn, queueView } from './queue.ts';
 import { sandboxState } from './sandboxState.ts';
-import type { Snapshot, WorkerView } from './snapshot.ts';
+import type { Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 
 /** What an observer reads besides the caches. */
@@ -48,7 +48,12 @@ export class Observer {
   }
 
   /** Everything that a decision about the task looks at, as of this moment. */
-  snapshot(task: AgentTask, sinceWriteMs: number, hindrances: Hindrances = { refusal: undefined, taken: new Set() }): Snapshot {
+  snapshot(
+    task: AgentTask,
+    sinceWriteMs: number,
+    hindrances: Hindrances = { refusal: undefined, taken: new Set() },
+    storage?: StorageView,
+  ): Snapshot {
     const { caches } = this.#options;
     const resolution = this.resolve(task);
     const orders = this.#orders(task);
@@ -71,6 +76,7 @@ export class Observer {
       cancelOrder: orders.find(({ spec }) => spec.type === 'Cancel')?.metadata.name,
       answers: orders.filter(({ spec }) => spec.type !== 'Cancel'),
       refusal: hindrances.refusal,
+      storage,
       sinceWriteMs,
     };
   }

@@ -5,6 +5,7 @@ import type { Attempt, Books } from './attempts.ts';
 import type { Course, SandboxChoice } from './course.ts';
 import type { Facts } from './facts.ts';
 import { sandboxName } from './sandboxTemplate.ts';
+import { claimFor } from './storage.ts';
 import type { WorkerView } from './snapshot.ts';
 import { outcomeMessage } from './verdict.ts';
 import { leastLoaded } from './workerChoice.ts';
@@ -24,11 +25,14 @@ export function placing(facts: Facts, { attempts }: Books, notBefore: number): C
   return { ...room, sandbox: sandboxFor(facts) };
 }
 
-function sandboxFor({ sandbox, snapshot, task, assignment }: Facts): SandboxChoice {
+function sandboxFor(facts: Facts): SandboxChoice {
+  const { sandbox, snapshot, task, assignment } = facts;
   if (sandbox !== undefined) return { kind: 'Held', name: sandbox.metadata.name };
   const [pod] = snapshot.warm;
   if (pod !== undefined) return { kind: 'Claim', name: pod.metadata.name, pod };
-  return { kind: 'Create', name: sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1) };
+  const name = sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1);
+  const claim = claimFor(facts, name);
+  return { kind: 'Create', name, ...(claim === undefined ? {} : { claim }) };
 }
 
 /** What keeps the task from beginning whatever room there is. */
@@ -44,6 +48,8 @@ function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): C
     const failed = last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${outcomeMessage(facts, last)}; `;
     return wait('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, notBefore);
   }
+  const fault = sandbox === undefined ? snapshot.storage?.fault : undefined;
+  if (fault !== undefined) return wait(fault.reason, fault.message, now + storageRetryMs);
   if (snapshot.refusal !== undefined)
     return wait('SandboxRefused', `the API server does not take the sandbox pod: ${snapshot.refusal}`, now + refusedRetryMs);
   if (!snapshot.prepared) return preparing(facts);
@@ -62,6 +68,9 @@ function preparing({ task, status, now }: Facts): Course {
   const course = { kind: 'Wait', reason: 'NamespaceNotPrepared', message } as const;
   return status.conditions === undefined && now < told ? { ...course, brief: true, untilMs: told } : course;
 }
+
+/** Nothing wakes us when somebody makes a class. */
+const storageRetryMs = 10_000;
 
 /** A refused sandbox pod is tried again after this, besides when something changes. */
 const refusedRetryMs = 30_000;

@@ -7,6 +7,7 @@ import type {
   V1ResourceRequirements,
   V1SecurityContext,
   V1Volume,
+  V1VolumeMount,
 } from '@kubernetes/client-node';
 import type { OwnerReference } from '@agentfleet/kube';
 import type { Sandbox } from '@agentfleet/protocol/api';
@@ -55,6 +56,8 @@ export interface SandboxPodInput {
   readonly workspaceBytes?: number;
   /** What snapshots, journals and the event log may hold. Default 4 GiB. */
   readonly storeBytes?: number;
+  /** The PersistentVolumeClaim that holds workspace, home and store; absent: the disk of the node. */
+  readonly claim?: string;
   /** Puts workspace or store on memory (a real size wall), for tests of a full disk. */
   readonly memoryBacked?: readonly ('workspace' | 'store')[];
   readonly keeperEnv?: Readonly<Record<string, string>>;
@@ -150,9 +153,9 @@ function keeper(input: SandboxPodInput): V1Container {
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, initialDelaySeconds: 5, periodSeconds: 10, timeoutSeconds: 5 },
     volumeMounts: [
       { name: 'link', mountPath: `${hiddenDir}/link` },
-      { name: 'workspace', mountPath: workspaceDir },
-      { name: 'home', mountPath: homeDir },
-      { name: 'store', mountPath: storeDir },
+      kept(input, 'workspace', workspaceDir),
+      kept(input, 'home', homeDir),
+      kept(input, 'store', storeDir),
       // To be measured, not to be used.
       { name: 'tmp', mountPath: scratchDir, readOnly: true },
       { name: 'jwks', mountPath: '/etc/agentfleet/jwks', readOnly: true },
@@ -204,11 +207,19 @@ function tools(input: SandboxPodInput): V1Container {
       { name: 'bin', mountPath: `${hiddenDir}/bin`, readOnly: true },
       // Read-only, so that nothing in this container can replace the keeper's socket.
       { name: 'link', mountPath: `${hiddenDir}/link`, readOnly: true },
-      { name: 'workspace', mountPath: workspaceDir },
-      { name: 'home', mountPath: homeDir },
+      kept(input, 'workspace', workspaceDir),
+      kept(input, 'home', homeDir),
       { name: 'tmp', mountPath: '/tmp' },
     ],
   };
+}
+
+/** Name of the volume of a sandbox with storage. */
+const claimVolume = 'data';
+
+/** A mount of what outlives the pod where there is a claim. */
+function kept({ claim }: SandboxPodInput, name: string, mountPath: string): V1VolumeMount {
+  return claim === undefined ? { name, mountPath } : { name: claimVolume, mountPath, subPath: name };
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
@@ -222,10 +233,14 @@ function volumes(input: SandboxPodInput): V1Volume[] {
   return [
     { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
-    scratch('workspace', input.workspaceBytes ?? 2 * gib),
-    scratch('home', input.workspaceBytes ?? 2 * gib),
     scratch('tmp', input.workspaceBytes ?? 2 * gib),
-    scratch('store', input.storeBytes ?? 4 * gib),
+    ...(input.claim === undefined
+      ? [
+          scratch('workspace', input.workspaceBytes ?? 2 * gib),
+          scratch('home', input.workspaceBytes ?? 2 * gib),
+          scratch('store', input.storeBytes ?? 4 * gib),
+        ]
+      : [{ name: claimVolume, persistentVolumeClaim: { claimName: input.claim } }]),
     { name: 'jwks', configMap: { name: jwksConfigMap } },
   ];
 }

@@ -61,7 +61,7 @@ export function poolTemplate(
   floor: IsolationLevel,
   { pool, config, issuer, ground }: TemplateSource,
 ): Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'> {
-  const { image, resources, workspaceSizeLimit, ...rest } = template;
+  const { image, resources, workspaceSizeLimit, storage, ...rest } = template;
   const { metadata, spec } = pool;
   return {
     ...rest,
@@ -74,7 +74,14 @@ export function poolTemplate(
     ...(hasOwnUsers(spec.sandbox.userNamespace, floor, ground, rest) ? { hostUsers: false } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
     ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
+    ...(storage === undefined ? {} : shares(bytesOf(storage.size), workspaceSizeLimit)),
   };
+}
+
+/** The keeper's bounds on a volume: a third for the tree unless the task says how much, the rest for what the keeper stores. */
+function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 'workspaceBytes' | 'storeBytes'> {
+  const workspaceBytes = limit === undefined ? Math.floor(size / 3) : bytesOf(limit);
+  return { workspaceBytes, storeBytes: size - workspaceBytes };
 }
 
 /** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */

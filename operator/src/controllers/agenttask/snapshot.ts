@@ -1,7 +1,8 @@
 import type { NewEvent } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/protocol/api';
 import type { Resolution } from '../../pools/resolve.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
+import type { ClaimChoice } from './course.ts';
 import type { Ground } from './nodeAbility.ts';
 
 /** A worker of a pool as the caches show it. */
@@ -31,6 +32,15 @@ export interface QueueView {
   readonly takers: number;
 }
 
+/** What a task with `spec.sandbox.storage` has in the cluster, and nobody else; the oldest first. */
+export interface StorageView {
+  readonly claims: readonly PersistentVolumeClaim[];
+  /** Undefined: the cluster does not know VolumeSnapshots. */
+  readonly snapshots: readonly VolumeSnapshot[] | undefined;
+  /** Why no volume can be made; looked for where one would be made. */
+  readonly fault: { readonly reason: string; readonly message: string } | undefined;
+}
+
 /** All that a decision about one task looks at; read in one moment, never changed. */
 export interface Snapshot {
   readonly task: AgentTask;
@@ -56,6 +66,8 @@ export interface Snapshot {
   readonly answers: readonly AgentTaskOrder[];
   /** Why the API server refused the sandbox a moment ago. */
   readonly refusal: string | undefined;
+  /** Undefined for a task without storage. */
+  readonly storage: StorageView | undefined;
   /** Ms since this process last wrote the status; Infinity when it has not. */
   readonly sinceWriteMs: number;
 }
@@ -63,9 +75,12 @@ export interface Snapshot {
 /** What is done to the cluster besides the status. */
 export type Action =
   | { readonly type: 'releaseSandbox'; readonly pod: Pod }
-  | { readonly type: 'createSandbox'; readonly name: string }
+  | { readonly type: 'createSandbox'; readonly name: string; readonly claim?: ClaimChoice }
   | { readonly type: 'claimSandbox'; readonly pod: Pod }
   | { readonly type: 'deleteSandbox'; readonly pod: Pod }
+  | { readonly type: 'createSnapshot'; readonly name: string; readonly claim: string }
+  | { readonly type: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
+  | { readonly type: 'deleteSnapshot'; readonly snapshot: VolumeSnapshot }
   | { readonly type: 'deleteTask' };
 
 /** Desired status without what the worker owns. */

@@ -8,13 +8,14 @@ import type { DesiredStatus } from './snapshot.ts';
 const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
 
 /** Ms after which time alone may change the decision; undefined when it cannot. At least 1. */
-export function timers(facts: Facts, course: Course, status: DesiredStatus): number | undefined {
+export function timers(facts: Facts, course: Course, status: DesiredStatus, storageMs: number | undefined): number | undefined {
   const { now, snapshot, task } = facts;
   const moments = [
     sandboxUntil(facts, status),
     taskUntil(facts, status),
     ...snapshot.pods.filter((pod) => pod.metadata.deletionTimestamp !== undefined).map(surelyEndedAt),
     ...courseMoments(facts, course),
+    now + (storageMs ?? Infinity),
   ];
   if (task.metadata.deletionTimestamp !== undefined) return undefined;
   const next = Math.min(...moments.filter((at) => at > now));

@@ -94,9 +94,9 @@ function toleration(path: string) {
   );
 }
 
-/** What a sandbox looks like. `path` is the field's name in messages: tasks and pools have the same fields. */
-export function sandboxTemplate(path: string) {
-  return struct('The sandbox pod. What is left out is as the pool says.', {
+/** What pools and tasks say of a sandbox. */
+function templateFields(path: string) {
+  return {
     image: optional(
       text('Image with the tools; nothing of ours needs to be in it.', { max: 512, min: 1, pattern: '^[A-Za-z0-9][-_.:/@A-Za-z0-9]*$' }),
     ),
@@ -107,9 +107,35 @@ export function sandboxTemplate(path: string) {
     tolerations: optional(atomicList('Taints that the pod may live with.', toleration(`${path}.tolerations`), { max: 16 })),
     priorityClassName: optional(objectName('PriorityClass of the pod.')),
     podMetadata: optional(podMetadata(`${path}.podMetadata`)),
-  });
+  };
 }
 
+/** What a sandbox looks like. `path` is the field's name in messages: tasks and pools have the same fields. */
+export function sandboxTemplate(path: string) {
+  return struct('The sandbox pod. What is left out is as the pool says.', templateFields(path));
+}
+
+/** `spec.sandbox.storage`: the tree and what the keeper stores outlive the pod, and are not on the node. */
+export const SandboxStorage = struct('A volume of the sandbox, instead of the disk of its node. It is deleted with the task.', {
+  storageClassName: objectName('StorageClass of the volume.'),
+  size: byteQuantity('Bytes of the volume: workspace, home and what the keeper stores.', 'spec.sandbox.storage.size'),
+  volumeSnapshotClassName: optional(
+    objectName(
+      'VolumeSnapshotClass. When it is set, the volume of a suspended or ended task becomes a VolumeSnapshot, from which the task goes on.',
+    ),
+  ),
+});
+export type SandboxStorage = Static<typeof SandboxStorage>;
+
+const withStorage = { ...templateFields('spec.sandbox'), storage: optional(SandboxStorage) };
+
 /** `spec.sandbox`. */
-export const Sandbox = sandboxTemplate('spec.sandbox');
+export const Sandbox = struct('The sandbox pod. What is left out is as the pool says.', withStorage, {
+  rules: [
+    rule(
+      '!has(self.storage) || !has(self.workspaceSizeLimit) || quantity(self.storage.size).compareTo(quantity(self.workspaceSizeLimit)) > 0',
+      'spec.sandbox.storage.size must be more than spec.sandbox.workspaceSizeLimit, because the keeper stores its snapshots there too; raise the size',
+    ),
+  ],
+});
 export type Sandbox = Static<typeof Sandbox>;

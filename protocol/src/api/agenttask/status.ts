@@ -61,6 +61,15 @@ const TaskClock = struct(
   { atomic: true },
 );
 
+const HeldStorage = struct(
+  'What spec.sandbox.storage holds.',
+  {
+    claim: optional(objectName('PersistentVolumeClaim that a sandbox works on, or goes on with.')),
+    volumeSnapshot: optional(objectName('Newest VolumeSnapshot that was ready to use; without a claim, the task goes on from it.')),
+  },
+  { atomic: true },
+);
+
 /** Decisions that `status.approvals` keeps; the oldest give way. */
 export const maxShownApprovals = 16;
 
@@ -85,6 +94,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
   totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
   rollback: optional(RolledBack),
+  storage: optional(HeldStorage),
   approvals: optional(atomicList('Decisions about acts that waited, oldest first.', Approval, { max: maxShownApprovals })),
   run: optional(Run),
 });

@@ -38,6 +38,10 @@ const kinds = [
   { resource: resources.agentTaskOrders, statusSubresource: true, generation: true },
   { resource: resources.expertPools, statusSubresource: true, generation: true },
   { resource: resources.energyModels, statusSubresource: true, generation: true },
+  { resource: resources.runtimeClasses },
+  { resource: resources.storageClasses },
+  { resource: resources.volumeSnapshots, statusSubresource: true },
+  { resource: resources.volumeSnapshotClasses },
 ];
 
 const config = {

@@ -85,6 +85,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   cancelOrder: undefined,
   answers: [],
   refusal: undefined,
+  storage: undefined,
   sinceWriteMs: Infinity,
   ...change,
 });

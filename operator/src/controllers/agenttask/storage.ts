@@ -1,0 +1,201 @@
+import type { AgentTaskStatus, SandboxStorage } from '@agentfleet/protocol/api';
+import { findCondition } from '@agentfleet/kube';
+import type { PersistentVolumeClaim, VolumeSnapshot } from '../../runtime/objects.ts';
+import type { ClaimChoice, Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import { sandboxName } from './sandboxTemplate.ts';
+import type { Action, StorageView } from './snapshot.ts';
+
+/** Ms after which a volume that is not bound, or a snapshot that is not ready, is told with a cure. */
+export const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
+
+/** Ms between two looks: nothing wakes us when a volume or a snapshot changes. */
+const lookMs = { soon: 250, later: 5_000, rarely: 30_000 } as const;
+
+/** What is said of the volume in the condition StorageReady. */
+export interface StorageWord {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What becomes of the volume of a task. */
+export interface StoragePlan {
+  readonly held: AgentTaskStatus['storage'];
+  /** Undefined: the condition stays as it is. */
+  readonly word: StorageWord | undefined;
+  readonly actions: readonly Action[];
+  /** Ms after which it is looked at again. */
+  readonly againMs: number | undefined;
+}
+
+const nothing: StoragePlan = { held: undefined, word: undefined, actions: [], againMs: undefined };
+const say = (status: StorageWord['status'], reason: string, message: string): StorageWord => ({ status, reason, message });
+
+/** Volumes that can be worked on, the oldest first. */
+function usable({ claims }: StorageView): readonly PersistentVolumeClaim[] {
+  return claims.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+}
+
+/** The volume of a new sandbox: the one that is there, one from the snapshot that took its place, or an empty one. */
+export function claimFor({ snapshot, status, spec }: Facts, name: string): ClaimChoice | undefined {
+  const view = snapshot.storage;
+  if (spec.sandbox?.storage === undefined || view === undefined) return undefined;
+  const there = usable(view).at(-1);
+  if (there !== undefined) return { kind: 'Held', name: there.metadata.name };
+  const { claim, volumeSnapshot } = status.storage ?? {};
+  // One that was lost at work is not replaced by an older state: the worker knows a newer checkpoint.
+  const source = claim === undefined ? view.snapshots?.find(({ metadata }) => metadata.name === volumeSnapshot) : undefined;
+  if (source?.status?.readyToUse !== true || source.metadata.deletionTimestamp !== undefined) return { kind: 'Create', name };
+  return { kind: 'Restore', name, snapshot: source.metadata.name };
+}
+
+/** What becomes of the volume with a course. Pure. */
+export function storagePlan(facts: Facts, course: Course): StoragePlan {
+  const { spec, status, snapshot } = facts;
+  const storage = spec.sandbox?.storage;
+  const view = snapshot.storage;
+  if (storage === undefined || view === undefined) return { ...nothing, held: status.storage };
+  if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return begins(facts, course.sandbox.claim);
+  const over = course.kind === 'End' || course.kind === 'Ended';
+  const rests = course.kind === 'Suspend' && course.rest === 'NoSandbox' && facts.atRest;
+  if ((over || rests) && snapshot.pods.length === 0) return settles(facts, storage, view, over ? endOf(facts, course) : undefined);
+  return works(facts, storage, view);
+}
+
+function begins({ status }: Facts, claim: ClaimChoice | undefined): StoragePlan {
+  if (claim === undefined) return { ...nothing, held: status.storage };
+  const { volumeSnapshot } = status.storage ?? {};
+  const held = { claim: claim.name, ...(volumeSnapshot === undefined ? {} : { volumeSnapshot }) };
+  const word =
+    claim.kind === 'Restore'
+      ? say('False', 'Restoring', `volume ${claim.name} is made from VolumeSnapshot ${claim.snapshot}`)
+      : say('False', 'Provisioning', `the sandbox waits for volume ${claim.name}`);
+  return { ...nothing, held, word, againMs: lookMs.soon };
+}
+
+/** While a sandbox works on it, or is about to. */
+function works({ status, now }: Facts, { storageClassName }: SandboxStorage, view: StorageView): StoragePlan {
+  const [claim] = usable(view).slice(-1);
+  if (claim === undefined) {
+    const { fault } = view;
+    return { ...nothing, held: status.storage, word: fault === undefined ? undefined : say('False', fault.reason, fault.message) };
+  }
+  const { name, creationTimestamp } = claim.metadata;
+  const held = { ...status.storage, claim: name };
+  // One that was begun when the task was suspended would now show a tree at work.
+  const actions = others(held.volumeSnapshot, view);
+  if (claim.status?.phase === 'Bound') return { ...nothing, held, actions, word: say('True', 'Bound', `volume ${name} is bound`) };
+  if (claim.status?.phase === 'Lost') {
+    const message = `volume ${name} has lost its PersistentVolume; delete the claim, and the task goes on from its newest checkpoint`;
+    return { ...nothing, held, actions, word: say('False', 'VolumeLost', message), againMs: lookMs.later };
+  }
+  const late = now - Date.parse(creationTimestamp ?? '') >= storagePatienceMs.bind;
+  const message = late
+    ? `volume ${name} is not bound after ${storagePatienceMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
+    : `the sandbox waits for volume ${name}`;
+  const word = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
+  return { ...nothing, held, actions, word, againMs: late ? lookMs.later : lookMs.soon };
+}
+
+/** The end of a task as far as its volume is concerned. */
+interface EndOfTask {
+  readonly discarded: boolean;
+  /** Ms since the epoch at which nothing is kept any more. */
+  readonly keptUntil: number;
+}
+
+function endOf({ status, spec, now }: Facts, course: Course): EndOfTask {
+  const undone = course.kind === 'End' ? course.undone?.reason : findCondition(status.conditions, 'RolledBack')?.reason;
+  const at = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
+  const ended = course.kind === 'End' || Number.isNaN(at) ? now : at;
+  return { discarded: undone === 'Discarded', keptUntil: ended + spec.retention.snapshotsSeconds * 1000 };
+}
+
+/** Nobody works on it: it becomes a snapshot where there is a class for that, and goes at the end where there is none. */
+function settles(facts: Facts, storage: SandboxStorage, view: StorageView, end: EndOfTask | undefined): StoragePlan {
+  const { status, now } = facts;
+  const [claim] = usable(view).slice(-1);
+  const over = end !== undefined && (end.discarded || now >= end.keptUntil);
+  if (over || (end !== undefined && storage.volumeSnapshotClassName === undefined)) return clears(facts, view);
+  const againMs = end === undefined ? undefined : end.keptUntil - now;
+  if (claim === undefined) {
+    const { volumeSnapshot } = status.storage ?? {};
+    return volumeSnapshot === undefined
+      ? { ...nothing, againMs }
+      : { ...nothing, againMs, held: { volumeSnapshot }, actions: others(volumeSnapshot, view) };
+  }
+  if (storage.volumeSnapshotClassName === undefined) {
+    const { name } = claim.metadata;
+    return { ...nothing, held: { claim: name }, word: say('True', 'Kept', `volume ${name} holds what the task goes on with`) };
+  }
+  const plan = snapshots(facts, claim, view);
+  return { ...plan, againMs: Math.min(plan.againMs ?? Infinity, againMs ?? Infinity) };
+}
+
+/** Deletes all that is there, and forgets it only then: a crash in between must find it again. */
+function clears({ status }: Facts, view: StorageView): StoragePlan {
+  const claims = usable(view);
+  const snapshots = (view.snapshots ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const word = say('False', 'Deleted', 'the volume of the sandbox and its snapshots are deleted');
+  if (claims.length + snapshots.length === 0) return { ...nothing, word };
+  const [claim] = claims;
+  const held = status.storage ?? (claim === undefined ? undefined : { claim: claim.metadata.name });
+  const actions: Action[] = [
+    ...claims.map((claim): Action => ({ type: 'deleteClaim', claim })),
+    ...snapshots.map((snapshot): Action => ({ type: 'deleteSnapshot', snapshot })),
+  ];
+  return { held, word, actions, againMs: lookMs.soon };
+}
+
+/** Takes a snapshot of a volume at rest, waits for it, and lets the volume go. What fails keeps the volume. */
+function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView): StoragePlan {
+  const { status, task, assignment, now, snapshot: seen } = facts;
+  const name = sandboxName(task.metadata.name, assignment?.epoch ?? 0);
+  const held = { ...status.storage, claim: claim.metadata.name };
+  const fails = (reason: string, why: string, againMs: number): StoragePlan => {
+    const message = `${why}; volume ${claim.metadata.name} is kept instead, and the task goes on with it`;
+    return { ...nothing, held, word: say('False', reason, message), againMs };
+  };
+  const taken = view.snapshots?.find(({ metadata }) => metadata.name === name);
+  if (taken?.status?.readyToUse === true) return replaces(name, view);
+  if (view.snapshots === undefined)
+    return fails(
+      'SnapshotsNotInstalled',
+      'the cluster does not know VolumeSnapshots any more; install the CSI snapshot controller',
+      lookMs.rarely,
+    );
+  if (taken === undefined && seen.refusal !== undefined)
+    return fails('SnapshotFailed', `the API server does not take VolumeSnapshot ${name}: ${seen.refusal}`, lookMs.rarely);
+  const trouble = taken === undefined ? undefined : snapshotTrouble(taken, now);
+  if (trouble !== undefined) return fails(trouble.reason, trouble.message, lookMs.later);
+  const word = say('False', 'Snapshotting', `VolumeSnapshot ${name} is being taken`);
+  const actions: readonly Action[] = taken === undefined ? [{ type: 'createSnapshot', name, claim: claim.metadata.name }] : [];
+  return { held, word, actions, againMs: lookMs.soon };
+}
+
+/** Why a snapshot is not ready, with a cure; undefined while it may become so. */
+function snapshotTrouble({ metadata, status }: VolumeSnapshot, now: number): Pick<StorageWord, 'reason' | 'message'> | undefined {
+  const look = `look at VolumeSnapshot ${metadata.name} and its class`;
+  if (status?.error !== undefined) {
+    const message = `VolumeSnapshot ${metadata.name} fails: ${status.error.message ?? 'no reason given'}; ${look}`;
+    return { reason: 'SnapshotFailed', message };
+  }
+  const late = now - Date.parse(metadata.creationTimestamp ?? '') >= storagePatienceMs.snapshot;
+  const message = `VolumeSnapshot ${metadata.name} is not ready after ${storagePatienceMs.snapshot / 1000} s; ${look}`;
+  return late ? { reason: 'SnapshotLate', message } : undefined;
+}
+
+/** The snapshot takes the place of the volume and of older snapshots. */
+function replaces(name: string, view: StorageView): StoragePlan {
+  const actions: Action[] = [...view.claims.map((claim): Action => ({ type: 'deleteClaim', claim })), ...others(name, view)];
+  const word = say('True', 'Snapshotted', `VolumeSnapshot ${name} holds the tree and what the keeper stored`);
+  return { ...nothing, held: { volumeSnapshot: name }, actions, word };
+}
+
+/** Lets all snapshots go but one. */
+function others(name: string | undefined, { snapshots = [] }: StorageView): readonly Action[] {
+  return snapshots
+    .filter(({ metadata }) => metadata.name !== name && metadata.deletionTimestamp === undefined)
+    .map((snapshot) => ({ type: 'deleteSnapshot', snapshot }));
+}
