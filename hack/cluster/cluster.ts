@@ -37,6 +37,8 @@ export interface UpOptions {
   readonly kwok?: boolean | undefined;
   /** Also make pods with `runtimeClassName: gvisor` run. Only with a node of our own. */
   readonly gvisor?: boolean | undefined;
+  /** Also make volumes and VolumeSnapshots, by the StorageClass `agentfleet-dir`. Only with a node of our own. */
+  readonly csi?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Receives one line for each step; default: standard error with the seconds since the start. */
   readonly log?: ((line: string) => void) | undefined;

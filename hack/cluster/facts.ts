@@ -24,10 +24,11 @@ export interface WantedParts {
   readonly tier: Tier;
   readonly kwok: boolean;
   readonly gvisor: boolean;
+  readonly csi: boolean;
 }
 
 /** The families that a tier needs. helm is not needed by the cluster but by everybody who installs something on it. */
-export function familiesFor({ tier, kwok, gvisor }: WantedParts): FamilyName[] {
+export function familiesFor({ tier, kwok, gvisor, csi }: WantedParts): FamilyName[] {
   const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router'];
   return [
     'kubernetes',
@@ -35,6 +36,7 @@ export function familiesFor({ tier, kwok, gvisor }: WantedParts): FamilyName[] {
     ...(tier === 'node' ? node : []),
     ...(kwok ? (['kwok'] as const) : []),
     ...(gvisor ? (['gvisor'] as const) : []),
+    ...(csi ? (['csi'] as const) : []),
   ];
 }
 

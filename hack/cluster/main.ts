@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ClusterError, down, kubeconfigPath, renderStatus, status, up, verifyCluster, type Tier } from './index.ts';
 
-const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--gvisor] [--verify]
+const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--gvisor] [--csi] [--verify]
        cluster down [--purge]
        cluster status [--json]
        cluster kubeconfig
@@ -12,6 +12,7 @@ const options = {
   context: { type: 'string' },
   kwok: { type: 'boolean' },
   gvisor: { type: 'boolean' },
+  csi: { type: 'boolean' },
   verify: { type: 'boolean' },
   purge: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -32,6 +33,7 @@ async function bringUp(values: Values): Promise<void> {
     context: values.context,
     kwok: values.kwok,
     gvisor: values.gvisor,
+    csi: values.csi,
     signal: interrupted.signal,
   });
   if (values.verify) {

@@ -108,9 +108,9 @@ export async function buildFamilies(
   return new Binaries(folders);
 }
 
-/** The source folder of a module that a family requires, in Go's module cache (downloaded when missing). */
-export async function moduleDir(name: FamilyName): Promise<string> {
-  const { stdout } = await execa('go', ['mod', 'download', '-json', family(name).module], { cwd: familyDir(name) });
+/** The source folder of a module that a family requires, by default its own, in Go's module cache (downloaded when missing). */
+export async function moduleDir(name: FamilyName, module = family(name).module): Promise<string> {
+  const { stdout } = await execa('go', ['mod', 'download', '-json', module], { cwd: familyDir(name) });
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 

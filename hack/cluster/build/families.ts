@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
-export type FamilyName = 'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'versitygw';
+export type FamilyName =
+  'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'csi' | 'versitygw';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -72,6 +73,15 @@ export const families: readonly Family[] = [
     module: 'gvisor.dev/gvisor',
     binaries: ['runsc', 'containerd-shim-runsc-v1'],
     sources: ['containerd-shim-runsc-v1'],
+  },
+  // Only where somebody asks for volumes and snapshots of them; the driver is ours.
+  {
+    ...plain,
+    name: 'csi',
+    module: 'github.com/kubernetes-csi/external-snapshotter/v8',
+    binaries: ['agentfleet-csi', 'csi-provisioner', 'csi-snapshotter', 'snapshot-controller'],
+    rename: { driver: 'agentfleet-csi' },
+    sources: ['driver'],
   },
   // Not of the cluster: S3 for tests and for fleets without a cloud. It goes into an image, so it must stay static.
   {

@@ -13,6 +13,7 @@ import { ensurePki } from '../pki/issue.ts';
 import { choosePorts, type Ports } from '../ports.ts';
 import { preflight } from '../preflight.ts';
 import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
+import { startCsi } from './csi.ts';
 import { installGvisor } from './gvisor.ts';
 import { startKwok } from './kwok.ts';
 import { importMissing, nodeImages, startNode } from './node.ts';
@@ -80,7 +81,8 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   const before = await readClusterRecord(layout);
   const tier = before?.tier === 'node' ? 'node' : (options.tier ?? 'node');
   const kwok = before?.kwok === true || options.kwok === true;
-  const wanted = { tier, kwok, gvisor: tier === 'node' && options.gvisor === true };
+  const node = tier === 'node';
+  const wanted = { tier, kwok, gvisor: node && options.gvisor === true, csi: node && options.csi === true };
   const found = await survey(layout, wanted, await runningPids(layout));
   const go = refuseIfUnfit(found, log);
   await installPackages(found.facts.missingPackages, log, options.signal);
@@ -95,5 +97,6 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   const start: Start = { around: { layout, binaries, ports, nodeName, address }, log, signal: options.signal, started: [] };
   await launch(start, tier, kwok, go);
   if (wanted.gvisor) await installGvisor(start);
+  if (wanted.csi) await startCsi(start);
   return handle(layout, tier, binaries, start.started.length > 0);
 }

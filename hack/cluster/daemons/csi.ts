@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import type { Surroundings } from './control-plane.ts';
+import type { Daemon } from './daemon.ts';
+
+/** Name of the driver as objects of the cluster know it. */
+export const csiDriverName = 'dir.csi.agentfleet.dev';
+
+/** The socket of the driver, where the kubelet expects it. */
+export function csiSocket(kubeletRoot: string): string {
+  return join(kubeletRoot, 'plugins', csiDriverName, 'csi.sock');
+}
+
+/** Our driver, which registers itself with the kubelet. Its folders lie in the state, so that `down` takes them. */
+export function csiDriver({ layout, binaries, nodeName }: Surroundings): Daemon {
+  return {
+    name: 'csi-driver',
+    binary: binaries.path('agentfleet-csi'),
+    args: [
+      `--name=${csiDriverName}`,
+      `--socket=${csiSocket(layout.kubeletRoot)}`,
+      `--registry=${join(layout.kubeletRoot, 'plugins_registry')}`,
+      `--state=${join(layout.state, 'csi')}`,
+      `--node=${nodeName}`,
+    ],
+  };
+}
+
+function sidecar({ layout, binaries }: Surroundings, name: string, ...args: readonly string[]): Daemon {
+  return { name, binary: binaries.path(name), args: [`--kubeconfig=${layout.kubeconfig}`, ...args], inputs: [layout.kubeconfig] };
+}
+
+/** What makes volumes and snapshots of the objects that ask for them; the sidecars need a driver that answers. */
+export function csiSidecars(around: Surroundings): readonly Daemon[] {
+  const address = `--csi-address=${csiSocket(around.layout.kubeletRoot)}`;
+  return [sidecar(around, 'snapshot-controller'), sidecar(around, 'csi-provisioner', address), sidecar(around, 'csi-snapshotter', address)];
+}
