@@ -4,17 +4,21 @@ import type { Kubectl } from './kubectl.ts';
 export const workerServiceAccount = 'agentfleet-worker';
 
 /**
- * Makes a namespace as the operator will keep it for sandboxes: Pod Security *restricted*, the
+ * Makes a namespace as the operator will keep it for sandboxes: Pod Security (*restricted*), the
  * network wall, the token signing keys, and a worker's ServiceAccount. Returns the issuer of the
  * cluster's tokens.
  */
-export async function prepareNamespace(kubectl: Kubectl, namespace: string): Promise<string> {
+export async function prepareNamespace(
+  kubectl: Kubectl,
+  namespace: string,
+  level: 'restricted' | 'baseline' | 'privileged' = 'restricted',
+): Promise<string> {
   const [jwks, discovery] = await Promise.all([
     kubectl.text(['get', '--raw', '/openid/v1/jwks']),
     kubectl.text(['get', '--raw', '/.well-known/openid-configuration']),
   ]);
-  const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
-  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
+  const enforced = { 'pod-security.kubernetes.io/enforce': level, 'pod-security.kubernetes.io/enforce-version': 'latest' };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: enforced } });
   await kubectl.apply(
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: workerServiceAccount, namespace } },
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: jwksConfigMap, namespace }, data: { 'jwks.json': jwks } },

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"agentfleet.dev/runner/internal/files"
+	"agentfleet.dev/runner/internal/overlay"
 	"agentfleet.dev/runner/internal/serve"
 	"agentfleet.dev/runner/internal/supervise"
 )
@@ -22,6 +23,7 @@ const usage = `usage:
   runner setmeta ROOT   set modification times from records on standard input
   runner setxattrs ROOT set extended attributes from records on standard input
   runner xattrs ROOT    tell extended attributes of paths on standard input
+  runner mount PROGRAM… mount layers for the keeper, which it starts, and for the runner at $AGENTFLEET_MOUNTS
   runner version
 `
 
@@ -44,6 +46,8 @@ func run(args []string) int {
 	case len(args) == 1 && args[0] == "version":
 		fmt.Println(version)
 		return 0
+	case len(args) > 1 && args[0] == "mount":
+		return overlay.Main(args[1:])
 	case len(args) == 2 && args[0] == "install":
 		if err := files.Install(args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, "runner install:", err)

@@ -19,14 +19,14 @@ export function clusterKubectl(): Kubectl {
 }
 
 /** Registers a namespace for the calling test file; it is deleted at the end. Read the result inside tests only. */
-export function useNamespace(prefix: string): Bench {
+export function useNamespace(prefix: string, level?: Parameters<typeof prepareNamespace>[2]): Bench {
   const ground = inject('ground');
   const kubectl = clusterKubectl();
   const namespace = `aft-${prefix}-${randomBytes(3).toString('hex')}`;
   const open: Sandbox[] = [];
   let issuer = '';
   beforeAll(async () => {
-    issuer = await prepareNamespace(kubectl, namespace);
+    issuer = await prepareNamespace(kubectl, namespace, level);
   });
   afterAll(async () => {
     await Promise.allSettled(open.map((sandbox) => sandbox.close()));

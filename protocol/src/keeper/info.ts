@@ -45,7 +45,7 @@ export interface KeeperInfo {
   readonly tools: { readonly connected: boolean; readonly instance: string | null; readonly connections: number };
   readonly isolation: IsolationInfo | null;
   readonly network: NetworkInfo;
-  readonly snapshots: { readonly engine: 'CAS'; readonly count: number; readonly latest: string | null };
+  readonly snapshots: { readonly engine: 'CAS' | 'Overlay'; readonly count: number; readonly latest: string | null };
   readonly audit: { readonly root: string; readonly records: number };
   readonly running: string | null;
 }

@@ -26,6 +26,10 @@ export interface Config {
   readonly storeLimitBytes: number | null;
   /** How many of the newest snapshots outlive a collection; the labelled, the newest green and the current one do anyway. */
   readonly snapshotRetain: number;
+  /** What captures the tree. Auto never needs a mount. */
+  readonly snapshotEngine: 'Auto' | 'CAS' | 'Overlay';
+  /** Where the layers lie, and the descriptor of who may mount them; null: `runner mount` did not start this process. */
+  readonly overlay: { readonly layersDir: string; readonly mounterFd: number } | null;
   /** The first one is the default working folder of commands. */
   readonly roots: readonly Root[];
   readonly home: string;
@@ -64,6 +68,13 @@ export function readConfig(env: Env): Config {
     storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
     storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
     snapshotRetain: read('AGENTFLEET_SNAPSHOT_RETAIN', parseBytes, defaultRetain),
+    snapshotEngine: read('AGENTFLEET_SNAPSHOT_ENGINE', parseEngine, 'Auto'),
+    overlay: env['AGENTFLEET_MOUNTER_FD']
+      ? {
+          layersDir: read('AGENTFLEET_LAYERS', parseFolder, '/var/lib/agentfleet-layers'),
+          mounterFd: read('AGENTFLEET_MOUNTER_FD', parseBytes),
+        }
+      : null,
     roots,
     home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
     pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
@@ -84,6 +95,10 @@ export function readConfig(env: Env): Config {
     quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
     logLevel: read('LOG_LEVEL', parseLevel, 'info'),
   };
+  if (config.snapshotEngine === 'Overlay' && config.overlay === null)
+    faults.push(
+      'AGENTFLEET_SNAPSHOT_ENGINE: Overlay needs `runner mount` to start the keeper; take the pod from the operator, or say Auto',
+    );
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
 }
@@ -156,6 +171,11 @@ function parseBytes(value: string): number {
   const bytes = Number(value);
   if (!/^\d+$/.test(value) || !Number.isSafeInteger(bytes) || bytes === 0) throw new Error(`"${value}" is not a positive number`);
   return bytes;
+}
+
+function parseEngine(value: string): Config['snapshotEngine'] {
+  if (value === 'Auto' || value === 'CAS' || value === 'Overlay') return value;
+  throw new Error(`"${value}" is not one of Auto, CAS, Overlay`);
 }
 
 function parseLevel(value: string): LogLevel {

@@ -11,8 +11,9 @@ const info: RunnerInfo = {
   dumpable: false,
   userNamespace: true,
   landlockABI: 7,
+  layered: false,
   guest: null,
-  probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, error: null },
+  probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, powerless: true, error: null },
 };
 
 describe('the isolation level', () => {
@@ -35,6 +36,7 @@ describe('the isolation level', () => {
     expect(isolationFault(info)).toBeNull();
     expect(isolationFault({ ...info, dumpable: true })).toContain('key');
     expect(isolationFault({ ...info, probe: { ...info.probe, storeAbsent: false } })).toContain('store');
+    expect(isolationFault({ ...info, probe: { ...info.probe, powerless: false } })).toContain('capabilities');
   });
 });
 
@@ -42,6 +44,7 @@ describe('readiness', () => {
   const facts: ReadinessFacts = {
     link: { connected: true, instance: 'i', connections: 1, info },
     logBroken: null,
+    layered: false,
     networkReason: null,
     allowUnenforcedNetwork: false,
   };
@@ -51,6 +54,8 @@ describe('readiness', () => {
     ['AF_LOG_BROKEN', { logBroken: 'x' }],
     ['AF_TOOLS_UNAVAILABLE', { link: { connected: false, instance: null, connections: 0, info: null } }],
     ['AF_TOOLS_UNAVAILABLE', { link: { ...facts.link, info: { ...info, dumpable: true } } }],
+    ['AF_TOOLS_UNAVAILABLE', { layered: true }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { ...facts.link, info: { ...info, layered: true } } }],
     ['AF_NETWORK_NOT_ENFORCED', { networkReason: 'open' }],
     [null, { networkReason: 'open', allowUnenforcedNetwork: true }],
   ])('is refused with %s', (code, change) => {

@@ -35,5 +35,6 @@ function levelOf(seccomp: boolean, landlock: boolean, userNamespace: boolean, ru
 export function isolationFault(info: RunnerInfo): string | null {
   if (!info.probe.storeAbsent) return 'the tools container can see the store';
   if (info.dumpable) return 'the runner can be dumped: commands could read the key of the link';
+  if (!info.probe.powerless) return 'a command has capabilities of its container';
   return null;
 }

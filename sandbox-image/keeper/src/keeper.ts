@@ -74,7 +74,7 @@ export class Keeper {
       tools: { connected, instance, connections },
       isolation: info === null ? null : isolationOf(info, config.runtimeClass),
       network: network.info,
-      snapshots: { engine: 'CAS', count: records.length, latest: records.at(-1)?.id ?? null },
+      snapshots: { engine: config.snapshotEngine === 'Overlay' ? 'Overlay' : 'CAS', count: records.length, latest: records.at(-1)?.id ?? null },
       audit: { root: log.head.hash, records: log.head.seq },
       running: executor.running,
     };
@@ -109,6 +109,7 @@ export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'networ
   return {
     link: parts.link.state,
     logBroken: parts.log.broken?.why ?? null,
+    layered: parts.config.snapshotEngine === 'Overlay',
     networkReason: parts.network.reason,
     allowUnenforcedNetwork: parts.config.network.allowUnenforced,
   };

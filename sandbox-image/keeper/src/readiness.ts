@@ -8,6 +8,8 @@ export interface ReadinessFacts {
   readonly link: LinkState;
   /** Why the log takes nothing; null while it is whole. */
   readonly logBroken: string | null;
+  /** The roots are layers. */
+  readonly layered: boolean;
   /** Why the network is not proved closed; null when it is. */
   readonly networkReason: string | null;
   readonly allowUnenforcedNetwork: boolean;
@@ -25,6 +27,7 @@ export function notReady(facts: ReadinessFacts): NotReady | null {
   if (!connected || info === null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container is not connected' };
   const fault = isolationFault(info);
   if (fault !== null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: fault };
+  if (info.layered !== facts.layered) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container does not share the layers' };
   if (facts.networkReason !== null && !facts.allowUnenforcedNetwork)
     return { code: 'AF_NETWORK_NOT_ENFORCED', reason: facts.networkReason };
   return null;

@@ -14,9 +14,10 @@ import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';
 import { errorFields } from './logger.ts';
 import { KeeperMetrics } from './metrics.ts';
+import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
-import { openCasEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
+import { openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
@@ -143,7 +144,15 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
   const [setMeta, treeStats, xattrs] = [setMetaByRunner(runnerBinary), treeStatsByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
-  return openCasEngine({ storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention });
+  const options = { storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention };
+  if (config.snapshotEngine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
+  return openOverlayEngine({
+    ...options,
+    layersDir: config.overlay.layersDir,
+    mounter: parentMounter(config.overlay.mounterFd),
+    onFailed: (error) => logger.error('layers could not be tidied', errorFields(error)),
+    onSwitched: (what, micros) => logger.info('the layers were switched', { what, micros }),
+  });
 }
 
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {

@@ -24,6 +24,7 @@ import {
   storeDir,
   workspaceDir,
 } from './names.ts';
+import { withLayers } from './sandboxLayers.ts';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
@@ -61,9 +62,17 @@ export interface SandboxPodInput {
   /** Puts workspace or store on memory (a real size wall), for tests of a full disk. */
   readonly memoryBacked?: readonly ('workspace' | 'store')[];
   readonly keeperEnv?: Readonly<Record<string, string>>;
+  /** The roots are layers that are switched: the pod then has users of its own, and needs more than *restricted* allows. */
+  readonly layered?: boolean;
 }
 
 const gib = 1024 ** 3;
+
+/**
+ * On a disk a volume's limit is no wall: the kubelet evicts the pod, with its store and its log. The keeper's own limits,
+ * which it checks every few seconds, must be reached before that.
+ */
+const slack = 2;
 
 const locked: V1SecurityContext = {
   allowPrivilegeEscalation: false,
@@ -77,6 +86,13 @@ const locked: V1SecurityContext = {
  * Pure: equal inputs give equal pods.
  */
 export function sandboxPod(input: SandboxPodInput): V1Pod {
+  const pod = plainPod(input);
+  if (input.layered !== true) return pod;
+  const bytes = slack * ((input.workspaceBytes ?? 2 * gib) + (input.storeBytes ?? 4 * gib));
+  return withLayers(pod, { bytes, mount: (name, path) => kept(input, name, path) });
+}
+
+function plainPod(input: SandboxPodInput): V1Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -223,9 +239,6 @@ function kept({ claim }: SandboxPodInput, name: string, mountPath: string): V1Vo
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
-  // On a disk a volume's limit is no wall: the kubelet evicts the pod, with its store and its log. The
-  // keeper's own limits, which it checks every few seconds, must be reached before that.
-  const slack = 2;
   const scratch = (name: 'workspace' | 'home' | 'tmp' | 'store', bytes: number): V1Volume => {
     const memory = input.memoryBacked?.some((backed) => backed === name) === true;
     return { name, emptyDir: { ...(memory ? { medium: 'Memory' } : {}), sizeLimit: String(memory ? bytes : slack * bytes) } };

@@ -29,12 +29,16 @@ export interface RunnerInfo {
   readonly dumpable: boolean;
   readonly userNamespace: boolean;
   readonly landlockABI: number;
+  /** The roots are mounts that `runner mount` handed over. */
+  readonly layered: boolean;
   /** Kernel of the runner's own, when it is known to be no node's. */
   readonly guest: string | null;
   readonly probe: {
     readonly seccompDenies: boolean;
     readonly landlockDenies: boolean;
     readonly storeAbsent: boolean;
+    /** Without any capability. */
+    readonly powerless: boolean;
     readonly error: string | null;
   };
 }
@@ -122,11 +126,13 @@ function parseInfo(h: FrameHeader): RunnerInfo {
     dumpable: flag(h['dumpable']),
     userNamespace: flag(h['userNamespace']),
     landlockABI: count(h['landlockABI']),
+    layered: flag(h['layered']),
     guest: text(h['guest']) || null,
     probe: {
       seccompDenies: flag(probe['seccompDenies']),
       landlockDenies: flag(probe['landlockDenies']),
       storeAbsent: flag(probe['storeAbsent']),
+      powerless: flag(probe['powerless']),
       error: textOrNull(probe['error']),
     },
   };

@@ -1,6 +1,7 @@
 import type { Retention } from './collector.ts';
 import type { SetMeta, SnapshotRoot } from './engine.ts';
 import type { SegmentFs } from './objects/segmentLog.ts';
+import type { TreeChanges } from './scan/changes.ts';
 import type { TreeLimits } from './scan/treeLimits.ts';
 import type { TreeStats } from './treeStats.ts';
 import type { XattrAccess } from './xattrs.ts';
@@ -15,6 +16,8 @@ export interface CasOptions {
   readonly xattrs?: XattrAccess;
   /** Absent: a scan asks for one name after the other. */
   readonly treeStats?: TreeStats;
+  /** Who knows what can have changed between scans. Absent: everything is looked at. */
+  readonly changes?: TreeChanges;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
   /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */

@@ -28,7 +28,7 @@ const goodInfo = {
   userNamespace: false,
   landlockABI: 7,
   guest: '',
-  probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true },
+  probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, powerless: true },
   cgroup: { version: 2 },
 };
 

@@ -52,14 +52,9 @@ func newMounter(key []byte) *mounter {
 
 // switchTo mounts all roots or none: an error of create leaves everything as it was. One that comes later is fatal.
 func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
-	var fds []int
-	for _, r := range roots {
-		fd, err := r.create()
-		if err != nil {
-			closeAll(fds)
-			return false, err, nil
-		}
-		fds = append(fds, fd)
+	fds, err := createAll(roots)
+	if err != nil {
+		return false, err, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,9 +65,30 @@ func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
 		}
 		targets = append(targets, r.Target)
 	}
-	closeAll(m.fds)
+	// The last reference to the old mounts, whose end would be waited for.
+	defer func(old []int) { go closeAll(old) }(m.fds)
 	m.fds, m.targets = fds, targets
 	return m.share(), nil, nil
+}
+
+// createAll makes the file systems of all roots at the same time.
+func createAll(roots []Root) ([]int, error) {
+	fds, errs := make([]int, len(roots)), make([]error, len(roots))
+	var all sync.WaitGroup
+	for i, r := range roots {
+		all.Go(func() { fds[i], errs[i] = r.create() })
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		return fds, nil
+	}
+	for i, fd := range fds {
+		if errs[i] == nil {
+			unix.Close(fd)
+		}
+	}
+	return nil, err
 }
 
 // share hands the mounts to the runner, if there is one, and waits until it has put them in place. One that

@@ -85,8 +85,10 @@ func (p *peer) receive() (line, []int, error) {
 		if at := bytes.IndexByte(p.rest, '\n'); at >= 0 {
 			var l line
 			err := json.Unmarshal(p.rest[:at], &l)
-			fds := p.fds
-			p.rest, p.fds = append([]byte(nil), p.rest[at+1:]...), nil
+			// Descriptors can arrive with the end of the line before theirs.
+			n := min(len(l.Targets), len(p.fds))
+			fds := p.fds[:n:n]
+			p.rest, p.fds = append([]byte(nil), p.rest[at+1:]...), p.fds[n:]
 			return l, fds, err
 		}
 		if len(p.rest) > maxLine {

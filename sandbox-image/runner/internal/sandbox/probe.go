@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,7 +46,7 @@ func Look() Before {
 
 // Try runs on a restricted thread.
 func (b Before) Try() link.Probe {
-	p := link.Probe{StoreAbsent: b.storeAbsent, SeccompDenies: seccompDenies()}
+	p := link.Probe{StoreAbsent: b.storeAbsent, SeccompDenies: seccompDenies(), Powerless: proc.Powerless()}
 	for _, a := range b.possible {
 		if a.try() != unix.EACCES {
 			return p

@@ -13,6 +13,7 @@ import (
 
 	"agentfleet.dev/runner/internal/files"
 	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/overlay"
 	"agentfleet.dev/runner/internal/proc"
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +41,7 @@ type Server struct {
 	key                     []byte
 	reaper                  *reaper
 	seats                   *seats
+	mounts                  *overlay.Follower // nil where the roots are the volumes themselves
 
 	mu       sync.Mutex
 	commands map[string]job
@@ -55,7 +57,7 @@ func Main(version string) int {
 		fmt.Fprintln(os.Stderr, "runner: cannot hide the link key:", err)
 		return 1
 	}
-	key, path := os.Getenv("AGENTFLEET_LINK_KEY"), os.Getenv("AGENTFLEET_LINK")
+	key, path, mounts := os.Getenv("AGENTFLEET_LINK_KEY"), os.Getenv("AGENTFLEET_LINK"), os.Getenv("AGENTFLEET_MOUNTS")
 	os.Clearenv()
 	if len(key) < link.MinKey {
 		fmt.Fprintf(os.Stderr, "runner: AGENTFLEET_LINK_KEY must hold at least %d characters, has %d\n", link.MinKey, len(key))
@@ -71,6 +73,9 @@ func Main(version string) int {
 		reaper: newReaper(), commands: map[string]job{}, sessions: map[string]*session{}, owner: ownsContainer(),
 	}
 	s.seats = &seats{reaper: s.reaper}
+	if mounts != "" {
+		s.mounts = overlay.NewFollower(mounts, s.key)
+	}
 	go s.signals()
 	s.dialForever()
 	return 1
@@ -171,11 +176,17 @@ func (s *Server) dialForever() {
 
 // session lives as long as one link; joined tells whether the keeper proved itself.
 func (s *Server) session() (joined bool, err error) {
+	roots, err := s.joinMounts()
+	if err != nil {
+		return false, err
+	}
+	defer roots.close()
 	socket, err := link.Dial(s.path)
 	if err != nil {
 		return false, err
 	}
 	defer socket.Close()
+	roots.follow(s, socket)
 	if err := socket.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return false, err
 	}

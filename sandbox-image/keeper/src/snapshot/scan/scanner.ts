@@ -7,6 +7,7 @@ import { byBytes, displayPath, sysPath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
 import type { TreeStats } from '../treeStats.ts';
 import type { XattrAccess } from '../xattrs.ts';
+import { NOTHING, type Below, type TreeChanges } from './changes.ts';
 import { groupHardLinks } from './hardLinks.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { isSame, makeNode, type TreeNode } from './node.ts';
@@ -19,17 +20,21 @@ import { XattrScan } from './xattrScan.ts';
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
 const RACY_MS = 20;
 
-/** What the visits of one root share. */
-interface Start {
-  readonly top: TreeNode;
-  readonly seen: StatCursor | null;
-}
-
 interface Frame {
   readonly node: TreeNode;
   next: number;
   /** The directory's mode was widened for the visit. */
   readonly widened: boolean;
+  /** Where something below can have changed; null: anywhere. */
+  readonly below: Below | null;
+}
+
+/** Where the walk of one root starts, and what is known of it before. */
+interface Start {
+  readonly top: TreeNode;
+  readonly below: Below | null;
+  readonly device: number;
+  readonly seen: StatCursor | null;
 }
 
 export interface ScannerOptions {
@@ -42,6 +47,8 @@ export interface ScannerOptions {
   readonly xattrs?: XattrAccess | undefined;
   /** Absent: each name is asked for by itself. */
   readonly treeStats?: TreeStats | undefined;
+  /** Absent: everything is looked at by each scan. */
+  readonly changes?: TreeChanges | undefined;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
@@ -58,6 +65,8 @@ export class Scanner {
   #warm = false;
   /** How many paths are known. */
   #known = 0;
+  /** What is remembered is all of the tree that the last scan met. */
+  #complete = false;
 
   constructor(options: ScannerOptions) {
     this.#options = options;
@@ -71,6 +80,7 @@ export class Scanner {
 
   /** Gives back the memory of what was seen. */
   forget(): void {
+    this.#complete = false;
     this.#known = 0;
     this.#tops = this.#options.roots.map(({ name, path }) => makeNode(name, path, name));
   }
@@ -80,24 +90,20 @@ export class Scanner {
     const racyFromMs = this.#options.now() - RACY_MS;
     if (!this.#warm) this.#known = this.#options.cache.read(this.#tops);
     this.#warm = true;
+    const since = this.#complete ? (this.#options.changes?.since() ?? null) : null;
+    this.#complete = false;
     const found: TreeNode[] = [];
     const skipped: SkippedPath[] = [];
     const budget = new TreeBudget(this.#options.limits);
     const { guard, xattrs: access } = this.#options;
     const asking = this.#tops.map((top) => (access === undefined ? null : new XattrScan(access, guard, top)));
     try {
-      const seen = await this.#look();
+      const seen = since === null ? await this.#look() : [];
       for (const [at, top] of this.#tops.entries()) {
         const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
-        const reader = new NodeReader({
-          ...this.#options,
-          keep,
-          racyFromMs,
-          budget,
-          xattrs,
-          device,
-        });
-        await this.#walk({ top, seen: seen[at] ?? null }, reader, slices, found, skipped);
+        const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
+        const below = since === null ? null : (since.get(top.name) ?? NOTHING);
+        await this.#walk({ top, below, device, seen: seen[at] ?? null }, reader, slices, found, skipped);
       }
       for (const xattrs of asking) await xattrs?.finish();
     } catch (error) {
@@ -107,6 +113,8 @@ export class Scanner {
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
+    this.#complete = true;
+    this.#options.changes?.seen();
     this.#known = found.length;
     groupHardLinks(found);
     skipped.push(...notesOf(found));
@@ -124,11 +132,18 @@ export class Scanner {
   }
 
   /** Depth first with an explicit stack: no recursion limit, and it can pause anywhere. */
-  async #walk({ top, seen }: Start, reader: NodeReader, slices: Slices, found: TreeNode[], skipped: SkippedPath[]): Promise<void> {
+  async #walk(
+    { top, below, device, seen }: Start,
+    reader: NodeReader,
+    slices: Slices,
+    found: TreeNode[],
+    skipped: SkippedPath[],
+  ): Promise<void> {
     const stack: Frame[] = [];
     try {
       await this.#visit(top, null, reader, slices);
-      if (!this.#enter(top, reader, stack)) throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the root ${top.path} is closed to us`);
+      if (!this.#enter(top, reader, stack, below))
+        throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the root ${top.path} is closed to us`);
       for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
         const node = frame.node.children[frame.next++];
         if (node === undefined) {
@@ -137,11 +152,13 @@ export class Scanner {
           continue;
         }
         if (slices.due()) await slices.pause();
-        const stat = node.racy ? null : (seen?.find(node.name, stack.length) ?? null);
-        const reading = this.#visit(node, stat, reader, slices);
+        const changed = changesAt(node, frame.below, reader);
+        const stat = node.racy || changed === NOTHING ? null : (seen?.find(node.name, stack.length) ?? null);
+        const reading = changed === NOTHING ? undefined : this.#visit(node, stat, reader, slices);
         if (reading !== undefined) await reading;
+        onDevice(node, device);
         reader.count(node);
-        if (node.entry?.type === 'd') this.#enter(node, reader, stack);
+        if (node.entry?.type === 'd') this.#enter(node, reader, stack, changed);
         if (node.entry !== null) found.push(node);
         else if (node.skipped !== null) skipped.push({ path: displayPath(node.path), kind: node.skipped });
       }
@@ -161,7 +178,11 @@ export class Scanner {
   }
 
   /** Puts a directory on the stack; false when it is not ours to look into, and then it is skipped. */
-  #enter(node: TreeNode, reader: NodeReader, stack: Frame[]): boolean {
+  #enter(node: TreeNode, reader: NodeReader, stack: Frame[], below: Below | null): boolean {
+    if (below === NOTHING && node.listed) {
+      stack.push({ node, next: 0, widened: false, below });
+      return true;
+    }
     const mode = node.mode & 0o7777;
     const closed = (mode & LISTABLE) !== LISTABLE;
     if (closed && !this.#options.guard.widen(node.abs, mode, LISTABLE)) {
@@ -169,9 +190,9 @@ export class Scanner {
       return false;
     }
     if (closed) reader.passed(node);
-    const frame = { node, next: 0, widened: closed };
+    const frame = { node, next: 0, widened: closed, below };
     try {
-      if (!node.listed) reader.list(node);
+      if (!node.listed || below !== null) reader.list(node);
       stack.push(frame);
       return true;
     } catch (error) {
@@ -189,13 +210,24 @@ export class Scanner {
   }
 }
 
+/** What can have changed at a node and below; what is not known yet, or is to be stored, is looked at in any case. */
+function changesAt(node: TreeNode, below: Below | null, reader: NodeReader): Below | null {
+  if (below === null || node.entry === null) return null;
+  const named = below.get(node.name);
+  if (named !== undefined) return named;
+  return reader.isSettled(node) ? NOTHING : null;
+}
+
+/** A tree that was mounted anew has another device number, and the files in it the same inodes. */
+function onDevice(node: TreeNode, device: number): void {
+  if (node.linkKey !== '' && !node.linkKey.startsWith(`${device}:`))
+    node.linkKey = `${device}${node.linkKey.slice(node.linkKey.indexOf(':'))}`;
+}
+
 /** What is captured without all that it has: each path, or, where they are many, its root. */
 function notesOf(found: readonly TreeNode[]): SkippedPath[] {
   const lost = found.filter((node) => node.lost !== null && node.entry !== null);
   const shown = lost.length <= MAX_NOTED ? (path: string) => path : (path: string) => path.slice(0, path.indexOf('/'));
-  const notes = lost.map(({ path, lost: kind }) => ({
-    path: displayPath(shown(path)),
-    kind: kind ?? 'acl',
-  }));
+  const notes = lost.map(({ path, lost: kind }) => ({ path: displayPath(shown(path)), kind: kind ?? 'acl' }));
   return [...new Map(notes.map((note) => [`${note.kind} ${note.path}`, note])).values()];
 }

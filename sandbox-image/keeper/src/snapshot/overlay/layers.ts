@@ -1,0 +1,208 @@
+import fs from 'node:fs';
+import { join } from 'node:path';
+import type { RootBytes } from '../engine.ts';
+import { bytesOf } from '../pathBytes.ts';
+import { NOTHING, type Below, type TreeChanges } from '../scan/changes.ts';
+import { Ledger, layerPath, workPath, type Stack } from './ledger.ts';
+import type { LayeredRoot, Mounter } from './mounter.ts';
+import { namesIn, union } from './names.ts';
+
+export interface LayersOptions {
+  /** A directory for the layers, on the file system of the volumes, that commands cannot reach. */
+  readonly dir: string;
+  readonly roots: readonly RootBytes[];
+  readonly mounter: Mounter;
+  /** A stack that is deeper is made flat. */
+  readonly flattenOver: number;
+  /** What cannot be done in the background is told here; it harms nothing. */
+  readonly onFailed: (error: unknown) => void;
+}
+
+/** Layers under all roots together, and what of them is mounted. One call at a time. */
+export class Layers implements TreeChanges {
+  readonly #options: LayersOptions;
+  readonly #ledger: Ledger;
+  /** What was mounted when the tree was last scanned. */
+  #seen: Stack | null = null;
+  #mounted: Stack | null = null;
+  #flat: { readonly layer: number; readonly of: readonly number[] } | null = null;
+  #flattening: Promise<void> | null = null;
+
+  constructor(options: LayersOptions) {
+    this.#options = options;
+    for (const kind of ['layers', 'work']) fs.mkdirSync(join(options.dir, kind), { recursive: true, mode: 0o700 });
+    this.#ledger = new Ledger(options.dir);
+  }
+
+  /** Mounts what is on record; a first time, an empty tree. */
+  async open(): Promise<void> {
+    const { lower, upper } = this.#ledger.state;
+    for (const { name, textPath } of this.#options.roots) {
+      for (const layer of [...lower, upper]) this.#makeLayer(layer, name, textPath);
+    }
+    this.#ledger.write({});
+    await this.#mount({ lower, upper });
+  }
+
+  /** True when this snapshot can be mounted. */
+  has(id: string): boolean {
+    const layers = this.#ledger.state.snapshots[id];
+    return layers !== undefined && layers.every((layer) => this.#exists(layer));
+  }
+
+  /** Freezes what was written since the last time; the tree stays as it is. Nothing to freeze is no reason to mount. */
+  async freeze(): Promise<void> {
+    const { lower, upper } = this.#ledger.state;
+    if (!this.#isEmpty(upper)) await this.#switchTo(this.#flattened([upper, ...lower]));
+  }
+
+  /** The tree becomes that of a snapshot which {@link has} says can be mounted. */
+  async switchTo(id: string): Promise<void> {
+    await this.#switchTo(this.#ledger.state.snapshots[id] ?? []);
+  }
+
+  /** What is frozen is a snapshot from now on; all others than `ids` are none any more. */
+  bind(id: string, ids: readonly string[]): void {
+    const { lower, snapshots } = this.#ledger.state;
+    const kept = ids.filter((one) => snapshots[one] !== undefined).map((one) => [one, snapshots[one] ?? []] as const);
+    this.#ledger.write({ snapshots: { ...Object.fromEntries(kept), [id]: lower } });
+  }
+
+  /** A snapshot's layers are not to be believed. */
+  unbind(id: string): void {
+    const { [id]: _, ...others } = this.#ledger.state.snapshots;
+    this.#ledger.write({ snapshots: others });
+  }
+
+  /** Removes layers that nothing needs, and makes a deep stack flat, both beside everything else. */
+  tidy(): void {
+    const { dir, mounter, onFailed } = this.#options;
+    const used = this.#ledger.used();
+    for (const layer of [...(this.#seen?.lower ?? []), this.#seen?.upper, this.#flat?.layer]) if (layer !== undefined) used.add(layer);
+    const unused = (kind: string, needed: ReadonlySet<number>): string[] =>
+      fs
+        .readdirSync(join(dir, kind))
+        .filter((name) => !needed.has(Number(name)))
+        .map((name) => join(dir, kind, name));
+    const gone = this.#flattening === null ? [...unused('layers', used), ...unused('work', new Set([this.#ledger.state.upper]))] : [];
+    if (gone.length > 0) void mounter.remove(gone).catch(onFailed);
+    if (this.#flattening === null && this.#flat === null && this.#ledger.state.lower.length > this.#options.flattenOver) this.#flatten();
+  }
+
+  /** Waits for what is done in the background. */
+  async idle(): Promise<void> {
+    await this.#flattening;
+  }
+
+  /** Where the tree differs from that of a snapshot; null: it is not known. */
+  between(id: string): ReadonlyMap<string, Below> | null {
+    const { lower, upper, snapshots } = this.#ledger.state;
+    return this.#difference(snapshots[id] ?? [], [upper, ...lower]);
+  }
+
+  since(): ReadonlyMap<string, Below> | null {
+    const { lower, upper } = this.#ledger.state;
+    if (this.#seen === null) return null;
+    return this.#difference([this.#seen.upper, ...this.#seen.lower], [upper, ...lower], [this.#seen.upper, upper]);
+  }
+
+  /** What the layers say anything of that are in one of two stacks only; and `both`, which were written to meanwhile. */
+  #difference(before: readonly number[], after: readonly number[], both: readonly number[] = []): ReadonlyMap<string, Below> | null {
+    const other = [...before.filter((layer) => !after.includes(layer)), ...after.filter((layer) => !before.includes(layer))];
+    const changed = new Map<string, Below>();
+    for (const { name } of this.#options.roots) {
+      let below = NOTHING;
+      for (const layer of new Set([...other, ...both])) {
+        const names = namesIn(bytesOf(layerPath(this.#options.dir, layer, name)));
+        if (names === null) return null;
+        below = union(below, names.below);
+      }
+      changed.set(name, below);
+    }
+    return changed;
+  }
+
+  seen(): void {
+    this.#seen = this.#mounted;
+  }
+
+  async #switchTo(lower: readonly number[]): Promise<void> {
+    const { upper: before, next, lower: below } = this.#ledger.state;
+    const model = lower[0] ?? before;
+    for (const { name } of this.#options.roots) this.#makeLayer(next, name, layerPath(this.#options.dir, model, name));
+    this.#ledger.write({ lower, upper: next, next: next + 1 });
+    try {
+      await this.#mount({ lower, upper: next });
+    } catch (error) {
+      this.#ledger.write({ lower: below, upper: before });
+      throw error;
+    }
+  }
+
+  async #mount(stack: Stack): Promise<void> {
+    await this.#options.mounter.mount(this.#options.roots.map((root) => this.#layered(root, stack)));
+    this.#mounted = stack;
+  }
+
+  #layered({ name, textPath }: RootBytes, { lower, upper }: Stack): LayeredRoot {
+    const { dir } = this.#options;
+    const work = workPath(dir, upper, name);
+    fs.mkdirSync(work, { recursive: true, mode: 0o700 });
+    return {
+      target: textPath,
+      lower: lower.map((layer) => layerPath(dir, layer, name)),
+      upper: layerPath(dir, upper, name),
+      // A work directory that has been used is refused by the kernel after a kill.
+      work: fs.mkdtempSync(join(work, 'w')),
+    };
+  }
+
+  /** The root itself looks as it did: its mode is nothing that a snapshot knows of. */
+  #makeLayer(layer: number, name: string, model: string): void {
+    const path = layerPath(this.#options.dir, layer, name);
+    if (fs.existsSync(path)) return;
+    fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+    fs.chmodSync(path, fs.statSync(model).mode & 0o7777);
+  }
+
+  #exists(layer: number): boolean {
+    return this.#options.roots.every(({ name }) => fs.existsSync(layerPath(this.#options.dir, layer, name)));
+  }
+
+  #isEmpty(layer: number): boolean {
+    return this.#options.roots.every(({ name }) => fs.readdirSync(layerPath(this.#options.dir, layer, name)).length === 0);
+  }
+
+  #flatten(): void {
+    const { lower, next } = this.#ledger.state;
+    const { dir, roots, mounter, onFailed } = this.#options;
+    this.#ledger.write({ next: next + 1 });
+    for (const { name } of roots) this.#makeLayer(next, name, layerPath(dir, lower[0] ?? 0, name));
+    const job = roots.map((root) => this.#layered(root, { lower, upper: next }));
+    this.#flattening = mounter
+      .flatten(job)
+      .then(() => {
+        this.#flat = { layer: next, of: lower };
+      })
+      .catch(onFailed)
+      .finally(() => {
+        this.#flattening = null;
+      });
+  }
+
+  /** A stack with the flat layer in the place of those that it was made of. The tree is the same. */
+  #flattened(lower: readonly number[]): readonly number[] {
+    const flat = this.#flat;
+    if (flat === null) return lower;
+    this.#flat = null;
+    const replaced = (layers: readonly number[]): readonly number[] | null => {
+      const above = layers.length - flat.of.length;
+      return above >= 0 && flat.of.every((layer, at) => layers[above + at] === layer) ? [...layers.slice(0, above), flat.layer] : null;
+    };
+    const now = replaced(lower);
+    if (now === null) return lower;
+    const seen = this.#seen === null ? null : replaced(this.#seen.lower);
+    this.#seen = this.#seen === null || seen === null ? null : { lower: seen, upper: this.#seen.upper };
+    return now;
+  }
+}

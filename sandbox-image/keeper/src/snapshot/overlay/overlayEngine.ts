@@ -1,0 +1,194 @@
+import fs from 'node:fs';
+import type { Readable } from 'node:stream';
+import { openCasEngine } from '../casEngine.ts';
+import type { CasOptions } from '../casOptions.ts';
+import type { CollectReport } from '../collector.ts';
+import type {
+  Adoption,
+  RestoreOptions,
+  RestoreReport,
+  RootBytes,
+  SnapshotEngine,
+  SnapshotRecord,
+  TakeOptions,
+  TreeDiff,
+} from '../engine.ts';
+import { errnoOf } from '../errors.ts';
+import type { Manifest } from '../manifest.ts';
+import { sysPath, type BytePath } from '../pathBytes.ts';
+import type { Below } from '../scan/changes.ts';
+import type { ScrubOptions, ScrubReport } from '../scrubber.ts';
+import { Serial } from '../serial.ts';
+import { checkRoots } from '../storeLayout.ts';
+import { Layers } from './layers.ts';
+import type { Mounter } from './mounter.ts';
+
+export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
+  /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */
+  readonly layersDir: string;
+  readonly mounter: Mounter;
+  /** A stack that is deeper is made flat in the background. Default: 48. */
+  readonly flattenOver?: number;
+  readonly onFailed: (error: unknown) => void;
+  /** How long the roots were frozen by a switch of layers. */
+  readonly onSwitched?: (what: 'take' | 'restore', micros: number) => void;
+}
+
+const FLATTEN_OVER = 48;
+
+/**
+ * Opens a store as {@link openCasEngine} does, over roots that are layers: mounts what is on record, so that the tree
+ * is the one that a killed keeper left.
+ */
+export async function openOverlayEngine(options: OverlayOptions): Promise<SnapshotEngine> {
+  const roots = checkRoots(options.roots, options.storeDir);
+  const { layersDir, mounter, onFailed, flattenOver = FLATTEN_OVER } = options;
+  const layers = new Layers({ dir: layersDir, roots, mounter, flattenOver, onFailed });
+  await layers.open();
+  layers.tidy();
+  return new OverlayEngine(options, roots, layers, await openCasEngine({ ...options, changes: layers }));
+}
+
+/**
+ * Snapshots by layers, each also in the content-addressed store. A take freezes the layer that was written to, a
+ * restore mounts the frozen layers of a snapshot: no file is copied, and the layers tell what can have changed, so that
+ * only this is read for the manifest. The store stays the truth: a restore is done by it, from wherever the layers have
+ * brought the tree, and so it is compared with the manifest, and mended, in the same way as without layers.
+ */
+class OverlayEngine implements SnapshotEngine {
+  readonly #options: OverlayOptions;
+  readonly #roots: readonly RootBytes[];
+  readonly #layers: Layers;
+  readonly #store: SnapshotEngine;
+  readonly #serial = new Serial();
+
+  constructor(options: OverlayOptions, roots: readonly RootBytes[], layers: Layers, store: SnapshotEngine) {
+    this.#options = options;
+    this.#roots = roots;
+    this.#layers = layers;
+    this.#store = store;
+  }
+
+  take(options: TakeOptions = {}): Promise<SnapshotRecord> {
+    return this.#serial.run(async () => {
+      const started = performance.now();
+      await this.#timed('take', () => this.#layers.freeze());
+      const record = await this.#store.take(options);
+      this.#layers.bind(
+        record.id,
+        this.#store.list().map(({ id }) => id),
+      );
+      this.#layers.tidy();
+      return { ...record, tookMs: Math.round(performance.now() - started) };
+    });
+  }
+
+  restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+    return this.#serial.run(async () => {
+      if (!this.#layers.has(id)) return this.#store.restore(id, options);
+      const started = performance.now();
+      options.signal?.throwIfAborted();
+      const changed = this.#changedBy(id);
+      const before = this.#look(changed);
+      await this.#timed('restore', () => this.#layers.switchTo(id));
+      const switched = compare(before, this.#look(changed));
+      const mended = await this.#store.restore(id);
+      // What the store had to mend was not what the layers were for.
+      if (mended.created + mended.modified + mended.deleted > 0) this.#layers.unbind(id);
+      this.#layers.tidy();
+      const { created, modified, deleted } = switched;
+      const sum = { created: created + mended.created, modified: modified + mended.modified, deleted: deleted + mended.deleted };
+      return { ...mended, ...sum, tookMs: Math.round(performance.now() - started) };
+    });
+  }
+
+  scan(): Promise<Manifest> {
+    return this.#serial.run(() => this.#store.scan());
+  }
+
+  manifest(id: string): Promise<Manifest> {
+    return this.#store.manifest(id);
+  }
+
+  list(): readonly SnapshotRecord[] {
+    return this.#store.list();
+  }
+
+  diff(from: string, to: string): Promise<TreeDiff> {
+    return this.#serial.run(() => this.#store.diff(from, to));
+  }
+
+  revertBundle(from: string, to: string): Promise<Readable> {
+    return this.#serial.run(() => this.#store.revertBundle(from, to));
+  }
+
+  collect(): Promise<CollectReport> {
+    return this.#store.collect();
+  }
+
+  scrub(options?: ScrubOptions): Promise<ScrubReport> {
+    return this.#store.scrub(options);
+  }
+
+  readObject(sha256: string): Promise<Buffer> {
+    return this.#store.readObject(sha256);
+  }
+
+  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
+    return this.#store.readRange(sha256, offset, bytes);
+  }
+
+  adopt(maxBytes: number): Adoption {
+    return this.#store.adopt(maxBytes);
+  }
+
+  async close(): Promise<void> {
+    await this.#serial.idle();
+    await this.#layers.idle();
+    await this.#store.close();
+  }
+
+  async #timed(what: 'take' | 'restore', job: () => Promise<void>): Promise<void> {
+    const started = performance.now();
+    await job();
+    this.#options.onSwitched?.(what, Math.round((performance.now() - started) * 1000));
+  }
+
+  /** Paths that a switch to a snapshot can change; null when the layers cannot tell. */
+  #changedBy(id: string): readonly BytePath[] | null {
+    const changed = this.#layers.between(id);
+    if (changed === null) return null;
+    const paths: BytePath[] = [];
+    for (const { name, path } of this.#roots) collectPaths(path, changed.get(name) ?? new Map(), paths);
+    return paths;
+  }
+
+  #look(paths: readonly BytePath[] | null): readonly string[] {
+    return (paths ?? []).map((path) => {
+      try {
+        const stat = fs.lstatSync(sysPath(path), { bigint: true });
+        return `${stat.mode} ${stat.isDirectory() ? 0 : stat.size} ${stat.mtimeNs}`;
+      } catch (error) {
+        if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(errnoOf(error))) return '';
+        throw error;
+      }
+    });
+  }
+}
+
+function collectPaths(dir: BytePath, below: Below, paths: BytePath[]): void {
+  for (const [name, deeper] of below) {
+    paths.push(`${dir}/${name}`);
+    if (deeper !== null) collectPaths(`${dir}/${name}`, deeper, paths);
+  }
+}
+
+/** What a switch did, as far as its paths could be told before. */
+function compare(before: readonly string[], after: readonly string[]): Pick<RestoreReport, 'created' | 'modified' | 'deleted'> {
+  const pairs = before.map((was, at) => ({ was, is: after[at] ?? '' })).filter(({ was, is }) => was !== is);
+  return {
+    created: pairs.filter(({ was }) => was === '').length,
+    modified: pairs.filter(({ was, is }) => was !== '' && is !== '').length,
+    deleted: pairs.filter(({ is }) => is === '').length,
+  };
+}

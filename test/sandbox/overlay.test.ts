@@ -1,0 +1,94 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Sandbox } from '../../hack/sandbox/index.ts';
+import { killContainer } from './containers.ts';
+import { eventually, shell, useNamespace } from './harness.ts';
+
+const bench = useNamespace('layers', 'privileged');
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await bench.open({ layered: true });
+});
+
+const plant = `set -e; cd /workspace; mkdir -p src empty 'sp ace'; printf 'a\\r\\nb' > src/crlf; printf x > 'sp ace/new
+line'; echo secret > private; chmod 600 private; echo '#!/bin/sh' > run.sh; chmod 755 run.sh; ln -s src/crlf link; ln -s nowhere dangling
+ln private hard; git init -q nested; cd nested; git config user.email a@example.org; git config user.name a; echo 1 > f; git add f; git commit -qm one; chmod 444 f; head -c 3000000 /dev/urandom > ~/big`;
+
+const wreck = `cd /workspace; rm -rf src nested/.git 'sp ace' empty; mkdir src; echo other > src/else; chmod 777 private; echo more >> hard; rm link; mkdir link; echo z > link/z; truncate -s 0 ~/big; mkdir -p new/deep; touch new/deep/file; mv run.sh renamed.sh`;
+
+describe('roots that are layers, in a real pod', () => {
+  test('the keeper says so, and sees what commands see', async () => {
+    expect((await sandbox.client.info()).snapshots).toMatchObject({ engine: 'Overlay' });
+    const { stdout } = await shell(sandbox, 'grep " /workspace " /proc/self/mountinfo | tail -n 1; id -u; echo seen > /workspace/seen');
+    expect(stdout).toContain(' - overlay ');
+    expect(stdout).toMatch(/\n0\n$/);
+    expect((await sandbox.client.takeSnapshot('first')).files).toBe(1);
+  });
+
+  test('a restore brings back the tree of the snapshot, proved by the manifest hash', async () => {
+    expect((await shell(sandbox, plant, { timeoutSeconds: 30 })).end.exitCode).toBe(0);
+    const before = await sandbox.client.takeSnapshot('before');
+    await shell(sandbox, wreck);
+    const wrecked = await sandbox.client.takeSnapshot('wrecked');
+    expect(wrecked.manifestDigest).not.toBe(before.manifestDigest);
+    expect(await sandbox.client.restore(before.id)).toMatchObject({
+      verified: true,
+      manifestDigest: before.manifestDigest,
+      mismatches: [],
+    });
+    expect((await shell(sandbox, 'cd /workspace/nested && git log --format=%s && git status --porcelain')).stdout).toBe('one\n');
+    expect(await sandbox.client.restore(wrecked.id)).toMatchObject({ verified: true, manifestDigest: wrecked.manifestDigest });
+    expect((await shell(sandbox, 'cat /workspace/src/else; cat /workspace/src/crlf')).stdout).toBe('other\n');
+  });
+
+  test('commands have no capability, cannot mount, and do not see the layers', async () => {
+    const caps = await shell(sandbox, 'grep -E "^Cap(Inh|Prm|Eff|Amb)" /proc/self/status; grep NoNewPrivs /proc/self/status');
+    expect(caps.stdout.match(/0000000000000000/g)).toHaveLength(4);
+    expect(caps.stdout).toMatch(/NoNewPrivs:\s+1/);
+    const mount = await shell(
+      sandbox,
+      'mount -t tmpfs none /mnt; echo $?; umount /workspace; echo $?; unshare -r true; echo $?; ls /var/lib/agentfleet-layers; echo $?',
+    );
+    expect(mount.stdout.match(/^0$/gm)).toBeNull();
+  });
+
+  test('what is left open in an old tree cannot be written to any more', async () => {
+    const first = await sandbox.client.takeSnapshot();
+    const held = await shell(sandbox, 'exec 3>>/workspace/held; echo one >&3; sleep 0.1; echo two >&3');
+    expect(held.end.exitCode).toBe(0);
+    expect((await sandbox.client.restore(first.id)).deleted).toBe(1);
+    expect((await shell(sandbox, 'cat /workspace/held')).end.exitCode).toBe(1);
+  });
+
+  test('a killed keeper, and then killed tools, come back to the same tree', async () => {
+    await shell(sandbox, 'mkdir /workspace/deep; echo one > /workspace/deep/file');
+    const kept = await sandbox.client.takeSnapshot('kept');
+    await shell(sandbox, 'echo later > /workspace/later; rm -r /workspace/deep');
+    const { instance } = (await sandbox.client.info()).tools;
+    await killContainer(bench.kubectl, sandbox, 'keeper');
+    await eventually('the keeper is back', 60, async () => (await sandbox.client.info()).ready);
+    expect((await shell(sandbox, 'cat /workspace/later; ls /workspace/deep')).stdout).toBe('later\n');
+    await killContainer(bench.kubectl, sandbox, 'tools');
+    await eventually('the tools are back', 60, async () => {
+      const { ready, tools } = await sandbox.client.info();
+      return ready && tools.instance !== instance;
+    });
+    expect((await shell(sandbox, 'cat /workspace/later; ls /workspace/deep')).stdout).toBe('later\n');
+    expect(await sandbox.client.restore(kept.id)).toMatchObject({ verified: true, manifestDigest: kept.manifestDigest });
+    expect((await shell(sandbox, 'cat /workspace/deep/file')).stdout).toBe('one\n');
+  });
+
+  test('more snapshots than layers may lie above one another', async () => {
+    for (let at = 0; at < 60; at++) {
+      await shell(sandbox, `echo ${at} > /workspace/n; echo ${at} > /workspace/n${at % 7}`);
+      await sandbox.client.takeSnapshot(at === 30 ? 'middle' : undefined);
+    }
+    const last = await sandbox.client.takeSnapshot('last');
+    const { stdout } = await shell(sandbox, 'grep " /workspace " /proc/self/mountinfo | tail -n 1');
+    expect(stdout.split('lowerdir').length).toBeLessThan(62);
+    const middle = (await sandbox.client.snapshots()).find(({ label }) => label === 'middle');
+    await sandbox.client.restore(middle?.id ?? '');
+    expect((await shell(sandbox, 'cat /workspace/n')).stdout).toBe('30\n');
+    expect(await sandbox.client.restore(last.id)).toMatchObject({ verified: true, manifestDigest: last.manifestDigest });
+    expect((await shell(sandbox, 'cat /workspace/n')).stdout).toBe('59\n');
+  }, 120_000);
+});
