@@ -1,0 +1,111 @@
+/** One attempt at a task by the engine of a worker, in a sandbox of this machine. */
+import { AttemptFailure, type AttemptContext, type AttemptEngine, type Report } from '@agentfleet/agent/attempt';
+import { ExpertsClient } from '@agentfleet/agent/experts';
+import { FleetMind } from '@agentfleet/agent/mind';
+import type { ArtifactStore } from '@agentfleet/agent/store';
+import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { PackTask } from '../format/index.ts';
+import type { Attempted, TriedCandidate } from '../run/record.ts';
+import { seeded } from '../stats/index.ts';
+import { checkPassed } from '../verify/index.ts';
+
+const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+
+/** What an attempt works with. */
+export interface Ground {
+  readonly engine: AttemptEngine;
+  readonly brief: PoolBrief;
+  readonly store: ArtifactStore;
+  readonly keeper: KeeperClient;
+  readonly seed: number;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the engine; reports are kept instead of written to an API server. */
+export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
+  const reported: { last: Report } = { last: {} };
+  const context = contextOf(agentTask, ground, (change) => {
+    reported.last = { ...reported.last, ...change };
+  });
+  const outcome = await ground.engine.run(context);
+  const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
+  const { result, reason, message } = outcome;
+  return {
+    result,
+    reason,
+    message: message ?? '',
+    ...(outcome.class === undefined ? {} : { class: outcome.class }),
+    tried: await triedIn(ground.keeper),
+    usage: { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks },
+    degraded: [...context.mind.degraded],
+  };
+}
+
+function contextOf(task: AgentTask, ground: Ground, report: AttemptContext['report']): AttemptContext {
+  const { brief: pool, seed, signal, keeper, store } = ground;
+  const random = seeded(seed);
+  const client = new ExpertsClient({ clock: systemClock, random, log: silentLog });
+  const experts = client.of(pool.experts);
+  const compute = pool.profiles['default'];
+  if (compute === undefined) throw new TypeError('a brief has a profile called default');
+  return {
+    task,
+    assignment: { attempt: 1, epoch: 1 } as AttemptContext['assignment'],
+    pool,
+    keeper,
+    experts: {
+      choose: (domain, weights) => experts.choose(domain, weights),
+      generate: (expert, request, until) => experts.generate(expert, { ...request, seed }, until),
+    },
+    mind: new FleetMind({ pool, compute, parts: client.parts, name: `${task.metadata.name}.1.1`, signal }),
+    store,
+    clock: systemClock,
+    log: silentLog,
+    used: { earlier: nothing, before: nothing },
+    readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `a pack has no ConfigMap ${name}`)),
+    approvals: () => [],
+    taskChanged: () => Promise.resolve(),
+    signal,
+    report,
+  };
+}
+
+async function triedIn(keeper: KeeperClient): Promise<TriedCandidate[]> {
+  const tried: TriedCandidate[] = [];
+  for await (const record of keeper.events()) {
+    const candidate = candidateOf(record);
+    if (candidate !== null) tried.push(candidate);
+  }
+  return tried;
+}
+
+function candidateOf({ type, body }: AuditRecord): TriedCandidate | null {
+  const { kind, data } = body as { readonly kind?: unknown; readonly data?: unknown };
+  if (type !== 'Noted' || kind !== 'Tried') return null;
+  const { result, operator, signals } = data as { result: string; operator: string; signals?: Omit<TriedCandidate, 'result' | 'operator'> };
+  return { result, operator, energy: signals?.energy ?? null, pSuccess: signals?.pSuccess ?? null, k: signals?.k ?? 0 };
+}
+
+const settleMs = 20;
+
+/**
+ * Judges what the attempt left: in a fresh container of the same sandbox, after the attempt has ended and everything that it started is
+ * gone, with the files of both checks laid over it. Only now do hidden files come into the sandbox.
+ */
+export async function judgeHidden({ hidden }: Pick<PackTask, 'hidden'>, keeper: KeeperClient, signal: AbortSignal): Promise<boolean> {
+  await keeper.restartTools();
+  while (!(await keeper.info()).ready) {
+    signal.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+  }
+  for (const [path, content] of Object.entries(hidden.files)) await keeper.writeFile(`${workspaceDir}/${path}`, content);
+  const { command, timeoutSeconds } = hidden;
+  const argv = [...command];
+  const { stdout, stderr, end } = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv, cwd: workspaceDir, timeoutSeconds });
+  const reason = end.timedOut ? 'Timeout' : 'Exit';
+  return checkPassed(hidden, { passed: end.exitCode === 0, reason, status: end.exitCode, output: stdout + stderr });
+}

@@ -1,0 +1,7 @@
+/**
+ * A pool without a cluster: sandboxes and inference servers as processes of this machine, made from a checkout, with the engine of a
+ * worker in this process. Imports the worker's parts, the keeper's client, `format`, `run` and `verify`.
+ */
+export { LocalPool, type LocalPoolOptions } from './pool.ts';
+export { buildPrograms, type Programs } from './programs.ts';
+export { ProcessSandbox } from './sandbox.ts';

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { createAttemptEngine, type AttemptEngine } from '@agentfleet/agent/attempt';
+import { collectCoverage } from '@agentfleet/agent/coverage';
+import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
+import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
+import { importWorkspace } from '@agentfleet/agent/workspace';
+import { systemClock } from '@agentfleet/kube';
+import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import type { PackTask } from '../format/index.ts';
+import type { AttemptOptions, EvalPool } from '../run/pool.ts';
+import { type Attempted } from '../run/record.ts';
+import { digestOf, type Variant } from '../run/variant.ts';
+import { attempt, judgeHidden } from './attempt.ts';
+import { agentTaskOf, briefOf } from './brief.ts';
+import { buildPrograms, type Programs } from './programs.ts';
+import { ProcessSandbox } from './sandbox.ts';
+import { PartServers } from './servers.ts';
+
+/** What an attempt depends on, below the checkout. */
+const sources = [
+  'protocol/src',
+  'agent-image/src',
+  'inference-image/src',
+  'inference-image/weights',
+  'sandbox-image/keeper/src',
+  'sandbox-image/runner',
+];
+
+export interface LocalPoolOptions {
+  /** Root of the sources. */
+  readonly checkout: string;
+  /** Of each attempt. Default: 120. */
+  readonly wallSeconds?: number;
+}
+
+/** A pool of processes of this machine: real engine, keeper, runner and servers, without a cluster. */
+export class LocalPool implements EvalPool {
+  readonly name = 'local';
+  readonly #folder: string;
+  readonly #programs: Programs;
+  readonly #engine: AttemptEngine;
+  readonly #servers: PartServers;
+  readonly #sources: string;
+  readonly #wallSeconds: number;
+
+  private constructor(folder: string, programs: Programs, engine: AttemptEngine, sourceDigest: string, options: LocalPoolOptions) {
+    this.#folder = folder;
+    this.#programs = programs;
+    this.#engine = engine;
+    this.#servers = new PartServers(options.checkout);
+    this.#sources = sourceDigest;
+    this.#wallSeconds = options.wallSeconds ?? 120;
+  }
+
+  /** Builds what sandboxes need. @throws EvalError where this machine cannot have them */
+  static async open(options: LocalPoolOptions): Promise<LocalPool> {
+    const folder = await mkdtemp(join(tmpdir(), 'agentfleet-eval-'));
+    for (const name of ['keeper', 'bin', 'artifacts', 'scratch']) await mkdir(join(folder, name));
+    try {
+      const programs = await buildPrograms(options.checkout, { keeper: join(folder, 'keeper'), bin: join(folder, 'bin') });
+      const engine = await engineIn(join(folder, 'scratch'));
+      return new LocalPool(folder, programs, engine, await digestOfSources(options.checkout), options);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  digest({ parts, compute }: Variant): Promise<string> {
+    return Promise.resolve(digestOf({ pool: 'local', sources: this.#sources, parts, compute, wallSeconds: this.#wallSeconds }));
+  }
+
+  async attempt(task: PackTask, variant: Variant, { seed, signal }: AttemptOptions): Promise<Attempted> {
+    const began = performance.now();
+    const seconds = (): number => (performance.now() - began) / 1000;
+    try {
+      const storage = { type: 'Volume', path: join(this.#folder, 'artifacts'), claim: 'artifacts' } as const;
+      const store: ArtifactStore = createArtifactStore(storage, { clock: systemClock, random: Math.random, spool: this.#folder });
+      const brief = await briefOf(variant, this.#servers, storage);
+      await using sandbox = await ProcessSandbox.open(this.#programs, signal);
+      const { keeper } = sandbox;
+      const done = await attempt(agentTaskOf(task, this.#wallSeconds), { engine: this.#engine, brief, store, keeper, seed, signal });
+      if (done.result !== 'Succeeded') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
+      const passed = await judgeHidden(task, keeper, signal);
+      return { ...done, hidden: passed ? 'Passed' : 'Failed', wallSeconds: seconds() };
+    } catch (error) {
+      signal.throwIfAborted();
+      return notAttempted(error, seconds());
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#servers[Symbol.asyncDispose]();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** A fault of pool or machine, told as such: it says nothing about the agent. */
+export function notAttempted(error: unknown, wallSeconds: number): Attempted {
+  const message = error instanceof Error ? error.message : String(error);
+  const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+  return { result: 'Error', reason: 'NotAttempted', message, hidden: 'NotJudged', tried: [], usage, wallSeconds, degraded: [] };
+}
+
+async function engineIn(scratch: string): Promise<AttemptEngine> {
+  const grammars = await loadGrammars(installedGrammars());
+  return createAttemptEngine({
+    rails: createRails({ grammars, home: homeDir }),
+    importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch }),
+    collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
+    openEgress: () => Promise.reject(new Error('a local sandbox reaches nothing')),
+  });
+}
+
+/** Of all sources that are no tests, by path and content. */
+async function digestOfSources(checkout: string): Promise<string> {
+  const hash = createHash('sha256');
+  for (const folder of sources) {
+    const entries = await readdir(join(checkout, folder), { recursive: true, withFileTypes: true });
+    const files = entries.filter(
+      (entry) => entry.isFile() && !/[._]test\.(ts|go)$/.test(entry.name) && !entry.parentPath.includes('node_modules'),
+    );
+    const paths = files.map(({ parentPath, name }) => join(parentPath, name)).sort();
+    for (const path of paths) {
+      hash.update(`${relative(checkout, path)}\0`);
+      hash.update(await readFile(path));
+    }
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,149 @@
+/** A sandbox of this machine: the real keeper and the real runner with its walls, as processes instead of a pod. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KeeperClient } from '@agentfleet/keeper/client';
+import type { KeeperInfo } from '@agentfleet/protocol/keeper';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { Agent } from 'undici';
+import { EvalError } from '../failure.ts';
+import type { Programs } from './programs.ts';
+import { superviseScript, toolsScript } from './scripts.ts';
+
+/** The uid of sandboxes in pods. */
+const account = 10_001;
+const issuer = 'https://local.agentfleet.dev';
+const subject = 'system:serviceaccount:local:worker';
+const pod = { POD_NAME: 'local', POD_NAMESPACE: 'local', POD_UID: '00000000-0000-4000-8000-000000000001' };
+const folders = ['root', 'workspace', 'home', 'link', 'store', 'jwks'] as const;
+const readyMs = 30_000;
+const pollMs = 20;
+
+type Key = Awaited<ReturnType<typeof generateKeyPair>>;
+
+/** Open until it is disposed of; then its processes and files are gone. */
+export class ProcessSandbox implements AsyncDisposable {
+  readonly keeper: KeeperClient;
+  /** What the keeper says of the wall. */
+  readonly isolation: KeeperInfo['isolation'];
+  readonly #area: string;
+  readonly #child: ChildProcess;
+  readonly #dispatcher: Agent;
+
+  private constructor(area: string, child: ChildProcess, dispatcher: Agent, keeper: KeeperClient, info: KeeperInfo) {
+    this.#area = area;
+    this.#child = child;
+    this.#dispatcher = dispatcher;
+    this.keeper = keeper;
+    this.isolation = info.isolation;
+  }
+
+  /** Starts keeper and runner and waits until they take commands. @throws EvalError with the last words of what failed */
+  static async open(programs: Programs, signal: AbortSignal): Promise<ProcessSandbox> {
+    const area = await mkdtemp(join(tmpdir(), 'agentfleet-sandbox-'));
+    const pair = await generateKeyPair('ES256', { extractable: true });
+    const child = await start(area, programs, pair);
+    const dispatcher = new Agent({ keepAliveTimeout: 10_000, headersTimeout: 120_000, bodyTimeout: 0 });
+    try {
+      const address = await addressOf(child, signal);
+      const keeper = new KeeperClient({ baseUrl: address, token: () => tokenOf(pair), epoch: 1, dispatcher });
+      return new ProcessSandbox(area, child, dispatcher, keeper, await ready(keeper, signal));
+    } catch (error) {
+      await end(child, dispatcher, area);
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await end(this.#child, this.#dispatcher, this.#area);
+  }
+}
+
+async function start(area: string, programs: Programs, pair: Key): Promise<ChildProcess> {
+  await chmod(area, 0o755);
+  const drops = process.getuid?.() === 0;
+  for (const name of folders) {
+    await mkdir(join(area, name));
+    if (drops) await chown(join(area, name), account, account);
+  }
+  const key = { ...(await exportJWK(pair.publicKey)), kid: 'local', alg: 'ES256', use: 'sig' };
+  await writeFile(join(area, 'jwks', 'jwks.json'), JSON.stringify({ keys: [key] }));
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', ...(drops ? [] : ['--user', '--map-root-user'])];
+  const env = { ...environment(programs), ...pod, AREA: area, ACCOUNT: drops ? String(account) : '', TOOLS: toolsScript };
+  return spawn('unshare', [...namespaces, 'sh', '-euc', superviseScript], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function environment({ toolsPath, node, binds, keeper, bin }: Programs): Record<string, string> {
+  return {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    NODE: node,
+    KEEPER: keeper,
+    BIN: bin,
+    BINDS: binds.join('\n'),
+    AGENTFLEET_LISTEN: '127.0.0.1:0',
+    AGENTFLEET_EGRESS: '127.0.0.1:0',
+    AGENTFLEET_LINK: '/.agentfleet/link/keeper.sock',
+    AGENTFLEET_LINK_KEY: randomBytes(32).toString('hex'),
+    AGENTFLEET_STORE: '/var/lib/agentfleet',
+    AGENTFLEET_ROOTS: 'workspace=/workspace,home=/home/agent',
+    AGENTFLEET_JWKS: '/etc/agentfleet/jwks.json',
+    AGENTFLEET_ISSUER: issuer,
+    AGENTFLEET_CLIENT: subject,
+    AGENTFLEET_RUNNER: '/.agentfleet/bin/runner',
+    AGENTFLEET_TOOLS_PATH: toolsPath,
+    // The keeper shares the network of this machine; commands have none at all, which is more than a policy.
+    AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true',
+    AGENTFLEET_PROBE_TARGETS: 'nowhere=127.0.0.1:1',
+    LOG_LEVEL: 'info',
+  };
+}
+
+function tokenOf({ privateKey }: Key): Promise<string> {
+  const jwt = new SignJWT({}).setProtectedHeader({ alg: 'ES256', kid: 'local' }).setIssuer(issuer).setSubject(subject);
+  return jwt.setAudience(pod.POD_UID).setIssuedAt().setExpirationTime('10m').sign(privateKey);
+}
+
+/** The address that the keeper logs once it listens; what it said before where it does not. */
+async function addressOf({ stdout, stderr }: ChildProcess, signal: AbortSignal): Promise<string> {
+  if (stdout === null || stderr === null) throw new TypeError('the child was started without pipes');
+  const said: string[] = [];
+  stderr.on('data', (chunk: Buffer) => said.push(chunk.toString('utf8')));
+  const until = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
+  for await (const line of createInterface({ input: stdout, signal: until })) {
+    const address = /"address":"([^"]+)"/.exec(line)?.[1];
+    if (address === undefined) {
+      said.push(line);
+      continue;
+    }
+    stdout.resume();
+    return address;
+  }
+  signal.throwIfAborted();
+  throw new EvalError(`a local sandbox did not start: ${said.join('').trim().slice(-500)}; look at the README of eval for what it needs`);
+}
+
+async function ready(keeper: KeeperClient, signal: AbortSignal): Promise<KeeperInfo> {
+  const until = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
+  let reason = '';
+  while (!until.aborted) {
+    const info = await keeper.info();
+    if (info.ready) return info;
+    reason = info.reason ?? '';
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+  signal.throwIfAborted();
+  throw new EvalError(`a local sandbox is not ready after ${readyMs / 1000} s: ${reason}`);
+}
+
+async function end(child: ChildProcess, dispatcher: Agent, area: string): Promise<void> {
+  await dispatcher.destroy();
+  if (child.exitCode === null && child.signalCode === null) {
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  }
+  await rm(area, { recursive: true, force: true, maxRetries: 5 });
+}

@@ -1,0 +1,141 @@
+/** Results in numbers: what tables, plots and comparisons show. */
+import { keyOf, solved, type EvalRecord } from '../run/record.ts';
+import {
+  bootstrap,
+  mcNemar,
+  mean,
+  pairedDifference,
+  quantile,
+  seeded,
+  wilson,
+  type Interval,
+  type McNemar,
+  type Scored,
+} from '../stats/index.ts';
+
+/** One pack under one variant. */
+export interface Group {
+  readonly pack: string;
+  readonly variant: string;
+  readonly attempts: number;
+  /** Attempts that pool or machine failed: they count as not solved and are told. */
+  readonly errors: number;
+  readonly solved: Interval;
+  /** The visible check passed and the hidden one did not: an answer that only looks right. */
+  readonly overfit: number;
+  /** Candidates until the task was solved, of those that were. */
+  readonly tries: { readonly mean: Interval; readonly median: number; readonly p90: number };
+  readonly seconds: { readonly median: number; readonly p95: number };
+  readonly cpuSeconds: number;
+  readonly tokens: number;
+  readonly vetoes: number;
+  readonly backtracks: number;
+}
+
+/** Draws of intervals are the same for the same results. */
+const drawSeed = 1;
+
+function groupOf(pack: string, variant: string, records: readonly EvalRecord[]): Group {
+  const right = records.filter(solved);
+  const tries = right.map(({ tried }) => tried.length);
+  const seconds = records.map(({ wallSeconds }) => wallSeconds);
+  const sum = (of: (record: EvalRecord) => number): number => records.reduce((total, record) => total + of(record), 0);
+  return {
+    pack,
+    variant,
+    attempts: records.length,
+    errors: records.filter(({ result }) => result === 'Error').length,
+    solved: wilson(right.length, records.length),
+    overfit: records.filter(({ result, hidden }) => result === 'Succeeded' && hidden === 'Failed').length,
+    tries: { mean: bootstrap(tries, mean, { random: seeded(drawSeed) }), median: quantile(tries, 0.5), p90: quantile(tries, 0.9) },
+    seconds: { median: quantile(seconds, 0.5), p95: quantile(seconds, 0.95) },
+    cpuSeconds: sum(({ usage }) => usage.cpuMillis) / 1000,
+    tokens: sum(({ usage }) => usage.tokensIn + usage.tokensOut),
+    vetoes: sum(({ usage }) => usage.vetoes),
+    backtracks: sum(({ usage }) => usage.backtracks),
+  };
+}
+
+/** By pack, then by variant, in the order in which they come. */
+export function groupsOf(records: readonly EvalRecord[]): readonly Group[] {
+  const groups = Map.groupBy(records, ({ pack, variant }) => JSON.stringify([pack, variant]));
+  return [...groups].map(([key, some]) => {
+    const [pack, variant] = JSON.parse(key) as [string, string];
+    return groupOf(pack, variant, some);
+  });
+}
+
+/** Two sets of attempts at the same tasks. */
+export interface Comparison {
+  readonly first: string;
+  readonly second: string;
+  readonly pairs: number;
+  readonly solved: McNemar;
+  /** Second less first, share of tasks. */
+  readonly difference: Interval;
+  /** Of tasks that both solved: candidates of the second less those of the first. */
+  readonly tries: Interval & { readonly pairs: number; readonly fewer: number; readonly more: number };
+}
+
+/** Pairs attempts by task, seed and round. What one of both lacks, or what pool or machine failed, is left out of both. */
+export function compareRecords(first: readonly EvalRecord[], second: readonly EvalRecord[], names: readonly [string, string]): Comparison {
+  const other = new Map(second.map((record) => [keyOf({ ...record, variant: '' }), record]));
+  const pairs = first.flatMap((one): [EvalRecord, EvalRecord][] => {
+    const found = other.get(keyOf({ ...one, variant: '' }));
+    return found === undefined || one.result === 'Error' || found.result === 'Error' ? [] : [[one, found]];
+  });
+  const outcomes = pairs.map(([one, two]): [boolean, boolean] => [solved(one), solved(two)]);
+  const both = pairs.filter(([one, two]) => solved(one) && solved(two));
+  const tries = both.map(([one, two]): [number, number] => [one.tried.length, two.tried.length]);
+  const random = seeded(drawSeed);
+  return {
+    first: names[0],
+    second: names[1],
+    pairs: pairs.length,
+    solved: mcNemar(outcomes),
+    difference: pairedDifference(
+      outcomes.map(([one, two]) => [Number(one), Number(two)] as const),
+      { random },
+    ),
+    tries: {
+      ...pairedDifference(tries, { random }),
+      pairs: tries.length,
+      fewer: tries.filter(([one, two]) => two < one).length,
+      more: tries.filter(([one, two]) => two > one).length,
+    },
+  };
+}
+
+/** Every variant against the first one. */
+export function comparisonsOf(records: readonly EvalRecord[]): readonly Comparison[] {
+  const variants = [...Map.groupBy(records, ({ variant }) => variant)];
+  const [base, ...rest] = variants;
+  return base === undefined ? [] : rest.map(([name, some]) => compareRecords(base[1], some, [base[0], name]));
+}
+
+/** Attempts that were repeated with the same seed. */
+export interface Flakes {
+  readonly pairs: number;
+  /** Share of pairs that differ in being solved. */
+  readonly share: Interval;
+  readonly tasks: readonly string[];
+}
+
+/** The share of flaking attempts that is put up with. */
+export const flakeBudget = 0.02;
+
+/** What differs between the first round and later ones of the same task, variant and seed. */
+export function flakesOf(records: readonly EvalRecord[]): Flakes {
+  const same = Map.groupBy(records, (record) => keyOf({ ...record, round: 1 }));
+  const pairs = [...same.values()].flatMap(([one, ...others]) => others.map((other) => [one as EvalRecord, other] as const));
+  const differ = pairs.filter(([one, other]) => solved(one) !== solved(other) || one.result !== other.result);
+  return { pairs: pairs.length, share: wilson(differ.length, pairs.length), tasks: [...new Set(differ.map(([one]) => one.task))] };
+}
+
+/** What was said of every candidate that was tried, and whether it helped: the input of a reliability diagram. */
+export function saidOf(records: readonly EvalRecord[]): readonly Scored[] {
+  const helped = new Set(['Better', 'Reached']);
+  return records.flatMap(({ task, tried }) =>
+    tried.flatMap(({ pSuccess, result }) => (pSuccess === null ? [] : [{ score: pSuccess, right: helped.has(result), problem: task }])),
+  );
+}
