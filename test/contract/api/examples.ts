@@ -269,6 +269,7 @@ export const typicalStatus: Node = {
   clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,
   approvals: undefined,
+  storage: undefined,
   conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
     ...condition,
     type,
@@ -278,6 +279,7 @@ export const typicalStatus: Node = {
     ...fullRun,
     pendingApproval: undefined,
     rollback: undefined,
+    quiescedAt: undefined,
     signals: { ...(fullRun['signals'] as Node), degraded: undefined },
     plan: Array.from({ length: 16 }, (_, index) => ({
       id: `1.${index}`,
