@@ -51,6 +51,7 @@ const noStore: ArtifactStore = {
   put: () => Promise.reject(new Error('no store in this test')),
   get: () => Promise.reject(new Error('no store in this test')),
   list: () => Promise.resolve([]),
+  entries: () => Promise.resolve([]),
   remove: () => Promise.resolve(),
 };
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readContent } from '../content.ts';
 import { StoreFailure } from '../failure.ts';
 import { assertKey } from '../key.ts';
-import type { ArtifactStore, StoredArtifact } from '../store.ts';
+import type { ArtifactStore, StoredArtifact, StoredEntry } from '../store.ts';
 import { S3Client, type S3ClientOptions } from './client.ts';
 import { locate, type BucketAddress, type Location } from './location.ts';
 import { readPage } from './xml.ts';
@@ -54,17 +54,24 @@ export class S3Store implements ArtifactStore {
   }
 
   async list(prefix: string, signal?: AbortSignal): Promise<readonly string[]> {
+    return (await this.entries(prefix, signal)).map(({ key }) => key);
+  }
+
+  async entries(prefix: string, signal?: AbortSignal): Promise<readonly StoredEntry[]> {
     const whole = this.#location.prefix + prefix;
     const what = `list ${this.#location.uri(prefix)}`;
-    const keys = new Set<string>();
+    const found = new Map<string, StoredEntry>();
+    const own = this.#location.prefix.length;
     let next: string | undefined;
     for (let page = 0; page < maxPages; page++) {
       const query = { 'list-type': '2', prefix: whole, ...(next === undefined ? {} : { 'continuation-token': next }) };
       const { body } = await this.#client.request({ method: 'GET', url: this.#location.bucketUrl(query), what }, signal);
       const read = readPage(body.toString('utf8'), what);
       // A key that ends in `/` is how some programs mark a folder; ours never do.
-      for (const key of read.keys) if (key.startsWith(whole) && !key.endsWith('/')) keys.add(key.slice(this.#location.prefix.length));
-      if (read.next === undefined) return [...keys].sort();
+      for (const { key, ...told } of read.entries) {
+        if (key.startsWith(whole) && !key.endsWith('/')) found.set(key.slice(own), { ...told, key: key.slice(own) });
+      }
+      if (read.next === undefined) return [...found.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
       next = read.next;
     }
     throw new StoreFailure('TooLarge', `${what}: more than ${maxPages} pages of keys`, { cure: 'list a longer prefix' });

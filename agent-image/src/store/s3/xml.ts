@@ -1,5 +1,6 @@
 import { XMLParser } from 'fast-xml-parser';
 import { StoreFailure } from '../failure.ts';
+import type { StoredEntry } from '../store.ts';
 
 /** What S3 says about a request that it refused. */
 export interface S3Error {
@@ -10,7 +11,7 @@ export interface S3Error {
 
 /** One page of a listing. */
 export interface Page {
-  readonly keys: readonly string[];
+  readonly entries: readonly StoredEntry[];
   /** Where the next page begins; absent on the last one. */
   readonly next?: string;
 }
@@ -55,15 +56,28 @@ function word(value: unknown): string {
 export function readPage(text: string, where: string): Page {
   const result = listing(text);
   if (result === undefined) throw new StoreFailure('Refused', `${where} answered a listing with what is no ListBucketResult`);
-  const keys = (result.Contents ?? []).map(({ Key }) => Key).flatMap((key) => (typeof key === 'string' ? [decode(key)] : []));
+  const entries = (result.Contents ?? []).flatMap(entryOf);
   const more = word(result.IsTruncated) === 'true';
-  if (!more) return { keys };
-  if (typeof result.NextContinuationToken === 'string') return { keys, next: decode(result.NextContinuationToken) };
+  if (!more) return { entries };
+  if (typeof result.NextContinuationToken === 'string') return { entries, next: decode(result.NextContinuationToken) };
   throw new StoreFailure('Refused', `${where} says that there are more keys, and not where`);
 }
 
+interface Listed {
+  readonly Key?: unknown;
+  readonly Size?: unknown;
+  readonly LastModified?: unknown;
+}
+
+/** What a server does not say of a key is 0: then it is old and small. */
+function entryOf({ Key, Size, LastModified }: Listed): StoredEntry[] {
+  if (typeof Key !== 'string') return [];
+  const [bytes, modifiedAt] = [Number(word(Size)), Date.parse(word(LastModified))];
+  return [{ key: decode(Key), bytes: Number.isFinite(bytes) ? bytes : 0, modifiedAt: Number.isFinite(modifiedAt) ? modifiedAt : 0 }];
+}
+
 interface Listing {
-  readonly Contents?: readonly { readonly Key?: unknown }[];
+  readonly Contents?: readonly Listed[];
   readonly IsTruncated?: unknown;
   readonly NextContinuationToken?: unknown;
 }

@@ -70,6 +70,21 @@ function lists(bench: () => Bench): void {
     expect(await bench().store.list('')).toEqual(expect.arrayContaining(['list/ab/0/x', 'list/b']));
   });
 
+  it('knows sizes and times', async () => {
+    const before = Date.now();
+    await bench().store.put('told/a', 'abc', text);
+    await bench().store.put('told/b', '', text);
+    const [a, b, ...more] = await bench().store.entries('told/');
+    expect([a, b].map((one) => [one?.key, one?.bytes])).toEqual([
+      ['told/a', 3],
+      ['told/b', 0],
+    ]);
+    expect(more).toEqual([]);
+    // Whole seconds in S3, and the clock of another machine.
+    for (const one of [a, b]) expect(Math.abs((one?.modifiedAt ?? 0) - before)).toBeLessThan(60_000);
+    expect(await bench().store.entries('told/nothing')).toEqual([]);
+  });
+
   it('lists more keys than S3 answers at once', async () => {
     const keys = Array.from({ length: 1003 }, (_, number) => `many/${String(number).padStart(4, '0')}`);
     const left = keys.values();

@@ -6,7 +6,7 @@ import type { Clock } from '@agentfleet/kube';
 import { collect, readContent } from '../content.ts';
 import { StoreFailure } from '../failure.ts';
 import { assertKey, unfinishedFolder } from '../key.ts';
-import type { ArtifactStore, StoredArtifact } from '../store.ts';
+import type { ArtifactStore, StoredArtifact, StoredEntry } from '../store.ts';
 
 export interface VolumeStoreOptions {
   /** Folder of the mounted volume. */
@@ -79,6 +79,20 @@ export class VolumeStore implements ArtifactStore {
       throw failureOf(error, prefix);
     }
     return keys.sort();
+  }
+
+  async entries(prefix: string, signal?: AbortSignal): Promise<readonly StoredEntry[]> {
+    const found: StoredEntry[] = [];
+    for (const key of await this.list(prefix, signal)) {
+      signal?.throwIfAborted();
+      try {
+        const { size, mtimeMs } = await lstat(join(this.#options.folder, key));
+        found.push({ key, bytes: size, modifiedAt: mtimeMs });
+      } catch (error) {
+        if (errno(error) !== 'ENOENT') throw failureOf(error, key); // removed since: it is no key any more
+      }
+    }
+    return found;
   }
 
   /** A folder that another worker has emptied and removed since has no entries; the volume itself must be there. */

@@ -1,0 +1,226 @@
+import type { Log } from '@agentfleet/kube';
+import type { KeeperClient } from '@agentfleet/keeper/client';
+import { maxPartsBytes, partHeader, partHeaderBytes, partsOf, type AuditRecord } from '@agentfleet/protocol/keeper';
+import type { ArtifactStore } from '../store/index.ts';
+import { openCheckpoint, readEnvelope, type Checkpoint, type Envelope } from './checkpointIndex.ts';
+import { DurableFailure } from './failure.ts';
+import { contentsOf, manifestDigest } from './manifest.ts';
+import { checkpointNumber, logRange, type LogRange, type TaskPlaces } from './places.ts';
+import { read, type PackShelf } from './shelf.ts';
+
+export interface AdoptOptions {
+  readonly store: ArtifactStore;
+  readonly shelf: PackShelf;
+  readonly places: TaskPlaces;
+  readonly keeper: KeeperClient;
+  readonly log: Log;
+}
+
+/** What a keeper has taken over. */
+export interface Recovered {
+  readonly key: string;
+  readonly checkpoint: Checkpoint;
+  /** Records of the log, more than the checkpoint knew where the mirror was ahead. */
+  readonly records: number;
+  readonly root: string;
+  /** Checkpoints that are newer and could not be used, and why. */
+  readonly passedOver: readonly string[];
+  /** Whether a record with this hash is in the log. */
+  readonly has: (hash: string) => boolean;
+}
+
+/**
+ * Brings the newest checkpoint that holds into a keeper that knows nothing; null when there is none at all. The keeper knows
+ * nothing or all of it after any failure.
+ * @throws DurableFailure when there are checkpoints and none can be used; StoreFailure when the store is away; KeeperRefusal
+ */
+export async function adoptNewest(options: AdoptOptions, signal: AbortSignal): Promise<Recovered | null> {
+  const { store, places, log } = options;
+  const keys = (await store.list(places.folder, signal)).filter((key) => checkpointNumber(key) !== null);
+  const passedOver: string[] = [];
+  let failure: DurableFailure | null = null;
+  for (const key of keys.toReversed()) {
+    try {
+      return { ...(await adoptOne(options, key, signal)), passedOver };
+    } catch (error) {
+      await options.keeper.dropAdoption().catch(() => undefined); // what it began is nothing without an end
+      const unusable = asUnusable(error);
+      if (unusable === null) throw error;
+      log.warn('a checkpoint cannot be used', { key, error: unusable.message });
+      passedOver.push(`${key}: ${unusable.message}`);
+      failure ??= unusable;
+    }
+  }
+  if (failure !== null) throw failure;
+  return null;
+}
+
+/** What another checkpoint may be free of; null for what has nothing to do with this one. */
+function asUnusable(error: unknown): DurableFailure | null {
+  if (error instanceof DurableFailure) return error;
+  const refused = error instanceof Error && 'code' in error ? error.code : null;
+  if (refused !== 'AF_ADOPTION_INVALID' && refused !== 'AF_SNAPSHOT_OBJECT_CORRUPT') return null;
+  return new DurableFailure('Damaged', (error as Error).message, error);
+}
+
+async function adoptOne(options: AdoptOptions, key: string, signal: AbortSignal): Promise<Omit<Recovered, 'passedOver'>> {
+  const { store, shelf, keeper } = options;
+  const envelope = readEnvelope(key, await read(store, key, signal));
+  const checkpoint = await openCheckpoint(shelf.sealer, key, envelope);
+  const lines = await collectLog(options, checkpoint, signal);
+  await keeper.beginAdoption(signal);
+  await keeper.adoptLog(lines.bytes, signal);
+  const needed = await sendManifests(options, checkpoint, signal);
+  await sendContents(options, envelope, needed, signal);
+  const { snapshots } = checkpoint;
+  const { records, root } = await keeper.commitAdoption({ origin: key, head: lines.head, snapshots: [...snapshots] }, signal);
+  return { key, checkpoint, records, root, has: (hash) => lines.hashes.has(hash) };
+}
+
+async function sendManifests(
+  { shelf, keeper }: AdoptOptions,
+  { snapshots, manifests }: Checkpoint,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number>> {
+  const needed = new Map<string, number>();
+  for (const { id, manifestDigest: digest } of snapshots) {
+    const text = await shelf.getManifest(manifests[id] ?? '', signal);
+    if (manifestDigest(text) !== digest) throw new DurableFailure('Damaged', `the manifest of snapshot ${id} has not its digest`);
+    for (const { sha256, size } of contentsOf(text)) needed.set(sha256, size);
+    await keeper.adoptManifest(id, text, signal);
+  }
+  return needed;
+}
+
+/** Sends what is needed of each pack. The parts of one content lie in consecutive packs, or in none but one. */
+async function sendContents(
+  { shelf, keeper }: AdoptOptions,
+  { packs }: Envelope,
+  needed: ReadonlyMap<string, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  await shelf.learn(packs, signal);
+  const sent = new Set<string>();
+  const large: { readonly sha256: string; readonly size: number }[] = [];
+  for (const name of packs) {
+    const batch = new Batch(keeper);
+    for (const { bytes, ...part } of partsOf(await shelf.get(name, signal))) {
+      if (!needed.has(part.sha256) || sent.has(part.sha256)) continue;
+      sent.add(part.sha256);
+      if (part.length === part.size) await batch.add(partHeader(part), bytes, signal);
+      else large.push(part);
+    }
+    await batch.flush(signal);
+  }
+  for (const content of large) await sendLarge({ shelf, keeper }, content, signal);
+  for (const sha256 of needed.keys())
+    if (!sent.has(sha256)) throw new DurableFailure('Missing', `object ${sha256} is in no pack of the checkpoint`);
+}
+
+/** A content in several parts, in their order. */
+async function sendLarge(
+  { shelf, keeper }: Pick<AdoptOptions, 'shelf' | 'keeper'>,
+  { sha256, size }: { readonly sha256: string; readonly size: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let offset = 0; offset < size;) {
+    const name = shelf.holderOf(sha256, offset);
+    if (name === undefined) throw new DurableFailure('Missing', `object ${sha256} has no part at ${offset} in the checkpoint`);
+    const part = [...partsOf(await shelf.get(name, signal))].find((one) => one.sha256 === sha256 && one.offset === offset);
+    if (part === undefined || part.length === 0) throw new DurableFailure('Damaged', `pack ${name} is not as its index says`);
+    await keeper.adoptParts(Buffer.concat([partHeader(part), part.bytes]), signal);
+    offset += part.length;
+  }
+}
+
+/** Parts on their way, as many at once as a request may hold. */
+class Batch {
+  readonly #keeper: Pick<KeeperClient, 'adoptParts'>;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(keeper: Pick<KeeperClient, 'adoptParts'>) {
+    this.#keeper = keeper;
+  }
+
+  async add(header: Buffer, bytes: Buffer, signal: AbortSignal): Promise<void> {
+    if (this.#bytes + partHeaderBytes + bytes.length > maxPartsBytes) await this.flush(signal);
+    this.#pieces.push(header, bytes);
+    this.#bytes += partHeaderBytes + bytes.length;
+  }
+
+  async flush(signal: AbortSignal): Promise<void> {
+    if (this.#pieces.length === 0) return;
+    await this.#keeper.adoptParts(Buffer.concat(this.#pieces), signal);
+    [this.#pieces, this.#bytes] = [[], 0];
+  }
+}
+
+interface CollectedLog {
+  readonly bytes: Buffer;
+  readonly head: Checkpoint['head'];
+  readonly hashes: ReadonlySet<string>;
+}
+
+/**
+ * The log of a checkpoint, and what the mirror has stored behind its head. Of two files that claim the same record the one of
+ * the higher epoch counts: an older worker may have gone on with a keeper that was cut off.
+ */
+async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }: Checkpoint, signal: AbortSignal): Promise<CollectedLog> {
+  const named = new Map(logs.map((range) => [places.log(range), range]));
+  const listed = (await store.list(places.logs, signal)).flatMap((key) => {
+    const range = logRange(key);
+    return range === null || range.to <= head.seq || named.has(key) ? [] : [range];
+  });
+  const chain = new Chain();
+  const open = async (range: LogRange): Promise<Buffer> => {
+    const key = places.log(range);
+    return shelf.sealer.open(key, await read(store, key, signal));
+  };
+  for (const range of logs) chain.extend(await open(range));
+  if (chain.hashOf(head.seq) !== head.hash) throw new DurableFailure('Damaged', 'the log of the checkpoint does not reach its head');
+  for (const range of listed.sort((a, b) => b.epoch - a.epoch || a.from - b.from)) {
+    const more = await open(range).catch(() => null); // behind the head nothing was promised: what is there is taken
+    if (more !== null) chain.extend(more);
+  }
+  return chain.collected();
+}
+
+/** Lines of a log that follow one another. */
+class Chain {
+  readonly #lines: Buffer[] = [];
+  readonly #hashes: string[] = [];
+
+  hashOf(seq: number): string | undefined {
+    return this.#hashes[seq - 1];
+  }
+
+  /** Takes the records that follow those that are here; stops where one does not. */
+  extend(text: Buffer): void {
+    for (let at = 0; at < text.length;) {
+      const end = text.indexOf(0x0a, at);
+      if (end === -1) return;
+      const line = text.subarray(at, end + 1);
+      at = end + 1;
+      const record = parse(line);
+      if (record === null) return;
+      if (record.seq <= this.#hashes.length) continue;
+      if (record.seq !== this.#hashes.length + 1 || record.prev !== (this.#hashes.at(-1) ?? '0'.repeat(64))) return;
+      this.#lines.push(line);
+      this.#hashes.push(record.hash);
+    }
+  }
+
+  collected(): CollectedLog {
+    const hash = this.#hashes.at(-1) ?? '';
+    return { bytes: Buffer.concat(this.#lines), head: { seq: this.#hashes.length, hash }, hashes: new Set(this.#hashes) };
+  }
+}
+
+function parse(line: Buffer): AuditRecord | null {
+  try {
+    return JSON.parse(line.toString('utf8')) as AuditRecord;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,147 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StoreFailure } from '../store/index.ts';
+import { DurableBench, knowsNothing, live, noise, notes, records, signal, tree } from './testing/bench.ts';
+
+let bench: DurableBench;
+
+beforeEach(() => {
+  bench = new DurableBench();
+});
+afterEach(() => bench[Symbol.asyncDispose]());
+
+describe('bad input', () => {
+  it.each([
+    ['a pack that was altered', (): void => bench.alter(bench.store.keys('.pack').at(-1) ?? '')],
+    [
+      'an index that was cut',
+      (): void =>
+        void bench.store.objects.set(bench.newest(), {
+          content: bench.store.objects.get(bench.newest())?.content.subarray(0, -40) ?? Buffer.alloc(0),
+          modifiedAt: 0,
+        }),
+    ],
+    [
+      'an index that is something else',
+      (): void => void bench.store.objects.set(bench.newest(), { content: Buffer.from('{}'), modifiedAt: 0 }),
+    ],
+    [
+      'a manifest that is gone',
+      (): void => void bench.store.objects.delete(bench.store.keys('.manifest').find((key) => onlyInNewest(key)) ?? ''),
+    ],
+  ])('an older checkpoint is taken instead of one with %s', async (_, damage) => {
+    const { snapshots } = await bench.lost();
+    damage();
+    const next = await bench.elsewhere();
+    await next.attach();
+    const [noted] = notes(await records(next.keeper, 2), 'Recovered') as { passedOver: string[] }[];
+    // What lies in a pack of both spoils both, which another test is about.
+    expect(noted?.passedOver).toHaveLength(1);
+    expect((await next.keeper.client(2).snapshots()).map(({ id }) => id)).toEqual(snapshots.slice(0, 2).map(({ id }) => id));
+  });
+
+  const everyPack = (): void => bench.store.keys('.pack').forEach((key) => bench.alter(key));
+  it.each([
+    ['every pack is altered', 'CheckpointDamaged', everyPack],
+    [
+      'every checkpoint is cut',
+      'CheckpointDamaged',
+      (): void =>
+        bench.store.keys('.json').forEach((key) => void bench.store.objects.set(key, { content: Buffer.from('{"form'), modifiedAt: 0 })),
+    ],
+    [
+      'every pack is gone',
+      'CheckpointMissing',
+      (): void => bench.store.keys('.pack').forEach((key) => void bench.store.objects.delete(key)),
+    ],
+    ['all of it is gone', 'CheckpointMissing', (): void => bench.store.objects.clear()],
+    ['every file of the log is altered', 'CheckpointDamaged', (): void => bench.store.keys('/log/').forEach((key) => bench.alter(key))],
+    ['the store is away', 'CheckpointUnreachable', (): void => bench.store.goAway()],
+    ['the pool has a key now', 'CheckpointKeyWrong', (): void => void (bench.key = noise(32))],
+  ])('when %s the attempt ends with %s, and the keeper knows nothing', async (_, reason, damage) => {
+    await bench.lost();
+    damage();
+    const next = await bench.elsewhere();
+    await expect(next.attach()).rejects.toMatchObject({ failureClass: 'Infrastructure', reason });
+    expect(await knowsNothing(next)).toBe(true);
+  });
+
+  it.each([
+    ['another key', noise(32)],
+    ['none', null],
+  ])('what was encrypted is not read with %s', async (_, key) => {
+    bench.key = noise(32);
+    await bench.lost();
+    bench.key = key;
+    const next = await bench.elsewhere();
+    await expect(next.attach()).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'CheckpointKeyWrong' });
+  });
+
+  it('a sandbox whose store is too small knows nothing, and says that it is full', async () => {
+    const old = await bench.keeper();
+    await live(old, { large: noise(4_000_000) });
+    const worker = bench.worker();
+    await worker.attach(old.client(), signal);
+    await worker.checkpoint(signal);
+    const next = await bench.elsewhere({ AGENTFLEET_STORE_LIMIT_BYTES: '3000000' });
+    const refused = next.attach();
+    await expect(refused).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'CheckpointNotAdopted' });
+    await expect(refused).rejects.toThrow(/room|full/);
+    expect(await knowsNothing(next)).toBe(true);
+  });
+
+  it('an act waits for its intent, and is not begun when that cannot be stored', async () => {
+    const { old, worker } = await bench.lost();
+    await old.client().note('Intent', { command: 'git push' });
+    bench.store.goAway();
+    await expect(worker.intent(signal)).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'IntentNotDurable' });
+    bench.store.comeBack();
+    await worker.intent(signal);
+    expect(bench.store.keys('/log/').length).toBeGreaterThan(1);
+  });
+
+  it('a worker that is killed at any step leaves the checkpoint before it or its own', { timeout: 240_000 }, async () => {
+    const { old, worker: first, before } = await bench.lost();
+    void first;
+    writeFileSync(join(old.workspace, 'src/c.py'), noise(3000));
+    await old.client().takeSnapshot('newest');
+    const after = tree(old);
+    const saved = new Map(
+      [...bench.store.objects].map(([key, { content, modifiedAt }]) => [key, { content: Buffer.from(content), modifiedAt }]),
+    );
+    const seen = new Set<string>();
+    for (let steps = 0; ; steps += 1) {
+      bench.store.objects.clear();
+      for (const [key, object] of saved) bench.store.objects.set(key, object);
+      let left = steps;
+      bench.store.before = (call) => {
+        if (left-- <= 0) throw new StoreFailure('Unavailable', `${call}: killed`);
+      };
+      const worker = bench.worker({ epoch: 2, told: bench.told });
+      const done = await worker
+        .attach(old.client(2), signal)
+        .then(() => worker.checkpoint(signal))
+        .then(
+          () => true,
+          () => false,
+        );
+      bench.store.comeBack();
+      const keeper = await bench.keeper();
+      await bench.worker({ epoch: 3, told: bench.told }).attach(keeper.client(3), signal);
+      const now = JSON.stringify(tree(keeper));
+      expect([JSON.stringify(before), JSON.stringify(after)]).toContain(now);
+      seen.add(now === JSON.stringify(after) ? 'after' : 'before');
+      if (done) break;
+    }
+    expect([...seen].sort()).toEqual(['after', 'before']);
+  });
+});
+
+/** Whether only the newest checkpoint names a manifest. */
+function onlyInNewest(key: string): boolean {
+  const named = (of: string): boolean =>
+    (bench.store.objects.get(of)?.content.toString() ?? '').includes(key.slice('packs/'.length, -'.manifest'.length));
+  const [older, newer] = bench.store.keys('.json');
+  return !named(older ?? '') && named(newer ?? '');
+}

@@ -1,0 +1,212 @@
+import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
+import type { KeeperClient } from '@agentfleet/keeper/client';
+import type { AuditRecord, KeeperInfo } from '@agentfleet/protocol/keeper';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { patiently, throwIfSuperseded } from '../attempt/patience.ts';
+import { StoreFailure, type ArtifactStore } from '../store/index.ts';
+import { adoptNewest, type Recovered } from './adopt.ts';
+import { DurableFailure } from './failure.ts';
+import { LogMirror } from './logMirror.ts';
+import { placesOf } from './places.ts';
+import type { PackShelf } from './shelf.ts';
+import { CheckpointWriter, type Written } from './writer.ts';
+
+/** What a task's durable copies are made of. */
+export interface DurabilityOptions {
+  readonly store: ArtifactStore;
+  /** The packs of the pool; rejects when the pool's key is unusable. */
+  readonly shelf: () => Promise<PackShelf>;
+  readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly epoch: number;
+  readonly checkpointSeconds: number;
+  /** The report of an earlier worker: what it named, and the head of the log that it saw. */
+  readonly told: { readonly checkpointURI?: string; readonly auditRoot?: string };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of every checkpoint that is in the store. */
+  readonly onWritten: (written: Written) => void;
+}
+
+/** The mirror of the log is at most this far behind the keeper's, ms. */
+export const mirrorMs = 5000;
+/** Longest that one checkpoint may take, ms; a sweep waits twenty times as long. */
+export const checkpointMs = 180_000;
+/** What an act may wait for its intent to be durable, ms. */
+const intentMs = 60_000;
+
+/** Records that a keeper writes by itself: one that has no others knows nothing of a task. */
+const ofItsOwn = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'NetworkProbed', 'EpochRaised']);
+
+interface Attached {
+  readonly keeper: KeeperClient;
+  readonly mirror: LogMirror;
+  readonly writer: CheckpointWriter;
+}
+
+/** The durable copies of one task under one epoch. Nothing is stored by two calls at a time. */
+export class Durability {
+  readonly #options: DurabilityOptions;
+  #attached: Attached | null = null;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(options: DurabilityOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a keeper as the one to copy. One that knows nothing of a task that has a checkpoint adopts it first, and its tree is
+   * restored and verified. @throws AttemptFailure of class Infrastructure
+   */
+  async attach(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
+    if (this.#attached?.keeper === keeper) return;
+    const { store, task, epoch, clock } = this.#options;
+    const shelf = await this.#options.shelf();
+    const places = placesOf(task);
+    await this.#recover(keeper, shelf, signal);
+    const mirror = new LogMirror({ store, sealer: shelf.sealer, places, keeper, epoch });
+    const writer = new CheckpointWriter({ store, shelf, places, mirror, keeper, task, epoch, clock });
+    this.#attached = { keeper, mirror, writer };
+  }
+
+  /** Mirrors the log and writes checkpoints until the signal; never rejects. A store that is away is asked again and again. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { clock, log, checkpointSeconds } = this.#options;
+    let due = clock.monotonic() + checkpointSeconds * 1000;
+    while (!signal.aborted) {
+      await sleep(clock, Math.min(mirrorMs, Math.max(0, due - clock.monotonic())), signal).catch(() => undefined);
+      if (signal.aborted) return;
+      const full = clock.monotonic() >= due;
+      try {
+        await (full ? this.checkpoint(signal) : this.#mirror(signal));
+        if (full) due = clock.monotonic() + checkpointSeconds * 1000;
+      } catch (error) {
+        if (!signal.aborted) log.warn('a durable copy could not be made', { full, error: asError(error).message });
+        if (full) due = clock.monotonic() + Math.min(checkpointSeconds, 15) * 1000;
+      }
+    }
+  }
+
+  /** Resolves when all that the log says by now is in the store. @throws AttemptFailure when it cannot be */
+  async intent(signal: AbortSignal): Promise<void> {
+    const limit = deadline(this.#options.clock, intentMs, signal);
+    try {
+      await this.#mirror(limit.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throwIfSuperseded(error);
+      const why = `an act that cannot be undone was not begun, because its intent could not be stored: ${asError(error).message}`;
+      throw new AttemptFailure('Infrastructure', 'IntentNotDurable', `${why}; check the storage of the pool`, { cause: error });
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  /** Stores all there is. `expiresMs`: see `CheckpointWriter.write`. Rejects when it could not be stored within some minutes. */
+  async checkpoint(signal: AbortSignal, expiresMs?: number): Promise<Written> {
+    const limit = deadline(this.#options.clock, checkpointMs, signal);
+    try {
+      const written = await this.#one(({ writer }) => writer.write(limit.signal, expiresMs));
+      if (written.fresh) this.#options.onWritten(written);
+      return written;
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #mirror(signal: AbortSignal): Promise<unknown> {
+    return this.#one(({ mirror }) => mirror.catchUp(signal));
+  }
+
+  #one<T>(job: (attached: Attached) => Promise<T>): Promise<T> {
+    const attached = this.#attached;
+    if (attached === null) throw new Error('there is no keeper to copy yet; report this fault');
+    const mine = this.#queue.then(() => job(attached));
+    this.#queue = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
+    const { store, task, clock, log, told, epoch } = this.#options;
+    const patience = { clock, signal };
+    const state = await patiently(() => stateOf(keeper), patience);
+    if (state === 'Knows' || (told.checkpointURI === undefined && epoch === 1)) return;
+    if (state === 'Adopted') return this.#restore(keeper, signal);
+    let recovered: Recovered | null;
+    try {
+      recovered = await patiently(() => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal), patience);
+    } catch (error) {
+      signal.throwIfAborted();
+      throwIfSuperseded(error);
+      if (told.checkpointURI === undefined && error instanceof DurableFailure)
+        return log.warn('no checkpoint can be used', { error: error.message });
+      throw unrecoverable(error);
+    }
+    if (recovered === null && told.checkpointURI !== undefined) throw missing(told.checkpointURI);
+    if (recovered === null) return;
+    await this.#restore(keeper, signal);
+    await this.#tell(keeper, recovered, signal);
+  }
+
+  /** The tree as the newest snapshot has it; whoever goes on may restore another one. */
+  async #restore(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
+    const newest = (await keeper.snapshots()).at(-1);
+    if (newest === undefined) return;
+    const report = await patiently(() => keeper.restore(newest.id), { clock: this.#options.clock, signal });
+    if (report.verified && report.manifestDigest === newest.manifestDigest) return;
+    throw new AttemptFailure(
+      'Infrastructure',
+      'CheckpointNotRestored',
+      `snapshot ${newest.id} of the checkpoint was restored, but the tree differs; the sandbox is replaced`,
+    );
+  }
+
+  async #tell(keeper: KeeperClient, { key, checkpoint, records, root, passedOver, has }: Recovered, signal: AbortSignal): Promise<void> {
+    const { told, log, clock } = this.#options;
+    const facts = { checkpoint: key, writtenAt: checkpoint.at, records, root, passedOver: passedOver.slice(0, 8) };
+    log.info('a sandbox went on from a checkpoint', facts);
+    await patiently(() => keeper.note('Recovered', facts), { clock, signal });
+    if (told.auditRoot === undefined || has(told.auditRoot)) return;
+    const gap = { expected: told.auditRoot, found: root, records };
+    log.error('the event log that was recovered is older than the one that was reported', gap);
+    await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
+  }
+}
+
+/** Whether a keeper knows nothing of a task, has adopted it and not restored anything since, or knows it. */
+async function stateOf(keeper: Pick<KeeperClient, 'info' | 'events'>): Promise<'Fresh' | 'Adopted' | 'Knows'> {
+  const { snapshots }: KeeperInfo = await keeper.info();
+  let state: 'Fresh' | 'Adopted' | 'Knows' = snapshots.count === 0 ? 'Fresh' : 'Knows';
+  for await (const { type, body } of keeper.events()) state = next(state, type, body);
+  return state;
+}
+
+function next(state: 'Fresh' | 'Adopted' | 'Knows', type: AuditRecord['type'], body: AuditRecord['body']): 'Fresh' | 'Adopted' | 'Knows' {
+  if (type === 'Adopted') return 'Adopted';
+  if (state === 'Adopted') return type === 'SnapshotRestored' && body['phase'] === 'Done' ? 'Knows' : state;
+  return ofItsOwn.has(type) ? state : 'Knows';
+}
+
+function missing(uri: string): AttemptFailure {
+  return new AttemptFailure(
+    'Infrastructure',
+    'CheckpointMissing',
+    `the task has a checkpoint, ${uri}, and the store has none of it; look at the storage of the pool`,
+  );
+}
+
+function unrecoverable(error: unknown): AttemptFailure {
+  if (error instanceof AttemptFailure) return error;
+  const { message } = asError(error);
+  if (error instanceof DurableFailure) {
+    const reason = { Missing: 'CheckpointMissing', Damaged: 'CheckpointDamaged', WrongKey: 'CheckpointKeyWrong' }[error.code];
+    return new AttemptFailure('Infrastructure', reason, `no checkpoint of the task can be used: ${message}`, { cause: error });
+  }
+  const reason = error instanceof StoreFailure ? 'CheckpointUnreachable' : 'CheckpointNotAdopted';
+  const cure = error instanceof StoreFailure ? error.cure : 'see the log of the keeper';
+  return new AttemptFailure(
+    'Infrastructure',
+    reason,
+    `the checkpoint of the task could not be brought into the new sandbox: ${message}; ${cure}`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,138 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
+import { StoreFailure, type ArtifactStore } from '../store/index.ts';
+import { DurableFailure } from './failure.ts';
+import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder } from './places.ts';
+import type { Sealer } from './seal.ts';
+
+/** Indexes that are known at once; what is in older packs may be stored a second time. */
+const maxIndexes = 1024;
+const octets = 'application/octet-stream';
+
+/** One part as the index of its pack tells it. */
+type Indexed = readonly [sha256: string, size: number, offset: number];
+
+/**
+ * The packs that all tasks of a pool share, and which contents they hold. Its knowledge is as old as its last refresh: whoever
+ * relies on a pack that no checkpoint of his own names must have refreshed a moment ago (see `sweep`).
+ */
+export class PackShelf {
+  readonly #store: ArtifactStore;
+  readonly sealer: Sealer;
+  /** Contents that lie whole in known packs. */
+  readonly #packs = new Map<string, readonly string[]>();
+  readonly #indexes = new Map<string, readonly Indexed[]>();
+  #doomed: ReadonlySet<string> = new Set();
+
+  constructor(store: ArtifactStore, sealer: Sealer) {
+    this.#store = store;
+    this.sealer = sealer;
+  }
+
+  /** Names of the packs that together hold a content; undefined when it is not known where it lies. */
+  holders(sha256: string): readonly string[] | undefined {
+    return this.#packs.get(sha256);
+  }
+
+  /** The pack with the part of a content that begins at an offset. */
+  holderOf(sha256: string, offset: number): string | undefined {
+    for (const [name, indexed] of this.#indexes) if (indexed.some(([of, , at]) => of === sha256 && at === offset)) return name;
+    return undefined;
+  }
+
+  /** Learns of the packs that others have stored, and forgets what is gone or about to go. */
+  async refresh(signal: AbortSignal): Promise<void> {
+    const doomed = await this.#store.list(doomedFolder, signal);
+    this.#doomed = new Set(doomed.map((key) => key.slice(doomedFolder.length)));
+    const there = (await this.#store.entries(packsFolder, signal)).filter(({ key }) => key.endsWith('.index'));
+    const usable = there
+      .sort((a, b) => b.modifiedAt - a.modifiedAt)
+      .map(({ key }) => blobName(key))
+      .filter((name) => name !== null && !this.#doomed.has(name))
+      .slice(0, maxIndexes) as string[];
+    const kept = new Set(usable);
+    for (const name of this.#indexes.keys()) if (!kept.has(name)) this.#indexes.delete(name);
+    for (const name of usable) if (!this.#indexes.has(name)) await this.#load(name, signal).catch(unlessUseless);
+    this.#rebuild();
+  }
+
+  /** Learns what the packs of a checkpoint hold, whatever their age. @throws DurableFailure, StoreFailure */
+  async learn(names: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const name of names) if (!this.#indexes.has(name)) await this.#load(name, signal);
+    this.#rebuild();
+  }
+
+  /** Stores parts as one pack, and its index after it. Resolves with its name. */
+  async put(parts: Buffer, signal: AbortSignal): Promise<string> {
+    const plain = this.sealer.name('pack', parts);
+    // One that a sweep has marked may go at any moment, also while it is written again.
+    const name = this.#doomed.has(plain) ? `${plain}-${randomBytes(4).toString('hex')}` : plain;
+    const indexed = [...partsOf(parts)].map(({ sha256, size, offset }): Indexed => [sha256, size, offset]);
+    await this.#store.put(packKey(name), await this.sealer.seal(`${name}.pack`, parts), octets, signal);
+    const index = await this.sealer.seal(`${name}.index`, Buffer.from(JSON.stringify(indexed)));
+    await this.#store.put(indexKey(name), index, octets, signal);
+    this.#indexes.set(name, indexed);
+    this.#rebuild();
+    return name;
+  }
+
+  /** @throws DurableFailure, StoreFailure */
+  async get(name: string, signal: AbortSignal): Promise<Buffer> {
+    return this.sealer.open(`${name}.pack`, await read(this.#store, packKey(name), signal));
+  }
+
+  /** Stores a manifest; its name is the same for the same manifest. */
+  async putManifest(text: Buffer, signal: AbortSignal): Promise<string> {
+    const plain = this.sealer.name('manifest', createHash('sha256').update(text).digest());
+    const name = this.#doomed.has(plain) ? `${plain}-${randomBytes(4).toString('hex')}` : plain;
+    await this.#store.put(manifestKey(name), await this.sealer.seal(`${name}.manifest`, text), octets, signal);
+    return name;
+  }
+
+  /** @throws DurableFailure, StoreFailure */
+  async getManifest(name: string, signal: AbortSignal): Promise<Buffer> {
+    return this.sealer.open(`${name}.manifest`, await read(this.#store, manifestKey(name), signal));
+  }
+
+  async #load(name: string, signal: AbortSignal): Promise<void> {
+    const content = await this.sealer.open(`${name}.index`, await read(this.#store, indexKey(name), signal));
+    this.#indexes.set(name, JSON.parse(content.toString('utf8')) as Indexed[]);
+  }
+
+  /** A content counts only when all of its parts are there. */
+  #rebuild(): void {
+    const found = new Map<string, { size: number; parts: Map<number, string> }>();
+    for (const [name, indexed] of this.#indexes) {
+      for (const [sha256, size, offset] of indexed) {
+        const one = found.get(sha256) ?? { size, parts: new Map<number, string>() };
+        found.set(sha256, one);
+        one.parts.set(offset, name);
+      }
+    }
+    this.#packs.clear();
+    for (const [sha256, { size, parts }] of found) {
+      if (parts.size >= partCount(size)) this.#packs.set(sha256, [...new Set(parts.values())]);
+    }
+  }
+}
+
+function partCount(size: number): number {
+  return Math.max(1, Math.ceil(size / maxPartBytes));
+}
+
+/** A blob that has to be there. @throws DurableFailure `Missing`, StoreFailure when the store is away */
+export async function read(store: ArtifactStore, key: string, signal: AbortSignal): Promise<Buffer> {
+  try {
+    return await store.get(key, signal);
+  } catch (error) {
+    if (!(error instanceof StoreFailure)) throw error;
+    if (error.code === 'NotFound') throw new DurableFailure('Missing', `${key} is not in the store`, error);
+    if (error.code === 'Corrupt') throw new DurableFailure('Damaged', `${key} is not what was stored`, error);
+    throw error;
+  }
+}
+
+/** An index that is gone or cannot be read only costs space: what its pack holds is stored again. */
+function unlessUseless(error: unknown): void {
+  if (!(error instanceof DurableFailure)) throw error;
+}

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog } from '@agentfleet/kube';
+import { partHeader } from '@agentfleet/protocol/keeper';
+import { createHash } from 'node:crypto';
+import { createSealer } from './seal.ts';
+import { PackShelf } from './shelf.ts';
+import { graceMs, sweep, type Swept } from './sweep.ts';
+import { DurableBench, signal, task, tree } from './testing/bench.ts';
+
+let bench: DurableBench;
+
+beforeEach(() => {
+  bench = new DurableBench();
+});
+afterEach(() => bench[Symbol.asyncDispose]());
+
+/** A sweep after so many hours of the store. */
+function swept(hours: number): Promise<Swept> {
+  bench.store.now += hours * graceMs;
+  const clock = { now: () => bench.store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) };
+  return sweep({ store: bench.store, clock, log: silentLog, worker: 'worker-0' }, signal);
+}
+
+const pack = (content: string): Buffer => {
+  const bytes = Buffer.from(content);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return Buffer.concat([partHeader({ sha256, size: bytes.length, offset: 0, length: bytes.length }), bytes]);
+};
+const shelf = (): PackShelf => new PackShelf(bench.store, createSealer(null));
+
+describe('a sweep', () => {
+  it('removes what no checkpoint names, in two steps with time between them', async () => {
+    const { before } = await bench.lost();
+    const named = bench.store.keys('packs/');
+    const name = await shelf().put(pack('nobody'), signal);
+    expect(await swept(0.5)).toMatchObject({ doomed: 0, removed: 0 });
+    expect(await swept(1)).toMatchObject({ doomed: 1, removed: 0 });
+    expect(await swept(0.5)).toMatchObject({ doomed: 0, removed: 0 });
+    expect(bench.store.keys(name)).toHaveLength(3);
+    expect(await swept(1)).toMatchObject({ removed: 1 });
+    expect(bench.store.keys('packs/')).toEqual(named);
+    expect(bench.store.keys('doomed/')).toEqual([]);
+    const next = await bench.elsewhere();
+    await next.attach();
+    expect(tree(next.keeper)).toEqual(before);
+  });
+
+  it('leaves what was marked when a checkpoint that was being written names it', async () => {
+    const { old } = await bench.lost();
+    const kept = [...bench.store.objects].filter(([key]) => key.startsWith('checkpoints/'));
+    for (const [key] of kept) bench.store.objects.delete(key);
+    expect((await swept(1.5)).doomed).toBeGreaterThan(0);
+    for (const [key, object] of kept) bench.store.objects.set(key, object);
+    expect(await swept(2)).toMatchObject({ removed: 0 });
+    expect(bench.store.keys('doomed/')).toEqual([]);
+    const next = await bench.elsewhere();
+    await next.attach();
+    expect(tree(next.keeper)).toEqual(tree(old));
+  });
+
+  it('is relied on by nobody: what is marked is stored again under a name of its own', async () => {
+    await bench.lost();
+    const name = await shelf().put(pack('nobody'), signal);
+    await swept(1.5);
+    const other = shelf();
+    await other.refresh(signal);
+    const sha256 = createHash('sha256').update('nobody').digest('hex');
+    expect(other.holders(sha256)).toBeUndefined();
+    const again = await other.put(pack('nobody'), signal);
+    expect(again).not.toBe(name);
+    await swept(1.5);
+    expect(bench.store.keys(`${name}.`)).toEqual([]);
+    expect(await other.get(again, signal)).toEqual(pack('nobody'));
+  });
+
+  it('leaves a marked pack that was put again since', async () => {
+    await bench.lost();
+    const name = await shelf().put(pack('nobody'), signal);
+    await swept(1.5);
+    bench.store.now += graceMs / 2;
+    await shelf().put(pack('nobody'), signal);
+    expect(await swept(1)).toMatchObject({ removed: 0 });
+    expect(bench.store.keys(`${name}.pack`)).toHaveLength(1);
+  });
+
+  it('removes nothing when a checkpoint cannot be read', async () => {
+    await bench.lost();
+    await shelf().put(pack('nobody'), signal);
+    await swept(1.5);
+    bench.store.objects.set('checkpoints/other/uid/00000000010000.json', { content: Buffer.from('{'), modifiedAt: 0 });
+    await expect(swept(3)).rejects.toMatchObject({ code: 'Damaged' });
+    expect(bench.store.calls.filter((call) => call.startsWith('remove') && call.includes('packs/'))).toEqual([]);
+  });
+
+  it('removes the checkpoints of a task that has expired, and then its packs', async () => {
+    const old = await bench.keeper();
+    const { worker } = await bench.lost();
+    const second = bench.worker({ task: { ...task, uid: 'second' } });
+    await second.attach(old.client(), signal);
+    await second.checkpoint(signal);
+    await worker.checkpoint(signal, 1000);
+    bench.store.now = Date.now();
+    expect(await swept(1)).toMatchObject({ removedTasks: 1 });
+    expect(bench.store.keys('checkpoints/').every((key) => key.includes('/second/'))).toBe(true);
+    await swept(2);
+    await swept(2);
+    expect(bench.store.keys('.pack')).toEqual([]);
+  });
+});

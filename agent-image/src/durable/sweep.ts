@@ -1,0 +1,115 @@
+import type { Clock, Log } from '@agentfleet/kube';
+import type { ArtifactStore, StoredEntry } from '../store/index.ts';
+import { readEnvelope } from './checkpointIndex.ts';
+import { DurableFailure } from './failure.ts';
+import { blobName, checkpointNumber, checkpointsFolder, doomedFolder, doomedKey, folderOf, packsFolder } from './places.ts';
+import { read } from './shelf.ts';
+
+export interface SweepOptions {
+  readonly store: ArtifactStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this worker among those that sweep. */
+  readonly worker: string;
+  /** How long a writer may take from learning of a pack to naming it, ms. */
+  readonly graceMs?: number;
+}
+
+export interface Swept {
+  readonly removedTasks: number;
+  readonly doomed: number;
+  readonly removed: number;
+}
+
+/** Twenty times the longest checkpoint: see `checkpointMs`. */
+export const graceMs = 60 * 60_000;
+
+/**
+ * Removes the checkpoints of tasks that nobody needs any more, and the packs that no checkpoint names. A pack goes in two sweeps:
+ * the first marks it, and nobody relies on a marked pack any more; one that comes at least `graceMs` later removes it, unless a
+ * checkpoint that was being written then names it by now. All times are those of the store. A checkpoint that cannot be read
+ * ends the sweep: what it names is not known.
+ */
+export async function sweep({ store, clock, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal): Promise<Swept> {
+  const now = await storeTime(store, worker, signal);
+  const { named, removedTasks } = await liveNames({ store, clock, log }, signal);
+  const marks = new Map(
+    (await store.entries(doomedFolder, signal)).map(({ key, modifiedAt }) => [key.slice(doomedFolder.length), modifiedAt]),
+  );
+  const blobs = byName(await store.entries(packsFolder, signal));
+  let [doomed, removed] = [0, 0];
+  for (const [name, entries] of blobs) {
+    const mark = marks.get(name);
+    const newest = Math.max(...entries.map(({ modifiedAt }) => modifiedAt));
+    if (named.has(name)) {
+      if (mark !== undefined) await store.remove([doomedKey(name)], signal);
+    } else if (mark === undefined) {
+      if (now - newest > grace) {
+        await store.put(doomedKey(name), '', 'application/octet-stream', signal);
+        doomed += 1;
+      }
+    } else if (now - mark > grace && newest <= mark) {
+      await store.remove([...entries.map(({ key }) => key), doomedKey(name)], signal);
+      removed += 1;
+    }
+  }
+  for (const name of marks.keys()) if (!blobs.has(name) && !name.startsWith(clockPrefix)) await store.remove([doomedKey(name)], signal);
+  return { removedTasks, doomed, removed };
+}
+
+const clockPrefix = 'clock-';
+
+/** The store's own time, told by what is written now. */
+async function storeTime(store: ArtifactStore, worker: string, signal: AbortSignal): Promise<number> {
+  const key = doomedKey(`${clockPrefix}${worker}`);
+  await store.put(key, '', 'application/octet-stream', signal);
+  const [entry] = await store.entries(key, signal);
+  await store.remove([key], signal);
+  if (entry === undefined) throw new DurableFailure('Missing', `${key} was stored and is not there`);
+  return entry.modifiedAt;
+}
+
+/** What the checkpoints name; those of tasks that have expired go first. */
+async function liveNames(
+  { store, clock, log }: Pick<SweepOptions, 'store' | 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<{ readonly named: ReadonlySet<string>; readonly removedTasks: number }> {
+  const named = new Set<string>();
+  let removedTasks = 0;
+  const tasks = new Map<string, string[]>();
+  for (const key of await store.list(checkpointsFolder, signal)) {
+    if (checkpointNumber(key) === null) continue;
+    tasks.set(folderOf(key), [...(tasks.get(folderOf(key)) ?? []), key]);
+  }
+  for (const [folder, keys] of tasks) {
+    const envelopes = [];
+    for (const key of keys) {
+      const content = await read(store, key, signal).catch(unlessGone);
+      if (content !== null) envelopes.push(readEnvelope(key, content));
+    }
+    const expires = envelopes.at(-1)?.expires ?? null;
+    if (expires !== null && Date.parse(expires) < clock.now()) {
+      log.info('the checkpoints of a task have expired', { folder });
+      await store.remove(await store.list(folder, signal), signal);
+      removedTasks += 1;
+      continue;
+    }
+    for (const { packs, manifests } of envelopes) for (const name of [...packs, ...manifests]) named.add(name);
+  }
+  return { named, removedTasks };
+}
+
+/** One that its writer has replaced since it was listed names nothing that its successor does not. */
+function unlessGone(error: unknown): null {
+  if (error instanceof DurableFailure && error.code === 'Missing') return null;
+  throw error;
+}
+
+function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly StoredEntry[]> {
+  const blobs = new Map<string, StoredEntry[]>();
+  for (const entry of entries) {
+    const name = blobName(entry.key);
+    if (name !== null) blobs.set(name, [...(blobs.get(name) ?? []), entry]);
+  }
+  return blobs;
+}
