@@ -27,7 +27,8 @@ const NAMES = [
 
 /** Few names often, so that operations meet; odd names sometimes. */
 const name = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...NAMES.slice(0, 3)) }, { weight: 2, arbitrary: fc.constantFrom(...NAMES) });
-const path = fc
+/** A place in one of the two roots. */
+export const path = fc
   .tuple(fc.constantFrom('workspace', 'workspace', 'workspace', 'home'), fc.array(name, { minLength: 1, maxLength: 3 }))
   .map(([root, names]) => [root, ...names].join('/'));
 const mode = fc.constantFrom(0o644, 0o755, 0o600, 0, 0o111, 0o444, 0o555, 0o1777, 0o700, 0o2755, 0o4711);
@@ -64,7 +65,7 @@ const OPERATIONS = {
 /** Operations that follow a link at their path; the others follow only links on the way to it. */
 const FOLLOWING: ReadonlySet<string> = new Set(['overwrite', 'append', 'truncate', 'chmod', 'mkdir']);
 
-const operation = fc.oneof(
+export const operation = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(fc.constant('write' as const), path, content) },
   { weight: 2, arbitrary: fc.tuple(fc.constantFrom('overwrite' as const, 'append' as const), path, small) },
   { weight: 2, arbitrary: fc.tuple(fc.constant('chmod' as const), path, mode) },
@@ -93,6 +94,16 @@ export function applyOperations(base: string, sequence: readonly TreeOperation[]
     } catch (error) {
       if (!(error instanceof Error) || !('errno' in error)) throw error;
     }
+  }
+}
+
+/** Whether an operation at a path, or below it, can reach nothing but `base`. */
+export function staysInside(base: string, at: string): boolean {
+  try {
+    return !leaves(base, at) && fs.lstatSync(sysPath(at), { throwIfNoEntry: false })?.isSymbolicLink() !== true;
+  } catch (error) {
+    if (!(error instanceof Error) || !('errno' in error)) throw error;
+    return false;
   }
 }
 
@@ -125,7 +136,7 @@ function expand(data: string): string {
   return data.startsWith('big ') ? data.padEnd(Number(data.slice(4)), 'z') : data;
 }
 
-function parents(at: string): void {
+export function parents(at: string): void {
   fs.mkdirSync(sysPath(parentOf(at)), { recursive: true });
 }
 
@@ -134,7 +145,7 @@ function parentOf(at: string): string {
 }
 
 /** Removes whatever is at a path, by bytes (`rmSync` treats names as text). */
-function clear(at: string): void {
+export function clear(at: string): void {
   const stat = fs.lstatSync(sysPath(at), { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isDirectory()) return fs.unlinkSync(sysPath(at));

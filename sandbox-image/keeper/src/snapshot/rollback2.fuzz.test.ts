@@ -1,0 +1,3 @@
+import { testPart } from './testing/fuzz/part.ts';
+
+testPart(2);

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { SnapshotEngine } from '../../engine.ts';
+import { setMetaByRunner } from '../../setMeta.ts';
+import { treeStatsByRunner } from '../../treeStats.ts';
+import { xattrsByRunner } from '../../xattrs.ts';
+import type { CasOptions } from '../../casOptions.ts';
+import { Harness } from '../harness.ts';
+import { runScript, unpackBundle } from '../revertTrip.ts';
+import { applyFuzz, type FuzzOperation } from './operations.ts';
+
+export interface FuzzCase {
+  readonly setup: readonly FuzzOperation[];
+  readonly changes: readonly FuzzOperation[];
+  /** Milliseconds after which the process that restores is killed; null: it is not. */
+  readonly killAfterMs: number | null;
+}
+
+const SHELL = { command: ['sh'], path: process.env['PATH'] ?? '/usr/bin:/bin', exactTimes: true };
+const VICTIM = fileURLToPath(new URL('victim.ts', import.meta.url));
+const hasGetfattr = spawnSync('getfattr', ['--version']).status === 0;
+const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
+
+/** The keeper's own parts, used for a tree of any size. */
+export function withRunner(runner: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
+  return { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner, 0), xattrs: xattrsByRunner(runner) };
+}
+
+/**
+ * The promise of undo on one random history, by both ways: the revert script takes the tree back and the redo script
+ * forth; then the engine does the same, in some cases over a restore that was killed. The tree is read by code that
+ * is not the engine's, attributes by `getfattr` where it is.
+ */
+export async function assertUndone(runner: string, { setup, changes, killAfterMs }: FuzzCase): Promise<void> {
+  const harness = new Harness();
+  const tools = { base: harness.dir, runner };
+  const states = (): string[] => [...harness.describe(), ...attributes(harness)];
+  try {
+    applyFuzz(tools, setup);
+    const engine = await harness.engine(withRunner(runner));
+    const before = states();
+    const taken = await engine.take();
+    assert.deepEqual(states(), before, 'a take changes nothing');
+    applyFuzz(tools, changes);
+    const after = states();
+    const later = await engine.take();
+    const dir = await unpackBundle(harness, engine, taken.id, later.id);
+    for (const [script, goal] of [
+      ['revert.sh', before],
+      ['redo.sh', after],
+    ] as const) {
+      const { status, output } = runScript(SHELL, join(dir, script));
+      assert.equal(status, 0, `${script}: ${output}`);
+      assert.deepEqual(
+        hasSetfattr ? states() : harness.describe(),
+        goal.slice(0, hasSetfattr ? undefined : harness.describe().length),
+        script,
+      );
+    }
+    if (killAfterMs !== null) await killInRestore(harness, runner, taken.id, killAfterMs);
+    const survivor = killAfterMs === null ? engine : await harness.engine(withRunner(runner));
+    await assertRestored(survivor, taken, states, before);
+    await assertRestored(survivor, later, states, after);
+  } finally {
+    await harness.dispose();
+  }
+}
+
+async function assertRestored(
+  engine: SnapshotEngine,
+  { id, manifestDigest }: { readonly id: string; readonly manifestDigest: string },
+  states: () => string[],
+  goal: readonly string[],
+): Promise<void> {
+  const report = await engine.restore(id);
+  assert.equal(report.verified && report.manifestDigest, manifestDigest);
+  assert.deepEqual(states(), goal, `restore of ${id}`);
+}
+
+/** Restores in a process of its own and kills that. */
+async function killInRestore(harness: Harness, runner: string, id: string, afterMs: number): Promise<void> {
+  const child = spawn(process.execPath, [VICTIM, harness.dir, runner, id], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  // It has opened the store, and goes on at once.
+  await Promise.race([new Promise((resolve) => child.stdout.once('data', resolve)), ended]);
+  const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
+  await ended;
+  clearTimeout(timer);
+}
+
+function attributes(harness: Harness): string[] {
+  if (!hasGetfattr) return [];
+  const roots = [harness.workspace, harness.home];
+  const { stdout } = spawnSync('getfattr', ['-R', '-P', '-h', '-d', '-m', '^user\\.', '-e', 'base64', '--absolute-names', ...roots], {
+    encoding: 'latin1',
+    maxBuffer: 1 << 28,
+  });
+  return stdout.split('\n\n').sort();
+}
