@@ -128,7 +128,8 @@ test.each([
   const own = await bench.open();
   await own.client.writeFile('/home/agent/wheel.py', wheel);
   await shell(own, 'python3 ~/wheel.py ~/halves-1.0.0-py3-none-any.whl');
-  registry.serve('/simple/halves/halves-1.0.0-py3-none-any.whl', await own.client.readFile('/home/agent/halves-1.0.0-py3-none-any.whl'));
+  const packed = await own.client.readFile('/home/agent/halves-1.0.0-py3-none-any.whl', 'Raw');
+  registry.serve('/simple/halves/halves-1.0.0-py3-none-any.whl', packed);
   registry.serve('/simple/halves/', '<a href="halves-1.0.0-py3-none-any.whl">halves-1.0.0-py3-none-any.whl</a>', 'text/html');
   const check = [python, '-c', 'import halves; assert halves.half(8) == 4'];
   const setup = commands.map((command) => ['sh', '-c', command]);

@@ -13,7 +13,7 @@ describe('files through the keeper', () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, value) => value));
     const written = await sandbox.client.writeFile('/workspace/a/b/c.bin', bytes, '755');
     expect(written).toMatchObject({ bytes: 256, created: true });
-    expect(await sandbox.client.readFile('/workspace/a/b/c.bin')).toEqual(bytes);
+    expect(await sandbox.client.readFile('/workspace/a/b/c.bin', 'Raw')).toEqual(bytes);
     const { stdout } = await shell(sandbox, 'stat -c %a /workspace/a/b/c.bin; sha256sum < /workspace/a/b/c.bin');
     expect(stdout).toBe(`755\n${written.sha256.replace('sha256:', '')}  -\n`);
   });

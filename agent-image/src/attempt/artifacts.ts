@@ -74,7 +74,7 @@ export function trace({ context, signal }: Keeping): Keepsake {
 
 export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
   const content = async (): Promise<string> =>
-    (await patiently(() => context.keeper.diff(from, to), { clock: context.clock, signal })).unified;
+    (await patiently(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified;
   return { name: 'change.patch', type: 'text/x-diff', content };
 }
 

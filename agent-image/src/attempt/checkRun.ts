@@ -1,3 +1,4 @@
+import { Redaction } from '@agentfleet/keeper/redact';
 import { defaultStepTimeoutSeconds, type AgentTask, type Check } from '@agentfleet/protocol/api';
 import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
 import type { Hands } from './hands.ts';
@@ -36,7 +37,8 @@ export async function runCheck(check: Check, format: ResultFormat | 'Auto', { ha
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await hands.remove(own);
   const env = namingEnvironment({});
-  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds: timeoutOf(check, task), reach });
+  const timeoutSeconds = timeoutOf(check, task);
+  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {
     const bytes = await hands.read(path);
@@ -44,7 +46,9 @@ export async function runCheck(check: Check, format: ResultFormat | 'Auto', { ha
   }
   const truncated = end.dropped.stdout + end.dropped.stderr > 0;
   const results = parseResults(format, { exitCode: end.exitCode, stdout, stderr, files, truncated });
-  return { check: check.name, end, results, output: tail(`${stdout}\n${stderr}`, maxOutput), millis: end.durationMs };
+  // Results are read from the exact bytes; what people and models see of them has no secrets.
+  const output = new Redaction(() => undefined).open().text(tail(`${stdout}\n${stderr}`, maxOutput));
+  return { check: check.name, end, results, output, millis: end.durationMs };
 }
 
 export function tail(text: string, characters: number): string {

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
-import type { AuditRecord, ExecRequest, KeeperInfo, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import type { AuditRecord, ExecRequest, KeeperInfo, Redaction, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from './failure.ts';
 import type { OpenEgress } from '../egress/index.ts';
 import type { Meter } from './meter.ts';
@@ -14,6 +14,8 @@ interface Command {
   readonly timeoutSeconds: number;
   /** What it may reach outside of the sandbox; default: nothing. */
   readonly reach?: Reach | null;
+  /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
+  readonly redaction?: Redaction;
 }
 
 /** One command of the attempt: a program and its arguments, or a line for a shell. */
@@ -82,6 +84,7 @@ export class Hands {
       cwd: this.root.path,
       timeoutSeconds: command.timeoutSeconds,
       // The way out begins at a port of the loopback.
+      ...(command.redaction !== undefined && { redaction: command.redaction }),
       network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
     };
     if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
@@ -112,7 +115,7 @@ export class Hands {
   /** Content of a file; null where there is no regular file. */
   async read(path: string): Promise<Buffer | null> {
     try {
-      return await this.#call((keeper) => keeper.readFile(this.absolute(path)));
+      return await this.#call((keeper) => keeper.readFile(this.absolute(path), 'Raw'));
     } catch (error) {
       if (error instanceof KeeperRefusal && missing.has(error.code)) return null;
       throw error;
@@ -156,7 +159,7 @@ export class Hands {
   }
 
   diff(from: string, to?: string): Promise<TreeDiff> {
-    return this.#call((keeper) => keeper.diff(from, to));
+    return this.#call((keeper) => keeper.diff(from, to, 'Raw'));
   }
 
   /** Puts a decision into the event log; it is on disk when this resolves. */

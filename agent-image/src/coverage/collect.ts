@@ -96,6 +96,7 @@ function request(options: CoverageOptions): ExecRequest {
     argv: [...command],
     cwd,
     timeoutSeconds,
+    redaction: 'Raw',
     env: {
       ...env,
       ...tracing(options),
@@ -124,7 +125,7 @@ async function read(
     room -= Number(size);
     signal.throwIfAborted();
     // A test may have put a link or a folder in its place, which the keeper refuses.
-    const text = await keeper.readFile(`${output}/${name}`).then(String, () => '');
+    const text = await keeper.readFile(`${output}/${name}`, 'Raw').then(String, () => '');
     if (name.endsWith('.jsonl')) texts.push(text);
     else note(`the tracer could not start: ${text.trim().split('\n').at(-1) ?? ''}`);
   }

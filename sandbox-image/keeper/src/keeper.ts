@@ -5,6 +5,7 @@ import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
 import type { EndFacts, Executor, Quota, SpillStore, StoreReserve } from './exec/index.ts';
+import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
 import { isolationOf } from './isolation.ts';
@@ -14,6 +15,7 @@ import type { Logger } from './logger.ts';
 import type { KeeperMetrics } from './metrics.ts';
 import type { NetworkProbe } from './network/index.ts';
 import { notReady, type NotReady, type ReadinessFacts } from './readiness.ts';
+import type { Redaction } from './redact/index.ts';
 import type { Snapshots } from './snapshots.ts';
 
 /** What the keeper takes from the machine. */
@@ -37,9 +39,11 @@ export interface KeeperParts extends Machine {
   readonly network: NetworkProbe;
   readonly patches: PatchJournal;
   readonly quota: Quota;
+  readonly redaction: Redaction;
   readonly reserve: StoreReserve;
   readonly snapshots: Snapshots;
   readonly spills: SpillStore;
+  readonly syntax: SyntaxParser;
 }
 
 /** The keeper's parts and what only all of them together know. */

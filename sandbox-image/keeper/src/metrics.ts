@@ -28,6 +28,8 @@ export class KeeperMetrics {
   readonly restores = this.#counter('restores_total', 'Restores, by result', ['result']);
   readonly trees = this.#counter('trees_total', 'Trees that were written from an archive, by result', ['result']);
   readonly notes = this.#counter('notes_total', 'Notes of workers in the event log', []);
+  readonly redactions = this.#counter('redactions_total', 'Secrets that were taken out of answers, by kind', ['kind']);
+  readonly rawReads = this.#counter('raw_reads_total', 'Answers with exact bytes, which were asked for', []);
   readonly authRefusals = this.#counter('auth_refusals_total', 'Requests refused before they were heard, by reason', ['reason']);
 
   constructor(sources: MetricSources) {

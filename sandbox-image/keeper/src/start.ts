@@ -1,11 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EpochFence, JwksFile } from './auth/index.ts';
-import { egressBounds } from '@agentfleet/protocol/keeper';
+import { egressBounds, syntaxBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { Adoptions, recoverAdoption } from './durable/index.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
 import { endOrphan, Executor, JournalArchive, Quota, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
+import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
@@ -17,6 +18,7 @@ import { KeeperMetrics } from './metrics.ts';
 import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
+import { Redaction } from './redact/index.ts';
 import { openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
@@ -29,6 +31,8 @@ export interface StartOptions extends Machine {
 
 /** What followers have for reading the end of the last command. */
 const farewellMs = 500;
+/** After so long without an edit the parser's thread gives its memory back. */
+const parserIdleMs = 30_000;
 
 /** A keeper that listens. */
 export interface RunningKeeper {
@@ -67,7 +71,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics'> & {
+type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'syntax'> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -86,8 +90,10 @@ function assemble(parts: Parts): KeeperParts {
     collected: () => parts.collected,
     ready: () => new Keeper(whole).notReady === null,
   });
+  const redaction = new Redaction((kind) => metrics.redactions.inc({ kind }));
   const executor = new Executor({
     ...parts,
+    redaction,
     defaults: { roots: config.roots.map((root) => root.path), home: config.home, toolsPath: config.toolsPath },
     assertReady: () => assertReady(facts()),
     onEnded: (end) => {
@@ -105,7 +111,8 @@ function assemble(parts: Parts): KeeperParts {
   });
   const { reserve, snapshots } = parts;
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes(0) });
-  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics };
+  const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, syntax };
   return whole;
 }
 
@@ -175,7 +182,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
     await executor.shutdown();
     // Who follows the command gets its end; who does not read it is cut off.
     clock.after(farewellMs, () => app.server.closeAllConnections());
-    await Promise.all([closed, probing, scrubbing, link.close()]);
+    await Promise.all([closed, probing, scrubbing, link.close(), keeper.parts.syntax.close()]);
     await snapshots.close();
     await log.close();
   };

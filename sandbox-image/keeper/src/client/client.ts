@@ -4,6 +4,8 @@ import {
   epochHeader,
   execBounds,
   treeHeaders,
+  type AstEditReport,
+  type AstEditRequest,
   type AuditRecord,
   type Adopted,
   type AdoptionRequest,
@@ -20,7 +22,12 @@ import {
   type PatchReport,
   type PatchRequest,
   type ReplaceRequest,
+  type Redaction,
+  type ScrubReport,
   type SearchQuery,
+  type SecretsDeclared,
+  type SecretsRequest,
+  type SyntaxMode,
   type SearchResult,
   type RestoreReport,
   type SnapshotRecord,
@@ -95,14 +102,15 @@ export class KeeperClient {
     await this.#json({ method: 'DELETE', path: `/v1/exec/${execId}` });
   }
 
-  async readFile(path: string): Promise<Buffer> {
-    const response = await this.#send({ method: 'GET', path: '/v1/files', query: { path } });
+  /** A file without its secrets; `Raw` gives its exact bytes, as edits and artifacts need them, which is noted. */
+  async readFile(path: string, redaction?: Redaction): Promise<Buffer> {
+    const response = await this.#send({ method: 'GET', path: '/v1/files', query: { path, redaction } });
     return Buffer.from(await response.body.arrayBuffer());
   }
 
-  /** Writes a file atomically; `mode` is octal text such as `755`. */
-  writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<FileWritten> {
-    return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode }, bytes: Buffer.from(content) });
+  /** Writes a file atomically; `mode` is octal text such as `755`. Only `Check` looks at the syntax of what is written. */
+  writeFile(path: string, content: string | Uint8Array, mode?: string, syntax?: SyntaxMode): Promise<FileWritten> {
+    return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode, syntax }, bytes: Buffer.from(content) });
   }
 
   /** Lines of a text file, from 1, both ends included. */
@@ -123,6 +131,21 @@ export class KeeperClient {
   /** Replaces a text that stands exactly once in a file. */
   replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
     return this.#json({ method: 'POST', path: '/v1/files/replace', json: edit });
+  }
+
+  /** Replaces code by its structure: `$NAME` is one node, `$$$NAME` any number of neighbours. */
+  astEdit(edit: AstEditRequest): Promise<AstEditReport> {
+    return this.#json({ method: 'POST', path: '/v1/files/ast-edit', json: edit });
+  }
+
+  /** Names the values that no answer may show, in the place of those before. A keeper that restarts forgets them. */
+  declareSecrets(secrets: SecretsRequest['secrets']): Promise<SecretsDeclared> {
+    return this.#json({ method: 'PUT', path: '/v1/secrets', json: { secrets } });
+  }
+
+  /** Reads the whole snapshot store and compares it with its hashes. */
+  scrub(signal?: AbortSignal): Promise<ScrubReport> {
+    return this.#json({ method: 'POST', path: '/v1/scrub', signal });
   }
 
   /** Applies a unified diff whole or not at all; a known requestId is answered again. */
@@ -194,8 +217,9 @@ export class KeeperClient {
     return this.#json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
   }
 
-  diff(from: string, to?: string): Promise<TreeDiff> {
-    return this.#json({ method: 'GET', path: '/v1/diff', query: { from, to } });
+  /** `Raw` for a diff that is to be applied, or whose names are judged. */
+  diff(from: string, to?: string, redaction?: Redaction): Promise<TreeDiff> {
+    return this.#json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction } });
   }
 
   /** The tar with the revert script of `from` → `to`. */

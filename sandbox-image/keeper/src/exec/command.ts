@@ -2,11 +2,13 @@ import { execBounds, type ExecEnd } from '@agentfleet/protocol/keeper';
 import { timestamp, type Clock } from '../clock.ts';
 import { errnoOf, messageOf } from '../failure.ts';
 import type { CommandMessage, RunnerEnd, RunnerLink, StreamBytes } from '../link/index.ts';
+import type { Redacting } from '../redact/index.ts';
 import { interruptedEnd } from './archive.ts';
 import type { Journal } from './journal.ts';
 import { OutputEncoder, type OutputSink } from './output.ts';
 import type { ExecPlan } from './plan.ts';
 import { Silence } from './silence.ts';
+import { RedactedOutput, type OutputTaker } from './redacted.ts';
 import type { Spill } from './spill.ts';
 
 export type KillReason = 'Cancelled' | 'QuotaExceeded' | 'Shutdown';
@@ -19,6 +21,8 @@ export interface CommandOptions {
   readonly epoch: number;
   readonly clock: Clock;
   readonly link: RunnerLink;
+  /** Takes secrets out of the output before anything is kept; null: the caller asked for exact bytes. */
+  readonly redacting: Redacting | null;
   /** The runner did not end it in time: the tools container has to go. */
   readonly onOverdue: () => void;
 }
@@ -35,7 +39,7 @@ export class Command {
   readonly #options: CommandOptions;
   readonly #ended = Promise.withResolvers<EndFacts>();
   readonly #startedAt: number;
-  #output: OutputEncoder | null = null;
+  #output: OutputTaker | null = null;
   #journal: Journal | null = null;
   #spill: Spill | null = null;
   readonly #silence: Silence | null;
@@ -68,7 +72,9 @@ export class Command {
     this.#journal = journal;
     this.#spill = spill;
     const sink: OutputSink = { emit: (output) => journal.append(output), overflow: (stream, bytes) => spill?.push(stream, bytes) };
-    this.#output = new OutputEncoder(sink, clock, execBounds.outputLimitBytes);
+    const output = new OutputEncoder(sink, clock, execBounds.outputLimitBytes);
+    const { redacting } = this.#options;
+    this.#output = redacting === null ? output : new RedactedOutput(output, redacting, clock);
     if (this.#killed !== null) return this.#end({ ...this.#nothing(), killed: this.#killed });
     if (!link.state.connected) return this.lost();
     this.#sent = true;
@@ -107,7 +113,8 @@ export class Command {
     await this.#output?.finish();
     const dropped = add(add(facts.dropped, this.#output?.dropped), this.#journal?.lostBytes);
     const spilled = (await this.#spill?.finish()) ?? null;
-    const whole = spilled === null ? { ...facts, dropped } : { ...facts, dropped, spill: spilled };
+    const redacted = this.#options.redacting?.counts ?? null;
+    const whole = { ...facts, dropped, ...(spilled !== null && { spill: spilled }), ...(redacted !== null && { redacted }) };
     const fault = this.#journal?.fault ?? null;
     if (fault === null) return whole;
     const error = { code: errnoOf(fault) ?? 'EIO', message: `the journal took no more output: ${messageOf(fault)}` };

@@ -5,6 +5,7 @@ import { errnoOf, isDiskFull, KeeperError } from '../failure.ts';
 import type { Gate } from '../gate.ts';
 import type { CommandMessage, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
+import type { Redaction } from '../redact/index.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import type { JournalArchive } from './archive.ts';
 import { Command, type EndFacts, type KillReason } from './command.ts';
@@ -25,6 +26,7 @@ export interface ExecutorOptions {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly quota: Quota;
+  readonly redaction: Redaction;
   readonly reserve: StoreReserve;
   readonly spills: SpillStore;
   /** Throws when the sandbox may not run commands now (network, tools). */
@@ -142,9 +144,9 @@ export class Executor {
   }
 
   #run(plan: ExecPlan, epoch: number, release: () => void): Running {
-    const { clock, link } = this.#options;
+    const { clock, link, redaction } = this.#options;
     const onOverdue = (): void => this.#overdue(plan.frame.id);
-    const command = new Command({ plan, epoch, clock, link, onOverdue });
+    const command = new Command({ plan, epoch, clock, link, onOverdue, redacting: plan.raw ? null : redaction.open() });
     const journal = this.#open(command);
     const finished = this.#complete(command, journal)
       .catch((error: unknown) =>
@@ -161,10 +163,11 @@ export class Executor {
 
   /** The intent is on disk before the journal exists, and the journal before the runner hears of it. */
   async #open(command: Command): Promise<Journal> {
-    const { archive, clock, log, logger } = this.#options;
+    const { archive, clock, log, logger, redaction } = this.#options;
     const { intent, digest } = command.plan;
     const at = timestamp(clock);
-    await log.commit('ExecRequested', intent);
+    // What is in the log leaves the keeper as it stands there.
+    await log.commit('ExecRequested', redaction.open().value(intent));
     const onFault = (error: unknown): void => {
       logger.error('the journal of a command takes no more', { execId: command.id, ...errorFields(error) });
       command.kill('Cancelled');

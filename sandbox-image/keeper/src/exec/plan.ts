@@ -21,6 +21,8 @@ export interface ExecPlan {
   readonly spillBytes: number;
   /** Silence that is told; null = none. */
   readonly quietMs: number | null;
+  /** The caller gets exact bytes, which the intent tells. */
+  readonly raw: boolean;
   /** Hex SHA-256 of the canonical request: the same id with another digest is another request. */
   readonly digest: string;
   /** Body of the `ExecRequested` record: names of variables, never their values; a digest of the input. */
@@ -47,7 +49,8 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
   };
   assertFits(frame, stdin);
   const digest = sha256(canonicalJson(request));
-  return { frame, stdin, spillBytes, quietMs, digest, intent: intentOf(request, frame, digest) };
+  const raw = request.redaction === 'Raw';
+  return { frame, stdin, spillBytes, quietMs, raw, digest, intent: intentOf(request, frame, digest) };
 }
 
 /**
@@ -94,6 +97,7 @@ function intentOf(request: ExecRequest, frame: ExecFrame, digest: string): ExecP
     timeoutMs: frame.timeoutMs,
     network: frame.network,
     limits: frame.limits,
+    redaction: request.redaction ?? 'Redact',
     requestDigest: digest,
   };
 }

@@ -53,7 +53,8 @@ describe.skipIf('why' in built)('a keeper with the real runner', () => {
 
   it('keeps bytes that are no text, and characters that come in two parts', async () => {
     const outputs: unknown[] = [];
-    for await (const event of h.client().exec(shell(String.raw`printf '\377\376a'; sleep 0.1; printf 'x\303'; sleep 0.1; printf '\274'`))) {
+    const command = String.raw`printf '\377\376a'; sleep 0.1; printf 'x\303'; sleep 0.1; printf '\274'`;
+    for await (const event of h.client().exec({ ...shell(command), redaction: 'Raw' })) {
       if (event.type === 'out') outputs.push('b64' in event ? Buffer.from(event.b64, 'base64') : event.text);
     }
     expect(outputs).toEqual([Buffer.from([0xff, 0xfe, 0x61]), 'x', 'ü']);

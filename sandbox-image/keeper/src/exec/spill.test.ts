@@ -35,7 +35,7 @@ function flooding(more: number) {
   };
 }
 
-const request = (spillBytes: number) => ({ execId: ulid(), tool: 'Shell', command: 'x', spillBytes }) as const;
+const request = (spillBytes: number) => ({ execId: ulid(), tool: 'Shell', command: 'x', spillBytes, redaction: 'Raw' }) as const;
 
 describe('output over the limit', () => {
   it('is kept in files that can be read by range, with their hashes in the end and in the log', async () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-const options = { random: randomBytes, beforeCommit: () => undefined };
+const options = { random: randomBytes, beforeCommit: () => undefined, checkSyntax: () => Promise.resolve('Skipped' as const) };
 const replace = (edit: Partial<ReplaceRequest>, more: Partial<typeof options> = {}) =>
   replaceInFile([root], { path: file, old: 'x', new: 'y', ...edit }, { ...options, ...more });
 const content = async (): Promise<string> => readFile(file, 'latin1');
@@ -36,7 +36,15 @@ describe('a replacement', () => {
     await chmod(file, 0o751);
     const answer = await replace({ old: 'a', new: 'ü' });
     const after = Buffer.from([0xff, 0x0d, 0x0a, 0x00, 0xc3, 0xbc, 0xfe]);
-    expect(answer).toEqual({ path: file, bytes: 7, created: false, sha256: sha(after), previousSha256: sha(before), line: 2 });
+    expect(answer).toEqual({
+      path: file,
+      bytes: 7,
+      created: false,
+      syntax: 'Skipped',
+      sha256: sha(after),
+      previousSha256: sha(before),
+      line: 2,
+    });
     expect(await readFile(file)).toEqual(after);
     expect((await stat(file)).mode & 0o777).toBe(0o751);
     expect(await readdir(root)).toEqual(['file']);

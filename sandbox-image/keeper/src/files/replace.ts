@@ -5,6 +5,7 @@ import { editBounds, maxFileBytes, type FileReplaced, type ReplaceRequest } from
 import { KeeperError, messageOf } from '../failure.ts';
 import { occurrences } from './occurrences.ts';
 import { readWhole } from './read.ts';
+import type { SyntaxCheck } from './syntax/index.ts';
 import { writeFile, type WriteOptions } from './write.ts';
 
 /** Places that a refusal counts, and those that it names. */
@@ -20,7 +21,7 @@ const named = 10;
 export async function replaceInFile(
   roots: readonly string[],
   edit: ReplaceRequest,
-  options: Omit<WriteOptions, 'mode'>,
+  options: Omit<WriteOptions, 'mode'> & { readonly checkSyntax: SyntaxCheck },
 ): Promise<FileReplaced> {
   const [old, fresh] = [bytesOf(edit.old, 'old'), bytesOf(edit.new, 'new')];
   const content = await readWhole(roots, edit.path, editBounds.fileBytes);
@@ -32,8 +33,9 @@ export async function replaceInFile(
   const result = Buffer.concat([content.subarray(0, at), fresh, content.subarray(at + old.length)]);
   if (result.length > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `${edit.path} would have ${result.length} bytes`);
   if (edit.check === 'Json') assertJson(edit.path, result);
+  const syntax = await options.checkSyntax({ path: edit.path, before: content, after: result });
   const written = await writeFile(roots, edit.path, Readable.from([result]), { ...options, mode: null });
-  return { ...written, previousSha256, line: lineOf(content, at) };
+  return { ...written, syntax, previousSha256, line: lineOf(content, at) };
 }
 
 function bytesOf(text: string, field: string): Buffer {

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
+import { Readable } from 'node:stream';
+import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../failure.ts';
+import { readWhole } from './read.ts';
 import { resolveInRoots } from './resolve.ts';
+import type { SyntaxCheck } from './syntax/index.ts';
 
 export interface WriteOptions {
   /** Permission bits; null keeps those of the file, or gives 644 to a new one. */
@@ -69,4 +71,22 @@ async function modeOf(target: string, path: string): Promise<number | null> {
     if (errnoOf(error) === 'ENOENT') return null;
     throw error;
   }
+}
+
+/**
+ * Writes a whole file if it has no more syntax errors than the one that it replaces. What is too large to be edited is too
+ * large to be checked. @throws KeeperError as {@link writeFile}, and `AF_EDIT_SYNTAX`
+ */
+export async function writeChecked(
+  roots: readonly string[],
+  path: string,
+  content: Buffer,
+  options: WriteOptions & { readonly checkSyntax: SyntaxCheck },
+): Promise<FileWritten> {
+  const before = await readWhole(roots, path, editBounds.fileBytes).catch((error: unknown) => {
+    if (error instanceof KeeperError && (error.code === 'AF_FILE_NOT_FOUND' || error.code === 'AF_TOO_LARGE')) return null;
+    throw error;
+  });
+  const syntax = await options.checkSyntax({ path, before, after: content });
+  return { ...(await writeFile(roots, path, Readable.from([content]), options)), syntax };
 }

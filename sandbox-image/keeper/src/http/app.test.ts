@@ -204,12 +204,13 @@ describe('the routes', () => {
     expect(h.running.keeper.parts.gate.exclusive({ kind: 'test', name: '' })).toBeTypeOf('function');
     const types: string[] = [];
     for await (const { type, body } of client.events(1)) types.push(`${type} ${(body['phase'] as string | undefined) ?? ''}`.trim());
-    expect(types.slice(-5)).toEqual([
+    expect(types.slice(-6)).toEqual([
       'SnapshotTaken',
       'SnapshotRestored Intent',
       'SnapshotRestored Done',
       'SnapshotRestored Intent',
       'SnapshotRestored Failed',
+      'RawRead',
     ]);
   });
 

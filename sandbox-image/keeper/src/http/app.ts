@@ -12,6 +12,7 @@ import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
 import { lookRoutes } from './routes-look.ts';
 import { noteRoutes } from './routes-notes.ts';
+import { secretRoutes } from './routes-secrets.ts';
 import { snapshotRoutes } from './routes-snapshots.ts';
 import { openRoutes, stateRoutes } from './routes-state.ts';
 import { treeRoutes } from './routes-tree.ts';
@@ -77,6 +78,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   treeRoutes(api, keeper, validators);
   lookRoutes(api, keeper, validators);
   noteRoutes(api, keeper, validators);
+  secretRoutes(api, keeper, validators);
   snapshotRoutes(api, keeper, validators);
   durableRoutes(api, keeper, validators);
 }

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import type { DiffEntry, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import type { DiffEntry, RangeQuery, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { messageOf } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { CURRENT, type TreeDiff as EngineDiff } from '../snapshot/index.ts';
+import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';
 
 interface ById {
@@ -31,6 +32,7 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
     try {
       const tar = await snapshots.revertBundle(from, to);
       tar.once('close', release);
+      noteRaw(keeper, { what: 'RevertBundle', name: `${from}..${to}` });
       return await reply.type('application/x-tar').send(tar);
     } catch (error) {
       release();
@@ -41,13 +43,15 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
 
 const nothing = (): void => undefined;
 
-async function compare(keeper: Keeper, { from, to }: { readonly from: string; readonly to: string }): Promise<TreeDiff> {
+/** What differs; of the tree as it is, exclusively. */
+export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuery & { readonly to: string }): Promise<TreeDiff> {
   const { gate, snapshots } = keeper.parts;
   const release = to === CURRENT ? gate.exclusive({ kind: 'comparison', name: `${from}..${to}` }) : nothing;
-  return treeDiff(await snapshots.diff(from, to).finally(release));
+  const told = treeDiff(await snapshots.diff(from, to).finally(release));
+  return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, told);
 }
 
-async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
+export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
   const { fence, gate, log, metrics, reserve, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
   try {
@@ -66,7 +70,7 @@ async function take(keeper: Keeper, epoch: number, label: string | undefined): P
   }
 }
 
-async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
+export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
   const { fence, gate, log, logger, metrics, quota, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'restore', name: id });
   try {

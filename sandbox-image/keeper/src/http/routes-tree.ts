@@ -7,6 +7,7 @@ import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { bytesOf, weightOf } from '../snapshot/index.ts';
 import { streamOf } from './body.ts';
+import { noteRaw } from './redacted.ts';
 import type { Validators } from './validation.ts';
 
 /** What a small file takes on disk. */
@@ -29,6 +30,7 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
     const folder = await resolveFolder(keeper.roots, path, false);
     const { entries, bytes, skipped } = await measureTree(folder);
     const tar = Readable.from(packTree(folder), { objectMode: false });
+    noteRaw(keeper, { what: 'Tree', name: folder });
     tar.once('close', release);
     cutOffWhenIdle(request, tar);
     const told = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };

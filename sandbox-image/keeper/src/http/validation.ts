@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import {
   AdoptionRequest,
+  AstEditRequest,
   ExecCodeRequest,
   FileQuery,
   LinesQuery,
@@ -12,6 +13,7 @@ import {
   RangeQuery,
   ReplaceRequest,
   SearchQuery,
+  SecretsRequest,
   ShellRequest,
   SnapshotRequest,
   TreeQuery,
@@ -21,6 +23,7 @@ import { KeeperError } from '../failure.ts';
 
 /** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
 export interface Validators {
+  readonly astEdit: (body: unknown) => AstEditRequest;
   readonly adoption: (body: unknown) => AdoptionRequest;
   readonly exec: (body: unknown) => ExecRequest;
   readonly file: (query: unknown) => FileQuery;
@@ -33,6 +36,7 @@ export interface Validators {
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
   readonly search: (query: unknown) => SearchQuery;
+  readonly secrets: (body: unknown) => SecretsRequest;
   readonly snapshot: (body: unknown) => SnapshotRequest;
   readonly tree: (query: unknown) => TreeQuery;
 }
@@ -43,6 +47,7 @@ export function compileValidators(): Validators {
   const shell = check(ajv.compile<ExecRequest>(ShellRequest));
   return {
     adoption: check(ajv.compile<AdoptionRequest>(AdoptionRequest)),
+    astEdit: check(ajv.compile<AstEditRequest>(AstEditRequest)),
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: check(ajv.compile<FileQuery>(FileQuery)),
     lines: check(ajv.compile<LinesQuery>(LinesQuery)),
@@ -54,6 +59,7 @@ export function compileValidators(): Validators {
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
     search: check(ajv.compile<SearchQuery>(SearchQuery)),
+    secrets: check(ajv.compile<SecretsRequest>(SecretsRequest)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
     tree: check(ajv.compile<TreeQuery>(TreeQuery)),
   };

@@ -3,6 +3,7 @@ import type { PatchReport, PatchRequest } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError, messageOf } from '../../failure.ts';
 import { canonicalJson } from '../../log/index.ts';
 import { resolveFolder } from '../resolve.ts';
+import type { SyntaxCheck } from '../syntax/index.ts';
 import { clean, commit, stepsOf, undo } from './commit.ts';
 import type { PatchJournal, PatchRecord } from './journal.ts';
 import { parseDiff } from './parse.ts';
@@ -14,6 +15,9 @@ export interface PatchRules {
   readonly random: (bytes: number) => Buffer;
   /** Lets so many bytes and new paths in. @throws KeeperError */
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
+  readonly checkSyntax: SyntaxCheck;
+  /** Whether there is time left for checking one more file. */
+  readonly patience: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
   /** Puts a phase on disk, in the event log. */
@@ -55,7 +59,8 @@ export async function applyPatch(
   rules: PatchRules,
 ): Promise<PatchReport> {
   const folder = await resolveFolder(roots, request.path, false);
-  const changes = await planPatch(folder, sections, request.expected).catch(refuse);
+  const planned = await planPatch(folder, sections, request.expected).catch(refuse);
+  const changes = await judged(planned, rules);
   const { requestId } = request;
   const report = { requestId, path: folder, applied: request.dryRun !== true, files: changes.map(({ told }) => told) };
   if (request.dryRun === true) return report;
@@ -77,6 +82,20 @@ export async function applyPatch(
   await journal.write(record);
   await carryOut(record, changes, journal, rules);
   return report;
+}
+
+/** Each file as it will be; the first that gets new syntax errors refuses the whole. */
+async function judged(changes: readonly Change[], { checkSyntax, patience }: PatchRules): Promise<readonly Change[]> {
+  const looked: Change[] = [];
+  for (const change of changes) {
+    const { fresh, told, before } = change;
+    if (fresh === null) looked.push(change);
+    else {
+      const syntax = patience() ? await checkSyntax({ path: told.path, before, after: fresh.content }) : 'NotChecked';
+      looked.push({ ...change, told: { ...told, syntax } });
+    }
+  }
+  return looked;
 }
 
 async function carryOut(record: PatchRecord, changes: readonly Change[], journal: PatchJournal, rules: PatchRules): Promise<void> {

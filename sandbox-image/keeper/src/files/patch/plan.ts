@@ -11,8 +11,9 @@ import type { Section } from './section.ts';
 /** What one file of a patch becomes; nothing of it has happened. */
 export interface Change {
   readonly told: PatchedFile;
-  /** What is taken away; null for a new file. */
+  /** What is taken away, and what it holds; null for a new file. */
   readonly old: BytePath | null;
+  readonly before: Buffer | null;
   /** What is put there; null for a deleted file. */
   readonly fresh: {
     readonly path: BytePath;
@@ -89,14 +90,14 @@ async function changeOf(base: BytePath, section: Section, before: Before | null)
   const old = before?.place.path ?? null;
   if (to === null) {
     if (after.content.length > 0) throw rejected(from ?? '', 'it is to be deleted and holds more than the diff takes away');
-    return { old, fresh: null, told: toldOf(from ?? '', 'D', null, before?.mode ?? 0, after) };
+    return { old, before: before?.content ?? null, fresh: null, told: toldOf(from ?? '', 'D', null, before?.mode ?? 0, after) };
   }
   const place = from === to && before !== null ? before.place : await placeOf(base, to);
   if (from !== to && place.stat !== null) throw rejected(to, 'it is there already');
   const mode = modeOf(before?.mode ?? 0o644, section.executable);
   const op = from === null ? 'A' : from === to ? 'M' : 'R';
   const told = { ...toldOf(to, op, after.content, mode, after), ...(op === 'R' && from !== null ? { from: displayPath(from) } : {}) };
-  return { old, fresh: { path: place.path, content: after.content, mode, folders: place.missing }, told };
+  return { old, before: before?.content ?? null, fresh: { path: place.path, content: after.content, mode, folders: place.missing }, told };
 }
 
 interface After {

@@ -1,0 +1,43 @@
+import type { Rewritten } from '../ast/index.ts';
+import type { GrammarName } from './languages.ts';
+
+/** An error or missing node: line and column from 1, and the text of its line. */
+export interface Fault {
+  readonly line: number;
+  readonly column: number;
+  readonly what: string;
+  readonly text: string;
+}
+
+/** How many there are, and the first of them. */
+export interface Faults {
+  readonly count: number;
+  readonly first: readonly Fault[];
+}
+
+/** What the parser's thread is asked. */
+export type Job =
+  | { readonly kind: 'Faults'; readonly grammar: GrammarName; readonly text: string }
+  | {
+      readonly kind: 'Rewrite';
+      readonly grammar: GrammarName;
+      readonly text: string;
+      readonly pattern: string;
+      readonly rewrite: string;
+      readonly max: number;
+    };
+
+/** The answer by the kind of the job. */
+export interface Answers {
+  readonly Faults: Faults;
+  readonly Rewrite: Rewritten;
+}
+
+/** What the thread sends back; without a value the runtime failed, and the thread is of no more use. */
+export type Reply = { readonly id: number; readonly value: Faults | Rewritten } | { readonly id: number; readonly failed: string };
+
+/** Where the thread finds the parser's runtime and the folder of grammars. */
+export interface ParserFiles {
+  readonly runtime: string;
+  readonly grammars: string;
+}

@@ -1,0 +1,65 @@
+import { buffer } from 'node:stream/consumers';
+import type { FastifyReply } from 'fastify';
+import { redactedHeader, type Redaction, type RedactionCounts } from '@agentfleet/protocol/keeper';
+import type { OpenedFile } from '../files/index.ts';
+import type { Keeper } from '../keeper.ts';
+
+/** What is read, for the event log. */
+export interface Reading {
+  readonly what: 'Bytes' | 'Lines' | 'List' | 'Search' | 'Diff' | 'Tree' | 'RevertBundle';
+  readonly name: string;
+  readonly redaction: Redaction | undefined;
+}
+
+/** Files up to this are looked at before the first byte of the answer, whose header then tells the counts. */
+const heldBytes = 1024 * 1024;
+
+/** An answer without secrets, and how many were in it; or the exact one, which is noted. */
+export function redacted<T extends object>(keeper: Keeper, reading: Reading, answer: T): T & { redacted?: RedactionCounts } {
+  if (reading.redaction === 'Raw') {
+    noteRaw(keeper, reading);
+    return answer;
+  }
+  const redacting = keeper.parts.redaction.open();
+  const told = redacting.value(answer);
+  const { counts } = redacting;
+  if (counts === null) return told;
+  noteCounts(keeper, reading, counts);
+  return { ...told, redacted: counts };
+}
+
+/** The bytes of a file without secrets; or the exact ones, which is noted. */
+export async function sendRedacted(
+  keeper: Keeper,
+  reading: Reading,
+  { bytes, content }: OpenedFile,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  reply.type('application/octet-stream');
+  if (reading.redaction === 'Raw') {
+    noteRaw(keeper, reading);
+    return reply.header('content-length', bytes).send(content);
+  }
+  const redacting = keeper.parts.redaction.open();
+  const note = (): void => (redacting.counts === null ? undefined : noteCounts(keeper, reading, redacting.counts));
+  if (bytes > heldBytes) {
+    const stream = redacting.stream().once('close', note);
+    content.once('error', (error) => stream.destroy(error));
+    stream.once('close', () => content.destroy());
+    return reply.send(content.pipe(stream));
+  }
+  const whole = redacting.bytes(await buffer(content));
+  note();
+  const told = Object.entries(redacting.counts ?? {}).map(([kind, count]) => `${kind}=${count}`);
+  return reply.headers(told.length === 0 ? {} : { [redactedHeader]: told.join(',') }).send(whole);
+}
+
+/** Notes that exact bytes left, as some answers are by their nature. */
+export function noteRaw({ parts: { log, metrics, redaction } }: Keeper, { what, name }: Pick<Reading, 'what' | 'name'>): void {
+  metrics.rawReads.inc();
+  log.append('RawRead', { what, name: redaction.open().text(name) });
+}
+
+function noteCounts({ parts: { log, redaction } }: Keeper, { what, name }: Reading, counts: RedactionCounts): void {
+  log.append('Redacted', { what, name: redaction.open().text(name), counts });
+}

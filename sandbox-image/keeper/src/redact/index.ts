@@ -1,0 +1,6 @@
+/**
+ * Secrets are taken out of what leaves the keeper: by their shapes, by declared values, by entropy. Knows texts and bytes,
+ * nothing of HTTP or of files.
+ */
+export { Redacting, Redaction, type OnRedacted } from './redaction.ts';
+export { Redactor, type Tally } from './redactor.ts';
