@@ -30,6 +30,7 @@ export interface Parts {
   nodeLicence(): Promise<HashedFile>;
   runner(): Promise<HashedFile>;
   keeper(): Promise<Bundle>;
+  keeperSyntax(): Promise<Bundle>;
   inference(): Promise<Bundle>;
   operator(): Promise<Bundle>;
   agent(): Promise<Bundle>;
@@ -65,6 +66,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     nodeLicence: once(nodeLicence),
     runner: once(() => runnerBinary(hostArch(), signal)),
     keeper: once(() => bundle('keeper', keeperEntry)),
+    keeperSyntax: once(() => bundle('keeper-syntax', join(repository, 'sandbox-image/keeper/src/files/syntax/thread.ts'))),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     operator: once(() => bundle('operator', join(repository, 'operator/src/main.ts'))),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
@@ -107,8 +109,13 @@ const programContext = async (
   ];
 };
 
+/** Languages whose edits the keeper parses. */
+const keeperGrammars = ['bash', 'go', 'java', 'javascript', 'python', 'rust', 'tsx', 'typescript'];
+
 const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
-  ...(await programContext(parts, 'keeper')),
+  ...(await programContext(parts, 'keeper', grammarModules(...keeperGrammars))),
+  { ...(await parts.keeperSyntax()).code, path: 'dist/keeper-syntax.js', mode: 0o644 },
+  { ...(await parts.keeperSyntax()).licences, path: 'dist/keeper-syntax.LICENSES', mode: 0o644 },
   { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
 ];
 
