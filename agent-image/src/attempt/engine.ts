@@ -24,7 +24,7 @@ import { verify } from './verify.ts';
  * const outcome = await engine.run(context); // { result: 'Succeeded', reason: 'ChecksHold', … }
  */
 export function createAttemptEngine(options: EngineOptions): AttemptEngine {
-  return { run: (context) => run(options, context), rollback: rollBack };
+  return { run: (context) => run(options, context), rollback: (context, which) => rollBack(options, context, which) };
 }
 
 async function run(options: EngineOptions, context: AttemptContext): Promise<Outcome> {

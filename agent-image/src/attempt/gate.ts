@@ -10,6 +10,7 @@ import {
   type Act,
   type Decision,
   type Finding,
+  type NormalCommand,
   type Policy,
   type Rails,
   type Risk,
@@ -27,6 +28,8 @@ export interface Proposal {
 export interface Gate {
   /** Judges all that a candidate would do before any of it is done. */
   judge(proposal: Proposal): GateVerdict;
+  /** Which commands of a line reach out of the sandbox, and whether the line changes its folder on the way. */
+  outward(command: string): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
   /** Lets a command of the task's author pass unless the rails deny it; tells what they said. */
   admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
 }
@@ -100,6 +103,7 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
       const parts = [...rewrites.map((one) => judgeRewrite(one, judging)), ...acts.map((one) => judgeAct(one, judging))];
       return verdictOf(parts, task);
     },
+    outward: (command) => outwardOf(command, judging),
     admit: (step, field) => {
       const reaches = step.network !== undefined && step.network !== 'None';
       const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
@@ -162,6 +166,17 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const part = told(findings, policy, risk);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
   return { ...part, kinds, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+}
+
+/** Rails that find what other machines see. */
+const outwardRails: ReadonlySet<string> = new Set(['exfil', 'network', 'fetch-to-exec', 'escape']);
+
+/** Judged as if the network were closed: where it is open the rails have nothing to say about what uses it. */
+function outwardOf(command: string, { rails, policy, workspace }: Judging): ReturnType<Gate['outward']> {
+  const { findings, simpleCommands } = rails.judge({ tool: 'Shell', command, cwd: workspace }, { ...policy, network: 'Loopback' });
+  const spans = new Set(findings.filter(({ rail }) => outwardRails.has(rail)).map(({ span }) => `${span.start} ${span.end}`));
+  const external = simpleCommands.filter(({ span }) => spans.has(`${span.start} ${span.end}`));
+  return { external, movesAbout: simpleCommands.some(({ argv: [program] }) => program === 'cd' || program === 'pushd') };
 }
 
 function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject'> {

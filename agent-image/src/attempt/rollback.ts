@@ -1,13 +1,16 @@
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { auditRoot, keep, patch, revertScript, trace, type Keeping } from './artifacts.ts';
+import { takeBackEffects } from './acts/outward.ts';
 import { summary } from './closing.ts';
+import { createGate } from './gate.ts';
 import { Hands } from './hands.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
 import type { AttemptContext, Restored } from './ports.ts';
 import { labelled, labels } from './prepare.ts';
+import type { EngineOptions } from './scope.ts';
 
 /** How long the files are worth waiting for, ms; the restore is done then and must be told. */
 const lateMs = 60_000;
@@ -26,20 +29,27 @@ interface Plan {
  * Restores a snapshot, verified by hash. The tree as it was is kept as a snapshot first, so that the revert script and the
  * patch can be made after the restore, and a rollback that was cut off ends the same way.
  */
-export async function rollBack(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored> {
+export async function rollBack(
+  { rails, openEgress }: Pick<EngineOptions, 'rails' | 'openEgress'>,
+  context: AttemptContext,
+  which: 'Initial' | 'LastGreen',
+): Promise<Restored> {
   const meter = new Meter(context.clock, context.used, {});
   const info = await patiently(() => context.keeper.info(), context);
-  const hands = new Hands(context, meter, info);
+  const hands = new Hands(context, meter, info, openEgress);
   await hands.quieten();
   context.report({ progress: { done: 0, total: 1, message: 'rolling back' } }, { urgent: true });
   const plan = await planOf(context, hands, which);
+  const gate = createGate({ rails, task: context.task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, null);
+  const standing = await takeBackEffects(context, hands, gate);
   const report = await hands.restore(plan.target.id);
   const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
   await hands.note('RolledBack', { attempt: context.assignment.attempt, snapshot: plan.target.id, verified });
   const stored = await storeFiles(context, plan);
   const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
   context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() }, { urgent: true });
-  const irreversible = plan.before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`.slice(0, 256));
+  const skipped = plan.before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`);
+  const irreversible = [...standing, ...skipped].map((effect) => effect.slice(0, 256));
   return {
     snapshot: plan.target.id,
     verified,

@@ -130,7 +130,7 @@ async function act(
   { scope, baseline, gate, node }: Place,
   { candidate, acts, approved }: Admitted,
 ): Promise<Omit<Judged, 'proofs'> | { readonly after: string }> {
-  const failed = await runActs(scope, acts);
+  const failed = await runActs(scope, gate, { acts, approved });
   if (failed !== null) return failed;
   const after = (await scope.hands.snapshot(`after commands on ${node.planId}`)).id;
   const { refused, deleted } = await judgeEffects(scope.hands, baseline, gate, snapshotOf(node), after);

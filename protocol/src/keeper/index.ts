@@ -48,6 +48,7 @@ export * from './exec.ts';
 export * from './files.ts';
 export * from './info.ts';
 export * from './mcp.ts';
+export * from './effects.ts';
 export * from './notes.ts';
 export * from './places.ts';
 export * from './redaction.ts';

@@ -1,9 +1,10 @@
 import type { ShellAct } from '@agentfleet/protocol/inference';
 import { tail } from '../checkRun.ts';
+import type { Gate } from '../gate.ts';
 import { write, type SearchNode } from '../node.ts';
-import { reachOf } from '../reach.ts';
 import type { Scope } from '../scope.ts';
 import type { Trial } from '../trial.ts';
+import { effectJournal, reachOfActs } from './outward.ts';
 
 /** Wall time of one command of a candidate, seconds. */
 export const actSeconds = 60;
@@ -14,12 +15,22 @@ export interface Failed {
   readonly why: string;
 }
 
-/** Runs the commands of a candidate one after the other; null when each ended with 0. */
-export async function runActs({ context, hands }: Scope, acts: readonly ShellAct[]): Promise<Failed | null> {
-  const { mode } = context.task.spec.policy.network;
-  const reach = reachOf(context, mode === 'Allowed' ? 'Allowed' : 'None');
+/**
+ * Runs the commands of a candidate one after the other; null when each ended with 0. What one does outside of the sandbox
+ * stands in the event log before it is done.
+ */
+export async function runActs(
+  { context, hands }: Scope,
+  gate: Gate,
+  { acts, approved }: { readonly acts: readonly ShellAct[]; readonly approved: boolean },
+): Promise<Failed | null> {
+  const reach = reachOfActs(context);
+  const journal = effectJournal({ context, hands });
   for (const { command } of acts) {
-    const { stdout, stderr, end } = await hands.exec({ command, timeoutSeconds: actSeconds, reach });
+    const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
+      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach });
+      return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
+    });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;
     const how =
       end.error?.message ??

@@ -1,0 +1,141 @@
+import { line, quote } from '../quote.ts';
+import type { EffectPlan, Probe, Way } from '../types.ts';
+
+/** Longest command that takes objects back; it holds them as they were. */
+const longest = 32_768;
+const verbs = new Set(['apply', 'create', 'replace', 'delete']);
+/** Flags that say which server and which objects; they stay in every question and in the way back. */
+const withValue = new Set(['-f', '--filename', '-k', '--kustomize', '-n', '--namespace', '--context', '--kubeconfig']);
+const plain =
+  /^(?:--(?:filename|kustomize|namespace|context|kubeconfig)=.|--(?:server-side|force-conflicts|wait|ignore-not-found)(?:=|$)|--validate=)/;
+const aboutFiles = /^(?:-f|-k|--filename|--kustomize)$/;
+
+interface Words {
+  /** Server, namespace. */
+  readonly where: readonly string[];
+  readonly files: readonly string[];
+}
+
+/** Undefined when a word is not understood: then nothing is known about the objects. */
+function parse(words: readonly string[]): Words | undefined {
+  const where: string[] = [];
+  const files: string[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? '';
+    const value = words[at + 1];
+    if (withValue.has(word) && value !== undefined) {
+      if (value === '-') return undefined; // it was read from a pipe, and is gone
+      (aboutFiles.test(word) ? files : where).push(word, value);
+      at += 1;
+    } else if (/^--(?:filename|kustomize)=./.test(word)) files.push(word);
+    else if (/^--(?:namespace|context|kubeconfig)=./.test(word)) where.push(word);
+    else if (!plain.test(word)) return undefined;
+  }
+  return files.length === 0 ? undefined : { where, files };
+}
+
+/** The parts of an object that matter here. */
+interface Found {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>> & {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
+  readonly status?: unknown;
+}
+
+/** `kubectl … (apply|create|replace|delete) -f FILE`; undefined for any other command. */
+export function kubectl(argv: readonly string[]): EffectPlan | undefined {
+  const [program = '', verb = '', ...words] = argv;
+  if (program.split('/').at(-1) !== 'kubectl' || !verbs.has(verb)) return undefined;
+  const target = `kubectl ${verb} ${words.join(' ')}`;
+  const parsed = parse(words);
+  return {
+    kind: 'KubectlApply',
+    target,
+    look: async (probe) => {
+      if (parsed === undefined) return () => Promise.resolve({ why: 'which objects it changed cannot be told from its words' });
+      const before = await objects(probe, parsed);
+      return async (after) => {
+        const now = before === undefined ? undefined : await objects(after, parsed);
+        return before === undefined || now === undefined
+          ? { why: 'the API server did not say what was there' }
+          : wayBack(parsed, before, now);
+      };
+    },
+  };
+}
+
+const keyOf = ({ apiVersion, kind, metadata }: Found): string => `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
+
+async function objects(probe: Probe, { where, files }: Words): Promise<ReadonlyMap<string, Found> | undefined> {
+  const { exitCode, stdout } = await probe(['kubectl', 'get', ...where, ...files, '--ignore-not-found', '-o', 'json']);
+  if (exitCode !== 0) return undefined;
+  if (stdout.trim() === '') return new Map();
+  const said = JSON.parse(stdout) as Found & { readonly items?: readonly Found[] };
+  return new Map((said.items ?? [said]).map((found) => [keyOf(found), found]));
+}
+
+/** An object as it was, less what only the server may say. */
+function asItWas({ apiVersion, kind, metadata, ...rest }: Found, resourceVersion?: string): object {
+  const { status: _s, ...said } = rest;
+  const { managedFields: _m, uid: _u, resourceVersion: _r, creationTimestamp: _c, generation: _g, selfLink: _l, ...kept } = metadata;
+  return { apiVersion, kind, metadata: { ...kept, ...(resourceVersion === undefined ? {} : { resourceVersion }) }, ...said };
+}
+
+/** Which server; the namespace of each object is in the object. */
+function serverOf(where: readonly string[]): readonly string[] {
+  const namespaced = /^(?:-n|--namespace)(?:=|$)/;
+  return where.filter((word, at) => !namespaced.test(word) && !/^(?:-n|--namespace)$/.test(where[at - 1] ?? ''));
+}
+
+function named(found: Found, where: readonly string[]): readonly string[] {
+  const group = found.apiVersion.includes('/') ? `.${found.apiVersion.replace('/', '.').split('.').slice(0, -1).join('.')}` : '';
+  const version = found.apiVersion.split('/').at(-1) ?? '';
+  const kind = group === '' ? found.kind : `${found.kind}.${version}${group}`;
+  return [
+    ...serverOf(where),
+    ...(found.metadata.namespace === undefined ? [] : ['-n', found.metadata.namespace]),
+    kind,
+    found.metadata.name,
+  ];
+}
+
+function wayBack({ where }: Words, before: ReadonlyMap<string, Found>, now: ReadonlyMap<string, Found>): Way | null {
+  const commands: string[] = [];
+  const proofs: string[] = [];
+  const server = serverOf(where);
+  // What the event log would have to hold is not for everybody who reads it.
+  const secret = [...before.values()].find(
+    (old) => old.kind === 'Secret' && !(now.get(keyOf(old))?.metadata.resourceVersion === old.metadata.resourceVersion),
+  );
+  if (secret !== undefined) return { why: `Secret ${secret.metadata.name} as it was is not kept` };
+  const put = (verb: string, object: object): string =>
+    `printf %s ${quote(JSON.stringify(object))} | ${line(['kubectl', verb, ...server, '-f', '-'])}`;
+  for (const [key, found] of now) {
+    const old = before.get(key);
+    const name = named(found, where);
+    if (old === undefined) {
+      // Only the very object that the act made.
+      const uid = `$(${line(['kubectl', 'get', ...name, '--ignore-not-found', '-o', 'jsonpath={.metadata.uid}'])})`;
+      commands.push(`{ test "${uid}" = ${quote(found.metadata.uid)} && ${line(['kubectl', 'delete', ...name])}; }`);
+      proofs.push(line(['kubectl', 'get', ...name, '--ignore-not-found', '-o', 'name']));
+    } else if (old.metadata.resourceVersion !== found.metadata.resourceVersion) {
+      // The server refuses when somebody else has written since.
+      commands.push(put('replace', asItWas(old, found.metadata.resourceVersion)));
+      proofs.push(put('diff', asItWas(old)));
+    }
+  }
+  for (const [key, old] of before) {
+    if (now.has(key)) continue;
+    commands.push(put('create', asItWas(old)));
+    proofs.push(put('diff', asItWas(old)));
+  }
+  if (commands.length === 0) return null;
+  const command = commands.join(' && ');
+  if (command.length > longest) return { why: `the objects as they were are too large to be kept (${command.length} characters)` };
+  return { command, proof: { command: proofs.join(' && '), expected: '' } };
+}

@@ -1,0 +1,10 @@
+/**
+ * What acts do outside of the sandbox: told to the event log before it is done, with how it would be taken back, and after
+ * it. A rollback takes back what it may and lists the rest. Imports `rails` (types) and `protocol`; the way to the sandbox
+ * is handed in.
+ */
+export { EffectJournal, type JournalOptions } from './journal.ts';
+export { EffectReader, type RecordedEffect } from './reader.ts';
+export { planEffects } from './plan.ts';
+export { effectNotes, type Answer, type EffectPlan, type Probe, type Undo } from './types.ts';
+export { takeBack, type TakeBackOptions } from './takeBack.ts';

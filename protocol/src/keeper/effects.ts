@@ -1,0 +1,43 @@
+/**
+ * Kinds of the notes about what acts do outside of the sandbox. `EffectPlanned` is on disk before the act, `EffectEnded`
+ * after it; a plan without an end may or may not have happened. `EffectUndone` tells that it was taken back, or why not.
+ */
+export const effectNotes = { planned: 'EffectPlanned', ended: 'EffectEnded', undone: 'EffectUndone' } as const;
+
+/** What takes an effect back. */
+export interface Undo {
+  /** Line for a shell in the workspace, which does nothing when somebody else has changed the target since. */
+  readonly command: string;
+  /** Prints `expected` once the effect is taken back, and only then; blanks at the ends do not count. */
+  readonly proof: { readonly command: string; readonly expected: string };
+}
+
+export interface EffectPlanned {
+  readonly id: string;
+  readonly attempt: number;
+  /** The whole act, as it was run. */
+  readonly command: string;
+  readonly kind: 'GitPush' | 'KubectlApply' | 'Other';
+  /** What it touches, in words. */
+  readonly target: string;
+  /** A person allowed the act. */
+  readonly approved: boolean;
+}
+
+export interface EffectEnded {
+  readonly id: string;
+  readonly attempt: number;
+  /** None: it was run, and looked at, and had no effect. Unknown: it was cut off. */
+  readonly outcome: 'Done' | 'Failed' | 'None' | 'Unknown';
+  readonly undo: Undo | null;
+  /** Why nothing takes it back; empty with `undo` and for None. */
+  readonly why: string;
+}
+
+export interface EffectUndone {
+  readonly id: string;
+  readonly attempt: number;
+  readonly undone: boolean;
+  /** Why it was not; empty when it was. */
+  readonly why: string;
+}
