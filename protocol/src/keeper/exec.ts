@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import type { SessionAfter } from './sessions.ts';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 
 /** Default wall time limits in seconds, by tool. */
@@ -14,6 +15,12 @@ export const execBounds = {
   /** Most bytes of output over `outputLimitBytes` that one command may keep in files of the store (`spillBytes`). */
   maxSpillBytes: 256 * 1024 * 1024,
   keepaliveSeconds: 10,
+  /** Commands with `access: "Read"` at one time. */
+  readers: 8,
+  /** Most bytes of one `POST /v1/exec/:execId/stdin`. */
+  stdinBytes: 65_536,
+  /** Longest `GET /v1/exec/:execId/wait`. */
+  maxWaitSeconds: 60,
   defaultProcesses: 256,
 } as const;
 
@@ -29,6 +36,13 @@ export const ExecLimits = Type.Object(
   { additionalProperties: false },
 );
 export type ExecLimits = Static<typeof ExecLimits>;
+
+/** Size of a terminal. */
+export const TerminalSize = Type.Object(
+  { rows: Type.Integer({ minimum: 1, maximum: 1000 }), columns: Type.Integer({ minimum: 1, maximum: 1000 }) },
+  { additionalProperties: false },
+);
+export type TerminalSize = Static<typeof TerminalSize>;
 
 const common = {
   execId: Type.String({
@@ -62,6 +76,18 @@ const common = {
   network: Type.Optional(Type.Enum(['Loopback', 'None'])),
   redaction: Type.Optional(Redaction),
   limits: Type.Optional(ExecLimits),
+  access: Type.Optional(
+    Type.Enum(['Write', 'Read'], {
+      description:
+        'Read: the kernel takes every right to write files away, also below /tmp; such commands run beside each other and beside one that writes; default Write',
+    }),
+  ),
+  stdinMode: Type.Optional(
+    Type.Enum(['Closed', 'Open'], {
+      description: 'Open: `POST /v1/exec/:execId/stdin` writes to it; not together with stdin; default Closed',
+    }),
+  ),
+  pty: Type.Optional(TerminalSize),
 };
 
 /** `ExecCode`: a program and its arguments, no shell in between. */
@@ -102,6 +128,46 @@ export const OutputQuery = Type.Object(
 );
 export type OutputQuery = Static<typeof OutputQuery>;
 
+/** Query of `POST /v1/exec/:execId/stdin`; the body is `application/octet-stream`. */
+export const StdinQuery = Type.Object(
+  {
+    seq: Type.String({
+      pattern: '^[1-9][0-9]{0,11}$',
+      description: '1, 2, 3, …; a number that was taken is answered again and written once',
+    }),
+    eof: Type.Optional(
+      Type.Enum(['true', 'false'], { description: 'true: the input ends after the body; a terminal gets its end-of-file character' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type StdinQuery = Static<typeof StdinQuery>;
+
+/** Answer of `POST /v1/exec/:execId/stdin`. */
+export interface StdinTaken {
+  readonly execId: string;
+  readonly seq: number;
+  /** This number was taken before; nothing was written now. */
+  readonly repeated: boolean;
+}
+
+/** Query of `GET /v1/exec/:execId/wait`. */
+export const WaitQuery = Type.Object(
+  {
+    seconds: Type.Optional(
+      Type.String({ pattern: '^[0-9]{1,4}$', description: 'at most execBounds.maxWaitSeconds, which is the default' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type WaitQuery = Static<typeof WaitQuery>;
+
+/** Answer of `GET /v1/exec/:execId/wait`: the end, or null when the time was over first. The command runs on. */
+export interface ExecWaited {
+  readonly execId: string;
+  readonly end: ExecEnd | null;
+}
+
 /** Last event of a command; it comes when no process of the command is left. */
 export interface ExecEnd {
   readonly type: 'end';
@@ -130,6 +196,8 @@ export interface ExecEnd {
   readonly redacted?: RedactionCounts;
   /** Processes that outlived the command's root and were killed. */
   readonly swept: number;
+  /** There for a command of a session only. */
+  readonly session?: SessionAfter;
   /** The command could not start: errno name and words. */
   readonly error?: { readonly code: string; readonly message: string };
   /** The container or the keeper went away under the command: its effects are unknown. */

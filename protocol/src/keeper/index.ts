@@ -10,6 +10,13 @@
  * | `POST /v1/exec` | NDJSON of {@link ExecEvent} |
  * | `GET /v1/exec/:execId?from=SEQ` | the same stream from SEQ on |
  * | `GET /v1/exec/:execId/output?stream=` | bytes of {@link ExecEnd.spill} |
+ * | `GET /v1/exec/:execId/wait?seconds=` | {@link ExecWaited} |
+ * | `POST /v1/exec/:execId/stdin?seq=&eof=` | {@link StdinTaken}; bytes for a command with `stdinMode: "Open"` or a pty |
+ * | `POST /v1/exec/:execId/resize` | 202; body {@link TerminalSize} |
+ * | `POST /v1/exec/:execId/interrupt` | 202; SIGINT to what runs |
+ * | `POST`, `GET /v1/sessions` | {@link SessionInfo}; a list of them |
+ * | `POST /v1/sessions/:sessionId/run` | NDJSON of {@link ExecEvent}; `/v1/exec/:execId` works for it too |
+ * | `DELETE /v1/sessions/:sessionId` | 202; no process of the session is left |
  * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
  * | `GET /v1/files/lines?path=&from=&to=` | {@link FileLines} |
@@ -51,6 +58,7 @@ export * from './mcp.ts';
 export * from './effects.ts';
 export * from './notes.ts';
 export * from './places.ts';
+export * from './sessions.ts';
 export * from './redaction.ts';
 export * from './snapshots.ts';
 export * from './syntax.ts';

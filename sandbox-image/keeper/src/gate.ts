@@ -3,7 +3,7 @@ import { KeeperError } from './failure.ts';
 
 /** Who holds the gate, in words that a refusal can repeat. */
 export interface Holder {
-  /** `command`, `snapshot`, `restore`, `tools restart`, `file transfer`, `diff`. */
+  /** `command`, `reading command`, `snapshot`, `restore`, `tools restart`, `file transfer`, `diff`. */
   readonly kind: string;
   readonly name: string;
 }
@@ -11,47 +11,64 @@ export interface Holder {
 /** Gives the gate back; calling it twice is harmless. */
 export type Release = () => void;
 
+type Mode = 'Exclusive' | 'Writer' | 'Shared' | 'Reading';
+
+/** What each mode cannot be beside. */
+const refuses: Readonly<Record<Mode, readonly Mode[]>> = {
+  Exclusive: ['Exclusive', 'Writer', 'Shared', 'Reading'],
+  Writer: ['Exclusive', 'Writer', 'Shared'],
+  Shared: ['Exclusive', 'Writer'],
+  Reading: ['Exclusive'],
+};
+
+interface Held {
+  readonly holder: Holder;
+  readonly mode: Mode;
+  readonly since: string;
+}
+
 /**
- * One thing at a time changes or freezes the roots. Commands, snapshots and restores hold the
- * gate exclusively; transfers of single files and reads of the tree share it among themselves.
- * So no process of the user can race a path check, and a snapshot never sees a half-written tree.
- * Nothing waits here: who comes second is told who is first.
+ * Who may act on the roots at one time. Snapshots, restores and the like are alone. One command
+ * writes; commands that the kernel lets only read, and reads of the keeper that withstand a writer,
+ * run beside it. Writes of the keeper itself share the roots with readers, not with a command: no
+ * process of the user can race a path check. Nothing waits here: who comes second is told who is first.
  */
 export class Gate {
   readonly #clock: Clock;
-  #exclusive: { readonly holder: Holder; readonly since: string } | null = null;
-  readonly #shared = new Set<Holder>();
+  readonly #held = new Set<Held>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @throws KeeperError `AF_BUSY` naming the holder */
+  /** Alone. @throws KeeperError `AF_BUSY` naming the holder */
   exclusive(holder: Holder): Release {
-    this.#refuseWhenExclusive();
-    const [other] = this.#shared;
-    if (other !== undefined) throw new KeeperError('AF_BUSY', `${describe(other)} is under way`);
-    const held = { holder, since: timestamp(this.#clock) };
-    this.#exclusive = held;
-    return () => {
-      if (this.#exclusive === held) this.#exclusive = null;
-    };
+    return this.#take(holder, 'Exclusive');
   }
 
-  /** @throws KeeperError `AF_BUSY` naming the holder */
+  /** The one command that may write. @throws KeeperError `AF_BUSY` naming the holder */
+  writer(holder: Holder): Release {
+    return this.#take(holder, 'Writer');
+  }
+
+  /** A change by the keeper, or a look at roots that must not change. @throws KeeperError `AF_BUSY` naming the holder */
   shared(holder: Holder): Release {
-    this.#refuseWhenExclusive();
-    const held = { ...holder };
-    this.#shared.add(held);
-    return () => void this.#shared.delete(held);
+    return this.#take(holder, 'Shared');
   }
 
-  #refuseWhenExclusive(): void {
-    if (this.#exclusive === null) return;
-    throw new KeeperError('AF_BUSY', `${describe(this.#exclusive.holder)} runs since ${this.#exclusive.since}`);
+  /** Reading that no writer can lead astray. @throws KeeperError `AF_BUSY` naming the holder */
+  reading(holder: Holder): Release {
+    return this.#take(holder, 'Reading');
   }
-}
 
-function describe(holder: Holder): string {
-  return `${holder.kind} ${holder.name}`.trim();
+  #take(holder: Holder, mode: Mode): Release {
+    for (const other of this.#held) {
+      if (!refuses[mode].includes(other.mode)) continue;
+      const { kind, name } = other.holder;
+      throw new KeeperError('AF_BUSY', `${`${kind} ${name}`.trim()} runs since ${other.since}`);
+    }
+    const held = { holder, mode, since: timestamp(this.#clock) };
+    this.#held.add(held);
+    return () => void this.#held.delete(held);
+  }
 }

@@ -11,6 +11,7 @@ const info: RunnerInfo = {
   dumpable: false,
   userNamespace: true,
   landlockABI: 7,
+  terminals: true,
   layered: false,
   guest: null,
   probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, powerless: true, error: null },

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
-import type { EndFacts, Executor, Quota, SpillStore, StoreReserve } from './exec/index.ts';
+import type { EndFacts, Executor, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
 import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
@@ -41,6 +41,7 @@ export interface KeeperParts extends Machine {
   readonly quota: Quota;
   readonly redaction: Redaction;
   readonly reserve: StoreReserve;
+  readonly sessions: Sessions;
   readonly snapshots: Snapshots;
   readonly spills: SpillStore;
   readonly syntax: SyntaxParser;
@@ -99,12 +100,13 @@ export class Keeper {
 
   /** Lets a changing request in; ends what an older assignment left running. @throws KeeperError */
   async admit(epochHeader: string | undefined): Promise<number> {
-    const { egress, executor, fence, log } = this.parts;
+    const { egress, executor, fence, log, sessions } = this.parts;
     log.assertWritable();
     return fence.admit(epochHeader, async (from, to) => {
       log.append('EpochRaised', { from, to });
       egress.supersede(to);
       await executor.supersede(to);
+      await sessions.closeAll('Superseded', to);
     });
   }
 }
@@ -119,18 +121,25 @@ export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'networ
   };
 }
 
-/** Ties the link to the log and the executor. */
-export function linkEvents(log: EventLog, executor: Executor, config: Config): LinkEvents {
+/** Ties the link to the log, the executor and the sessions. */
+export function linkEvents({ log, executor, sessions, config }: LinkedParts): LinkEvents {
   return {
     connected: (instance, info) =>
       log.append('ToolsConnected', { instance, version: info.version, isolation: isolationOf(info, config.runtimeClass) }),
     lost: (instance, why) => {
       log.append('ToolsLost', { instance, why });
       executor.toolsLost();
+      sessions.toolsLost();
     },
-    message: (message) => executor.receive(message),
+    message: (message) => {
+      if (message.t !== 'opened' && message.t !== 'closed') return executor.receive(message);
+      sessions.receive(message);
+      return undefined;
+    },
   };
 }
+
+type LinkedParts = Pick<KeeperParts, 'log' | 'executor' | 'sessions' | 'config'>;
 
 /** Label of the metric for how a command ended. */
 export function resultOf(facts: EndFacts): string {

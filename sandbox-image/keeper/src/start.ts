@@ -5,7 +5,7 @@ import { egressBounds, syntaxBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { Adoptions, recoverAdoption } from './durable/index.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
-import { endOrphan, Executor, JournalArchive, Quota, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
+import { endOrphan, Executor, JournalArchive, Quota, Sessions, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
 import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
 import { Gate } from './gate.ts';
@@ -71,7 +71,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'syntax'> & {
+type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'syntax'> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -91,17 +91,21 @@ function assemble(parts: Parts): KeeperParts {
     ready: () => new Keeper(whole).notReady === null,
   });
   const redaction = new Redaction((kind) => metrics.redactions.inc({ kind }));
-  const executor = new Executor({
+  const forCommands = {
     ...parts,
     redaction,
     defaults: { roots: config.roots.map((root) => root.path), home: config.home, toolsPath: config.toolsPath },
     assertReady: () => assertReady(facts()),
+  };
+  const executor = new Executor({
+    ...forCommands,
     onEnded: (end) => {
       metrics.execs.inc({ result: resultOf(end) });
       metrics.execSeconds.observe(end.durationMs / 1000);
     },
   });
-  link.subscribe(linkEvents(log, executor, config));
+  const sessions = new Sessions({ ...forCommands, executor });
+  link.subscribe(linkEvents({ log, executor, sessions, config }));
   const { maxParked, maxOpen, idleSeconds, waitMillis } = egressBounds;
   const egress = new EgressTunnels({
     listen: config.egress,
@@ -112,7 +116,7 @@ function assemble(parts: Parts): KeeperParts {
   const { reserve, snapshots } = parts;
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes(0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
-  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, syntax };
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, syntax };
   return whole;
 }
 

@@ -12,6 +12,7 @@ import {
   type AuditReport,
   type ExecEvent,
   type ExecRequest,
+  type ExecWaited,
   type FileLines,
   type FileList,
   type FileReplaced,
@@ -29,6 +30,10 @@ import {
   type SecretsRequest,
   type SyntaxMode,
   type SearchResult,
+  type SessionInfo,
+  type SessionRequest,
+  type SessionRunRequest,
+  type StdinTaken,
   type RestoreReport,
   type SnapshotRecord,
   type TreeDiff,
@@ -96,6 +101,49 @@ export class KeeperClient {
   /** Runs a command to its end and collects both outputs. */
   run(body: ExecRequest, signal?: AbortSignal): Promise<ExecResult> {
     return collect(this.exec(body, signal));
+  }
+
+  /** Waits at most `seconds` (60) for the end of a command; null when it runs on. */
+  async waitFor(execId: string, seconds?: number, signal?: AbortSignal): Promise<ExecWaited['end']> {
+    return (await this.#json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds }, signal })).end;
+  }
+
+  /** Part `seq` (1, 2, …) of the input of a command with stdinMode Open or a pty. Repeat the same part when no answer came. */
+  writeStdin(execId: string, seq: number, bytes: string | Uint8Array, eof = false): Promise<StdinTaken> {
+    const query = { seq, eof: String(eof) };
+    return this.#json({ method: 'POST', path: `/v1/exec/${execId}/stdin`, query, bytes: Buffer.from(bytes) });
+  }
+
+  async resizeTerminal(execId: string, rows: number, columns: number): Promise<void> {
+    await this.#json({ method: 'POST', path: `/v1/exec/${execId}/resize`, json: { rows, columns } });
+  }
+
+  /** SIGINT to what a command runs. */
+  async interrupt(execId: string): Promise<void> {
+    await this.#json({ method: 'POST', path: `/v1/exec/${execId}/interrupt` });
+  }
+
+  /** Opens a shell that lives over many commands. */
+  openSession(session: SessionRequest): Promise<SessionInfo> {
+    return this.#json({ method: 'POST', path: '/v1/sessions', json: session });
+  }
+
+  async sessions(): Promise<readonly SessionInfo[]> {
+    return (await this.#json<{ items: SessionInfo[] }>({ method: 'GET', path: '/v1/sessions' })).items;
+  }
+
+  /** Starts a command in a session and yields its events to the end; else as {@link exec}. */
+  execInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
+    return this.#lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal });
+  }
+
+  /** Runs a command in a session to its end and collects both outputs. */
+  runInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): Promise<ExecResult> {
+    return collect(this.execInSession(sessionId, body, signal));
+  }
+
+  async closeSession(sessionId: string): Promise<void> {
+    await this.#json({ method: 'DELETE', path: `/v1/sessions/${sessionId}` });
   }
 
   async cancel(execId: string): Promise<void> {

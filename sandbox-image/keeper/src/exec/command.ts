@@ -1,9 +1,10 @@
-import { execBounds, type ExecEnd } from '@agentfleet/protocol/keeper';
+import { execBounds, type ExecEnd, type SessionAfter } from '@agentfleet/protocol/keeper';
 import { timestamp, type Clock } from '../clock.ts';
 import { errnoOf, messageOf } from '../failure.ts';
-import type { CommandMessage, RunnerEnd, RunnerLink, StreamBytes } from '../link/index.ts';
+import type { CommandMessage, RunnerEnd, RunnerLink, ShellAfter, StreamBytes } from '../link/index.ts';
 import type { Redacting } from '../redact/index.ts';
 import { interruptedEnd } from './archive.ts';
+import { LiveInput, type SendInput } from './input.ts';
 import type { Journal } from './journal.ts';
 import { OutputEncoder, type OutputSink } from './output.ts';
 import type { ExecPlan } from './plan.ts';
@@ -21,6 +22,8 @@ export interface CommandOptions {
   readonly epoch: number;
   readonly clock: Clock;
   readonly link: RunnerLink;
+  /** Of a command of a session: what became of its shell. */
+  readonly onShell: (after: ShellAfter | null) => SessionAfter | undefined;
   /** Takes secrets out of the output before anything is kept; null: the caller asked for exact bytes. */
   readonly redacting: Redacting | null;
   /** The runner did not end it in time: the tools container has to go. */
@@ -39,10 +42,13 @@ export class Command {
   readonly #options: CommandOptions;
   readonly #ended = Promise.withResolvers<EndFacts>();
   readonly #startedAt: number;
+  /** Null unless its standard input is open. */
+  readonly input: LiveInput | null;
   #output: OutputTaker | null = null;
   #journal: Journal | null = null;
   #spill: Spill | null = null;
   readonly #silence: Silence | null;
+  #shell: ShellAfter | null = null;
   #sent = false;
   #killed: KillReason | null = null;
   #done = false;
@@ -53,7 +59,9 @@ export class Command {
     this.plan = options.plan;
     this.epoch = options.epoch;
     this.#startedAt = options.clock.now();
-    const { quietMs } = options.plan;
+    const { quietMs, interactive } = options.plan;
+    const put: SendInput = (seq, bytes, eof) => options.link.send({ t: 'stdin', id: this.id, seq, eof }, bytes);
+    this.input = interactive ? new LiveInput(this.id, options.clock, put) : null;
     const told = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
     this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, told);
   }
@@ -98,9 +106,25 @@ export class Command {
     if (message.t === 'start') {
       return this.#journal?.append({ type: 'start', execId: this.id, pid: message.pid, at: timestamp(this.#options.clock) });
     }
-    if (message.t === 'end') this.#end(this.#facts(message));
+    if (message.t === 'stdin') this.input?.answered(message.seq, message.code);
+    else if (message.t === 'end') this.#end(this.#facts(message));
     else this.#end({ ...this.#nothing(), error: { code: message.code, message: message.message } });
     return undefined;
+  }
+
+  /** Sets the size of its terminal. */
+  resize(rows: number, columns: number): void {
+    if (this.#sent && !this.#done) this.#options.link.send({ t: 'resize', id: this.id, rows, columns });
+  }
+
+  /** SIGINT to what runs. */
+  interrupt(): void {
+    if (this.#sent && !this.#done) this.#options.link.send({ t: 'interrupt', id: this.id });
+  }
+
+  /** It could not begin. */
+  refuse(code: string, message: string): void {
+    this.#end({ ...this.#nothing(), exitCode: 126, error: { code, message } });
   }
 
   /** The tools container is gone, or the link to it. */
@@ -131,11 +155,14 @@ export class Command {
     this.#done = true;
     this.#silence?.end();
     this.#stopBackstop();
-    this.#ended.resolve(facts);
+    this.input?.close();
+    const session = this.#options.onShell(this.#shell);
+    this.#ended.resolve(session === undefined ? facts : { ...facts, session });
   }
 
   #facts(end: RunnerEnd): EndFacts {
-    const { t: _t, id: _id, ...facts } = end;
+    const { t: _t, id: _id, session = null, ...facts } = end;
+    this.#shell = session;
     return { type: 'end', ...facts };
   }
 

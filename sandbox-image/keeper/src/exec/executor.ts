@@ -1,19 +1,21 @@
-import type { ExecRequest } from '@agentfleet/protocol/keeper';
+import type { ExecRequest, StdinTaken } from '@agentfleet/protocol/keeper';
 import type { EpochFence } from '../auth/index.ts';
 import { timestamp, type Clock } from '../clock.ts';
-import { errnoOf, isDiskFull, KeeperError } from '../failure.ts';
+import { asKeeperError, errnoOf, isDiskFull, KeeperError, messageOf } from '../failure.ts';
 import type { Gate } from '../gate.ts';
-import type { CommandMessage, RunnerLink } from '../link/index.ts';
+import type { CommandMessage, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Redaction } from '../redact/index.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import type { JournalArchive } from './archive.ts';
-import { Command, type EndFacts, type KillReason } from './command.ts';
+import { Command, type CommandOptions, type EndFacts, type KillReason } from './command.ts';
 import type { FollowSource } from './follow.ts';
+import { closed } from './input.ts';
 import type { Journal } from './journal.ts';
 import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
 import type { Quota } from './quota.ts';
 import type { StoreReserve } from './reserve.ts';
+import { RunningCommands, type Running } from './running.ts';
 import type { Spill, SpillStore } from './spill.ts';
 
 export interface ExecutorOptions {
@@ -34,30 +36,32 @@ export interface ExecutorOptions {
   readonly onEnded: (facts: EndFacts) => void;
 }
 
-/** The command that runs, before and after its journal exists. */
-interface Running {
-  readonly command: Command;
-  readonly journal: Promise<Journal>;
-  readonly finished: Promise<void>;
+/** What a command of a session has beside its plan. */
+export interface InSession {
+  /** Sees to it that the shell is there. A rejection ends the command. */
+  readonly prepare: () => Promise<void>;
+  readonly onShell: CommandOptions['onShell'];
 }
 
 /** How long a lost tools container may take to be dead or back before its command counts as gone. */
 const quiesceMs = 5000;
 const quiesceStepMs = 50;
+/** The first version of Landlock that knows truncation. */
+const readersABI = 3;
 
-/** Runs commands, one at a time, each id once. */
+/** Runs commands, each id once: one that writes, and beside it some that only read. */
 export class Executor {
   readonly #options: ExecutorOptions;
-  #running: Running | null = null;
+  readonly #running = new RunningCommands();
   #stopping = false;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
   }
 
-  /** Id of the command that runs. */
+  /** Id of the command that runs; of several the one that writes. */
   get running(): string | null {
-    return this.#running?.command.id ?? null;
+    return this.#running.first;
   }
 
   /**
@@ -65,23 +69,28 @@ export class Executor {
    *
    * @throws KeeperError for every reason not to run it; then nothing was run
    */
-  async start(request: ExecRequest, epoch: number): Promise<FollowSource> {
-    const plan = planExec(request, this.#options.defaults);
-    const known = await this.#known(plan);
+  start(request: ExecRequest, epoch: number): Promise<FollowSource> {
+    return this.startPlan(planExec(request, this.#options.defaults), epoch);
+  }
+
+  /** The same for a command that is planned. */
+  async startPlan(plan: ExecPlan, epoch: number, session?: InSession): Promise<FollowSource> {
+    const known = await this.knownPlan(plan);
     if (known !== null) return known;
-    await this.#admit();
-    // From here to the assignment of #running nothing is awaited: two requests cannot both get in.
-    if (this.#running?.command.id === plan.frame.id) return this.start(request, epoch);
+    await this.#admit(plan);
+    // From here to the entry in #running nothing is awaited: two requests cannot both get in.
+    if (this.#running.get(plan.frame.id) !== undefined) return this.startPlan(plan, epoch, session);
     if (this.#stopping) throw new KeeperError('AF_TOOLS_UNAVAILABLE', 'the keeper stops');
     this.#options.assertReady();
+    assertAble(plan, this.#options.link.state.info);
     this.#options.fence.assert(epoch);
-    const release = this.#options.gate.exclusive({ kind: 'command', name: plan.frame.id });
-    return this.#run(plan, epoch, release).journal;
+    return this.#run(plan, epoch, this.#enter(plan), session).journal;
   }
 
   /** @throws KeeperError `AF_EXEC_UNKNOWN` */
   async find(execId: string): Promise<FollowSource> {
-    if (this.#running?.command.id === execId) return this.#running.journal;
+    const running = this.#running.get(execId);
+    if (running !== undefined) return running.journal;
     const stored = await this.#options.archive.find(execId);
     if (stored === null) throw new KeeperError('AF_EXEC_UNKNOWN', `no command ${execId} was started here`);
     return stored.source;
@@ -89,33 +98,51 @@ export class Executor {
 
   /** Cancels a command; one that has ended is left as it is. @throws KeeperError `AF_EXEC_UNKNOWN` */
   async cancel(execId: string): Promise<void> {
-    if (this.#running?.command.id === execId) this.#running.command.kill('Cancelled');
+    const running = this.#running.get(execId);
+    if (running !== undefined) running.command.kill('Cancelled');
     else await this.find(execId);
+  }
+
+  /** The command with this id while it runs; null when it has ended. @throws KeeperError `AF_EXEC_UNKNOWN` */
+  async runningCommand(execId: string): Promise<Command | null> {
+    const running = this.#running.get(execId);
+    if (running === undefined) await this.find(execId);
+    return running?.command ?? null;
+  }
+
+  /** Writes a part of a command's standard input. @throws KeeperError `AF_EXEC_UNKNOWN` and those of {@link LiveInput.write} */
+  async write(execId: string, part: { readonly seq: number; readonly bytes: Buffer; readonly eof: boolean }): Promise<StdinTaken> {
+    const input = (await this.runningCommand(execId))?.input ?? null;
+    if (input === null) throw closed(execId);
+    const { seq, bytes, eof } = part;
+    return input.write(seq, bytes, eof, (sha256) =>
+      this.#options.log.commit('ExecInput', { execId, seq, bytes: bytes.length, sha256, eof }),
+    );
   }
 
   /** Ends the running command if an older epoch started it, and waits until it is gone. */
   async supersede(epoch: number): Promise<void> {
-    const running = this.#running;
-    if (running !== null && running.command.epoch < epoch) await this.#end(running, 'Cancelled');
+    const older = this.#running.all.filter(({ command }) => command.epoch < epoch);
+    await Promise.all(older.map((running) => this.#end(running, 'Cancelled')));
   }
 
   /** Ends whatever runs and waits until it is gone. */
   async shutdown(): Promise<void> {
     this.#stopping = true;
-    if (this.#running !== null) await this.#end(this.#running, 'Shutdown');
+    await Promise.all(this.#running.all.map((running) => this.#end(running, 'Shutdown')));
   }
 
   /** From the link: a message about a command. */
   receive(message: CommandMessage): Promise<void> | undefined {
-    const command = this.#running?.command;
-    if (command !== undefined && message.id === command.id) return command.receive(message);
+    const command = this.#running.get(message.id ?? '')?.command;
+    if (command !== undefined) return command.receive(message);
     this.#options.logger.warn('the runner spoke of a command that does not run', { t: message.t, execId: message.id });
     return undefined;
   }
 
   /** From the link: the tools container is gone. */
   toolsLost(): void {
-    this.#running?.command.lost();
+    for (const { command } of this.#running.all) command.lost();
   }
 
   async #end(running: Running, reason: KillReason): Promise<void> {
@@ -123,10 +150,11 @@ export class Executor {
     await running.finished;
   }
 
-  async #known(plan: ExecPlan): Promise<FollowSource | null> {
+  /** Where a command that was started before can be followed; null for a new one. @throws KeeperError `AF_EXEC_ID_REUSED` */
+  async knownPlan(plan: ExecPlan): Promise<FollowSource | null> {
     const { id } = plan.frame;
-    const running = this.#running;
-    if (running?.command.id === id) {
+    const running = this.#running.get(id);
+    if (running !== undefined) {
       assertSame(id, running.command.plan.digest, plan.digest);
       return running.journal;
     }
@@ -136,28 +164,37 @@ export class Executor {
     return stored.source;
   }
 
-  async #admit(): Promise<void> {
+  async #admit({ access }: ExecPlan): Promise<void> {
     this.#options.log.assertWritable();
-    if (this.#running !== null) return;
+    if (access === 'Write' && this.#running.writes) return; // the gate tells
     if (!(await this.#options.reserve.ready())) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the output of a command');
     await this.#options.quota.assertWithin();
   }
 
-  #run(plan: ExecPlan, epoch: number, release: () => void): Running {
+  #enter({ frame, access }: ExecPlan): () => void {
+    const { gate } = this.#options;
+    if (access === 'Write') return gate.writer({ kind: 'command', name: frame.id });
+    this.#running.assertRoomForReader();
+    return gate.reading({ kind: 'reading command', name: frame.id });
+  }
+
+  #run(plan: ExecPlan, epoch: number, release: () => void, session?: InSession): Running {
     const { clock, link, redaction } = this.#options;
     const onOverdue = (): void => this.#overdue(plan.frame.id);
-    const command = new Command({ plan, epoch, clock, link, onOverdue, redacting: plan.raw ? null : redaction.open() });
+    const onShell = session?.onShell ?? (() => undefined);
+    const redacting = plan.raw ? null : redaction.open();
+    const command = new Command({ plan, epoch, clock, link, onOverdue, onShell, redacting });
     const journal = this.#open(command);
-    const finished = this.#complete(command, journal)
+    const finished = this.#complete(command, journal, session?.prepare)
       .catch((error: unknown) =>
         this.#options.logger.error('a command could not be completed', { execId: command.id, ...errorFields(error) }),
       )
       .finally(() => {
-        this.#running = null;
+        this.#running.delete(command.id);
         release();
       });
     const running = { command, journal, finished };
-    this.#running = running;
+    this.#running.add(running);
     return running;
   }
 
@@ -180,22 +217,32 @@ export class Executor {
     }
   }
 
-  async #complete(command: Command, opening: Promise<Journal>): Promise<void> {
-    const { log, quota, reserve } = this.#options;
+  async #complete(command: Command, opening: Promise<Journal>, prepare?: InSession['prepare']): Promise<void> {
     let journal: Journal;
     try {
       journal = await opening;
     } catch {
       return; // The caller of start() hears of it.
     }
+    await prepare?.().catch((error: unknown) => command.refuse(asKeeperError(error).code, messageOf(error)));
+    await this.#record(command, journal, await this.#watch(command, journal));
+  }
+
+  /** Runs it to its end under the eye of the quota. */
+  async #watch(command: Command, journal: Journal): Promise<EndFacts> {
     const watching = new AbortController();
     command.start(journal, this.#spillOf(command.plan));
-    const watch = quota.watch(() => command.kill('QuotaExceeded'), watching.signal).catch(this.#unmeasured);
-    let facts = await command.ended;
+    const over = (): void => command.kill('QuotaExceeded');
+    const watch = command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#unmeasured);
+    const facts = await command.ended;
     watching.abort();
     if (facts.interrupted !== undefined) await this.#quiesce();
     await watch;
-    facts = await command.close(facts);
+    return command.close(facts);
+  }
+
+  async #record(command: Command, journal: Journal, facts: EndFacts): Promise<void> {
+    const { log, quota, reserve } = this.#options;
     const summary = await journal.finish(facts, reserve.release).catch((error: unknown) => {
       this.#options.logger.error('the end of a command could not be written to its journal', { execId: command.id, ...errorFields(error) });
       return { sha256: null, bytes: journal.size, events: null };
@@ -205,7 +252,7 @@ export class Executor {
     const kept = { journalSha256: summary.sha256, journalBytes: summary.bytes, events: summary.events };
     log.append('ExecEnded', { execId: command.id, ...told, ...lostEvents, ...kept });
     this.#options.onEnded(facts);
-    quota.measureSoon(this.#unmeasured);
+    if (command.plan.access === 'Write') quota.measureSoon(this.#unmeasured);
   }
 
   #spillOf({ frame, spillBytes }: ExecPlan): Spill | null {
@@ -229,6 +276,14 @@ export class Executor {
     this.#options.log.append('ToolsRestartRequested', { why: 'overdue', execId });
     this.#options.link.retire(1, `the command ${execId} did not end in time`);
   }
+}
+
+/** Says early what the runner would refuse. @throws KeeperError */
+function assertAble({ frame, access }: ExecPlan, info: RunnerInfo | null): void {
+  if (access === 'Read' && (info?.landlockABI ?? 0) < readersABI)
+    throw new KeeperError('AF_READERS_UNAVAILABLE', `the kernel has Landlock with ABI ${info?.landlockABI ?? 0}, ${readersABI} is needed`);
+  if (frame.t === 'exec' && frame.pty !== undefined && info?.terminals !== true)
+    throw new KeeperError('AF_TERMINAL_UNAVAILABLE', 'the tools container has no /dev/ptmx that it can open');
 }
 
 function assertSame(execId: string, known: string, asked: string): void {

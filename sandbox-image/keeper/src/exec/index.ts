@@ -6,6 +6,8 @@ export { follow, type FollowSource } from './follow.ts';
 export type { ExecDefaults } from './plan.ts';
 export { Quota } from './quota.ts';
 export { endOrphan, UnfinishedExecs } from './recover.ts';
+export { Sessions } from './sessions.ts';
+export { waitForEnd } from './wait.ts';
 export { SpillStore } from './spill.ts';
 export { StoreReserve } from './reserve.ts';
 export { StoreUsage } from './store-usage.ts';

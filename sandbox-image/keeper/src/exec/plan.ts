@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
-import { defaultTimeoutSeconds, execBounds, type ExecRequest } from '@agentfleet/protocol/keeper';
+import {
+  defaultTimeoutSeconds,
+  execBounds,
+  type ExecRequest,
+  type SessionRequest,
+  type SessionRunRequest,
+} from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
-import { frameLimits, type ToRunner } from '../link/index.ts';
+import { frameLimits, type ExecFrame, type RunFrame, type SessionFrame } from '../link/index.ts';
 import { canonicalJson } from '../log/index.ts';
 
 /** What commands get from the keeper's configuration. */
@@ -11,11 +17,13 @@ export interface ExecDefaults {
   readonly toolsPath: string;
 }
 
-type ExecFrame = Extract<ToRunner, { t: 'exec' }>;
-
 /** A request made complete: what is sent, recorded and compared. */
 export interface ExecPlan {
-  readonly frame: ExecFrame;
+  readonly frame: ExecFrame | RunFrame;
+  /** Whether it may write: one such command at a time. */
+  readonly access: 'Write' | 'Read';
+  /** Whether its input can be written to while it runs. */
+  readonly interactive: boolean;
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */
   readonly spillBytes: number;
@@ -29,8 +37,12 @@ export interface ExecPlan {
   readonly intent: Readonly<Record<string, unknown>>;
 }
 
-/** Pure. @throws KeeperError `AF_TOO_LARGE` when the request does not fit into a frame of the link */
+/**
+ * Pure. @throws KeeperError `AF_TOO_LARGE` when the request does not fit into a frame of the link, `AF_INVALID` for
+ * members that exclude each other
+ */
 export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan {
+  assertInput(request);
   const stdin = Buffer.from(request.stdin ?? '', 'utf8');
   const spillBytes = request.spillBytes ?? 0;
   const quietMs = request.quietSeconds === undefined ? null : request.quietSeconds * 1000;
@@ -38,7 +50,7 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     t: 'exec',
     id: request.execId,
     argv: request.tool === 'Shell' ? ['/bin/sh', '-c', request.command] : request.argv,
-    env: { ...baseEnv(defaults), ...request.env },
+    env: { ...baseEnv(defaults), ...modeEnv(request), ...request.env },
     cwd: request.cwd ?? defaults.roots[0] ?? '/',
     timeoutMs: (request.timeoutSeconds ?? defaultTimeoutSeconds[request.tool]) * 1000,
     graceMs: execBounds.graceMs,
@@ -46,11 +58,77 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     writable: defaults.roots,
     network: request.network ?? 'Loopback',
     outputLimitBytes: execBounds.outputLimitBytes + spillBytes,
+    ...(request.stdinMode === 'Open' ? { stdinOpen: true } : {}),
+    ...(request.pty === undefined ? {} : { pty: request.pty }),
+    ...(request.access === 'Read' ? { readOnly: true } : {}),
   };
   assertFits(frame, stdin);
   const digest = sha256(canonicalJson(request));
   const raw = request.redaction === 'Raw';
-  return { frame, stdin, spillBytes, quietMs, raw, digest, intent: intentOf(request, frame, digest) };
+  const access = request.access ?? 'Write';
+  const interactive = request.stdinMode === 'Open' || request.pty !== undefined;
+  return { frame, access, interactive, stdin, spillBytes, quietMs, raw, digest, intent: intentOf(request, frame, digest) };
+}
+
+/** A command of a session. Pure. */
+export function planRun(sessionId: string, request: SessionRunRequest): ExecPlan {
+  const digest = sha256(canonicalJson({ sessionId, ...request }));
+  const { execId, command, spillBytes = 0, quietSeconds } = request;
+  const frame: RunFrame = {
+    t: 'run',
+    id: execId,
+    session: sessionId,
+    timeoutMs: (request.timeoutSeconds ?? defaultTimeoutSeconds.Shell) * 1000,
+    graceMs: execBounds.graceMs,
+    outputLimitBytes: execBounds.outputLimitBytes + spillBytes,
+  };
+  return {
+    frame,
+    access: 'Write',
+    interactive: false,
+    stdin: Buffer.from(command, 'utf8'),
+    spillBytes,
+    quietMs: quietSeconds === undefined ? null : quietSeconds * 1000,
+    raw: false,
+    digest,
+    intent: { execId, tool: 'Session', sessionId, command, timeoutMs: frame.timeoutMs, requestDigest: digest },
+  };
+}
+
+const shells = ['bash', '/bin/sh'] as const;
+
+/** The shell of a session. Pure. */
+export function planSession(request: SessionRequest, defaults: ExecDefaults): SessionFrame {
+  return {
+    t: 'session',
+    id: request.sessionId,
+    argv: request.shell === undefined ? shells : [request.shell === 'sh' ? '/bin/sh' : request.shell],
+    env: { ...baseEnv(defaults), ...request.env },
+    cwd: request.cwd ?? defaults.roots[0] ?? '/',
+    timeoutMs: 0,
+    graceMs: 0,
+    outputLimitBytes: 0,
+    limits: { processes: execBounds.defaultProcesses, ...request.limits },
+    writable: defaults.roots,
+    network: request.network ?? 'Loopback',
+  };
+}
+
+/** Digest of a request for a session: the same id with another one is another request. */
+export function sessionDigest(request: SessionRequest): string {
+  return sha256(canonicalJson(request));
+}
+
+function assertInput({ stdin, stdinMode, pty }: ExecRequest): void {
+  if (stdin === undefined || (stdinMode !== 'Open' && pty === undefined)) return;
+  throw new KeeperError('AF_INVALID', 'stdin: it cannot be given together with stdinMode Open or a pty', {
+    cure: 'send it with POST /v1/exec/:execId/stdin',
+  });
+}
+
+/** A terminal that can do something; git must not ask for its index to be written. */
+function modeEnv({ access, pty }: ExecRequest): Record<string, string> {
+  return { ...(pty === undefined ? {} : { TERM: 'xterm' }), ...(access === 'Read' ? { GIT_OPTIONAL_LOCKS: '0' } : {}) };
 }
 
 /**

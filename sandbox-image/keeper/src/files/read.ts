@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { maxFileBytes } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../failure.ts';
+import { standsAt } from './opened.ts';
 import { resolveInRoots } from './resolve.ts';
 
 export interface OpenedFile {
@@ -13,11 +14,12 @@ export interface OpenedFile {
   readonly content: Readable;
 }
 
-/** Opens a regular file inside the roots. @throws KeeperError */
+/** Opens a regular file inside the roots; a command may run meanwhile. @throws KeeperError */
 export async function openFile(roots: readonly string[], path: string): Promise<OpenedFile> {
   const { folder, name } = await resolveInRoots(roots, path, false);
   const handle = await openNoFollow(join(folder, name), path);
   try {
+    if (!(await standsAt(handle, join(folder, name)))) throw new KeeperError('AF_FILE_NOT_FOUND', `there is no file ${path} any more`);
     const stat = await handle.stat();
     if (!stat.isFile()) throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a regular file`);
     if (stat.size > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `${path} has ${stat.size} bytes, ${maxFileBytes} are allowed`);

@@ -13,6 +13,7 @@ import { fileRoutes } from './routes-files.ts';
 import { lookRoutes } from './routes-look.ts';
 import { noteRoutes } from './routes-notes.ts';
 import { secretRoutes } from './routes-secrets.ts';
+import { sessionRoutes } from './routes-sessions.ts';
 import { snapshotRoutes } from './routes-snapshots.ts';
 import { openRoutes, stateRoutes } from './routes-state.ts';
 import { treeRoutes } from './routes-tree.ts';
@@ -73,6 +74,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   const validators = compileValidators();
   stateRoutes(api, keeper);
   execRoutes(api, keeper, validators);
+  sessionRoutes(api, keeper, validators);
   editRoutes(api, keeper, validators);
   fileRoutes(api, keeper, validators);
   treeRoutes(api, keeper, validators);

@@ -15,7 +15,7 @@ export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 
   app.get('/files', async (request, reply) => {
     const { path, redaction } = validators.file(request.query);
-    const release = gate.shared({ kind: 'file transfer', name: path });
+    const release = gate.reading({ kind: 'file transfer', name: path });
     // The path is checked under the gate; what is open after that stays the file that was checked.
     const file = await openFile(keeper.roots, path).finally(release);
     return sendRedacted(keeper, { what: 'Bytes', name: path, redaction }, file, reply);

@@ -24,7 +24,7 @@ export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): 
 }
 
 export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
-  const release = keeper.parts.gate.shared({ kind: 'file transfer', name: query.path });
+  const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
   const told = await readLines(keeper.roots, query).finally(release);
   return redacted(keeper, { what: 'Lines', name: query.path, redaction }, told);
 }
@@ -32,7 +32,7 @@ export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery)
 /** The signal fires when nobody waits for the answer any more. */
 export async function search(keeper: Keeper, { redaction, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult> {
   const { clock, gate } = keeper.parts;
-  const release = gate.shared({ kind: 'search', name: query.path });
+  const release = gate.reading({ kind: 'search', name: query.path });
   const told = await searchFiles(keeper.roots, query, { clock, signal }).finally(release);
   return redacted(keeper, { what: 'Search', name: query.path, redaction }, told);
 }

@@ -52,11 +52,13 @@ export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuer
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
-  const { fence, gate, log, metrics, reserve, snapshots } = keeper.parts;
+  const { config, fence, gate, log, metrics, reserve, sessions, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
   try {
     const maxBytes = await reserve.freeBytes(0);
     fence.assert(epoch);
+    // A frozen shell writes nothing, but it stands in the layer that is put away.
+    if (config.snapshotEngine === 'Overlay') await sessions.endShells();
     const record = await snapshots.take({ ...(label === undefined ? {} : { label }), maxBytes });
     const { skipped, ...told } = record;
     log.append('SnapshotTaken', { ...told, skipped: skipped.length });
@@ -71,10 +73,12 @@ export async function take(keeper: Keeper, epoch: number, label: string | undefi
 }
 
 export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
-  const { fence, gate, log, logger, metrics, quota, snapshots } = keeper.parts;
+  const { fence, gate, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'restore', name: id });
   try {
     fence.assert(epoch);
+    // What their shells remember is of a time that is taken back.
+    await sessions.closeAll('Restored');
     await log.commit('SnapshotRestored', { id, phase: 'Intent' });
     fence.assert(epoch);
     const report = await snapshots.restore(id);

@@ -14,9 +14,14 @@ import {
   ReplaceRequest,
   SearchQuery,
   SecretsRequest,
+  SessionRequest,
+  SessionRunRequest,
   ShellRequest,
   SnapshotRequest,
+  StdinQuery,
+  TerminalSize,
   TreeQuery,
+  WaitQuery,
   type ExecRequest,
 } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
@@ -36,9 +41,14 @@ export interface Validators {
   readonly range: (query: unknown) => RangeQuery & { to: string };
   readonly replace: (body: unknown) => ReplaceRequest;
   readonly search: (query: unknown) => SearchQuery;
+  readonly session: (body: unknown) => SessionRequest;
+  readonly sessionRun: (body: unknown) => SessionRunRequest;
   readonly secrets: (body: unknown) => SecretsRequest;
   readonly snapshot: (body: unknown) => SnapshotRequest;
+  readonly stdin: (query: unknown) => StdinQuery;
+  readonly terminal: (body: unknown) => TerminalSize;
   readonly tree: (query: unknown) => TreeQuery;
+  readonly wait: (query: unknown) => WaitQuery;
 }
 
 export function compileValidators(): Validators {
@@ -59,9 +69,14 @@ export function compileValidators(): Validators {
     range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
     search: check(ajv.compile<SearchQuery>(SearchQuery)),
+    session: check(ajv.compile<SessionRequest>(SessionRequest)),
+    sessionRun: check(ajv.compile<SessionRunRequest>(SessionRunRequest)),
     secrets: check(ajv.compile<SecretsRequest>(SecretsRequest)),
     snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
+    stdin: check(ajv.compile<StdinQuery>(StdinQuery)),
+    terminal: check(ajv.compile<TerminalSize>(TerminalSize)),
     tree: check(ajv.compile<TreeQuery>(TreeQuery)),
+    wait: check(ajv.compile<WaitQuery>(WaitQuery)),
   };
 }
 

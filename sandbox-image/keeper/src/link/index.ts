@@ -1,5 +1,17 @@
 /** The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, nothing of commands' journals. */
 export { encodeFrame, FrameError, FrameParser, frameLimits } from './frame.ts';
 export type { LinkEvents, LinkState, RunnerLink } from './link.ts';
-export type { CommandMessage, FromRunner, RunnerEnd, RunnerInfo, StreamBytes, ToRunner } from './messages.ts';
+export type {
+  CommandMessage,
+  ExecFrame,
+  FromRunner,
+  RunFrame,
+  RunnerEnd,
+  RunnerInfo,
+  SessionFrame,
+  SessionMessage,
+  ShellAfter,
+  StreamBytes,
+  ToRunner,
+} from './messages.ts';
 export { LinkServer, type LinkServerOptions } from './server.ts';

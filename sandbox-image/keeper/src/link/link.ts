@@ -1,4 +1,4 @@
-import type { CommandMessage, RunnerInfo, ToRunner } from './messages.ts';
+import type { CommandMessage, RunnerInfo, SessionMessage, ToRunner } from './messages.ts';
 
 export interface LinkState {
   /** True from the runner's `info` on: before it nothing is known of the wall. */
@@ -13,7 +13,7 @@ export interface LinkEvents {
   connected(instance: string, info: RunnerInfo): void;
   lost(instance: string, why: string): void;
   /** While the returned promise is pending the runner is not read: that is the backpressure. */
-  message(message: CommandMessage): Promise<void> | undefined;
+  message(message: CommandMessage | SessionMessage): Promise<void> | undefined;
 }
 
 /** The runner as the rest of the keeper sees it. */

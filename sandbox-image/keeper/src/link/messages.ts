@@ -1,21 +1,46 @@
-import type { ExecLimits } from '@agentfleet/protocol/keeper';
+import type { ExecLimits, TerminalSize } from '@agentfleet/protocol/keeper';
 import type { Frame, FrameHeader } from './frame.ts';
+
+/** Starts a command; the body is its standard input. */
+export type ExecFrame = {
+  readonly t: 'exec';
+  readonly id: string;
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  readonly graceMs: number;
+  readonly limits: ExecLimits;
+  readonly writable: readonly string[];
+  readonly network: 'Loopback' | 'None';
+  readonly outputLimitBytes: number;
+  readonly stdinOpen?: boolean;
+  readonly pty?: TerminalSize;
+  readonly readOnly?: boolean;
+};
+
+/** Opens a session with the first shell of `argv` that is there; the body are exports of an earlier shell. */
+export type SessionFrame = Omit<ExecFrame, 't' | 'stdinOpen' | 'pty' | 'readOnly'> & { readonly t: 'session' };
+
+/** Runs its body in a session. */
+export type RunFrame = {
+  readonly t: 'run';
+  readonly id: string;
+  readonly session: string;
+  readonly timeoutMs: number;
+  readonly graceMs: number;
+  readonly outputLimitBytes: number;
+};
 
 /** Frames of the keeper, after the handshake. */
 export type ToRunner =
-  | {
-      readonly t: 'exec';
-      readonly id: string;
-      readonly argv: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd: string;
-      readonly timeoutMs: number;
-      readonly graceMs: number;
-      readonly limits: ExecLimits;
-      readonly writable: readonly string[];
-      readonly network: 'Loopback' | 'None';
-      readonly outputLimitBytes: number;
-    }
+  | ExecFrame
+  | SessionFrame
+  | RunFrame
+  | { readonly t: 'close'; readonly id: string }
+  | { readonly t: 'stdin'; readonly id: string; readonly seq: number; readonly eof: boolean }
+  | { readonly t: 'resize'; readonly id: string; readonly rows: number; readonly columns: number }
+  | { readonly t: 'interrupt'; readonly id: string }
   | { readonly t: 'kill'; readonly id: string; readonly reason: string }
   | { readonly t: 'exit'; readonly code: number }
   | { readonly t: 'ping'; readonly id: number };
@@ -29,6 +54,8 @@ export interface RunnerInfo {
   readonly dumpable: boolean;
   readonly userNamespace: boolean;
   readonly landlockABI: number;
+  /** Whether terminals can be made. */
+  readonly terminals: boolean;
   /** The roots are mounts that `runner mount` handed over. */
   readonly layered: boolean;
   /** Kernel of the runner's own, when it is known to be no node's. */
@@ -63,17 +90,34 @@ export interface RunnerEnd {
   readonly dropped: StreamBytes;
   readonly swept: number;
   readonly error?: { readonly code: string; readonly message: string };
+  /** For commands of a session. */
+  readonly session?: ShellAfter;
 }
+
+/** The shell after a command. */
+export interface ShellAfter {
+  readonly alive: boolean;
+  readonly cwd: string;
+  /** What `export -p` wrote: the user's text, for a shell of the same session only. */
+  readonly exports: Buffer;
+}
+
+/** Frames of the runner about a session. */
+export type SessionMessage =
+  | { readonly t: 'opened'; readonly id: string; readonly shell: string }
+  | { readonly t: 'closed'; readonly id: string; readonly error: { readonly code: string; readonly message: string } | null };
 
 /** Frames of the runner about a command. */
 export type CommandMessage =
+  | { readonly t: 'stdin'; readonly id: string; readonly seq: number; readonly code: string }
   | { readonly t: 'start'; readonly id: string; readonly pid: number }
   | { readonly t: 'out'; readonly id: string; readonly stream: 'stdout' | 'stderr'; readonly body: Buffer }
   | RunnerEnd
   | { readonly t: 'error'; readonly id: string | null; readonly code: string; readonly message: string };
 
 /** Frames of the runner, after the handshake. */
-export type FromRunner = CommandMessage | { readonly t: 'info'; readonly info: RunnerInfo } | { readonly t: 'pong'; readonly id: number };
+export type FromRunner =
+  CommandMessage | SessionMessage | { readonly t: 'info'; readonly info: RunnerInfo } | { readonly t: 'pong'; readonly id: number };
 
 /** A frame as a message; null for kinds of a later version, which are ignored. Missing members become neutral values. */
 export function parseMessage(frame: Frame): FromRunner | null {
@@ -84,7 +128,13 @@ export function parseMessage(frame: Frame): FromRunner | null {
     case 'out':
       return { t: 'out', id: text(h['id']), stream: h['stream'] === 'stderr' ? 'stderr' : 'stdout', body: frame.body };
     case 'end':
-      return parseEnd(h);
+      return parseEnd(h, frame.body);
+    case 'stdin':
+      return { t: 'stdin', id: text(h['id']), seq: count(h['seq']), code: text(h['code']) };
+    case 'opened':
+      return { t: 'opened', id: text(h['id']), shell: text(h['shell']) };
+    case 'closed':
+      return { t: 'closed', id: text(h['id']), error: parseFault(h['error']) };
     case 'error':
       return { t: 'error', id: textOrNull(h['id']), code: text(h['code']), message: text(h['message']) };
     case 'info':
@@ -96,8 +146,14 @@ export function parseMessage(frame: Frame): FromRunner | null {
   }
 }
 
-function parseEnd(h: FrameHeader): RunnerEnd {
-  const error = members(h['error']);
+function parseFault(value: unknown): { readonly code: string; readonly message: string } | null {
+  const error = members(value);
+  return error === null ? null : { code: text(error['code']), message: text(error['message']) };
+}
+
+function parseEnd(h: FrameHeader, body: Buffer): RunnerEnd {
+  const error = parseFault(h['error']);
+  const shell = members(h['session']);
   return {
     t: 'end',
     id: text(h['id']),
@@ -112,7 +168,9 @@ function parseEnd(h: FrameHeader): RunnerEnd {
     bytes: streams(h['bytes']),
     dropped: streams(h['dropped']),
     swept: count(h['swept']),
-    ...(error === null ? {} : { error: { code: text(error['code']), message: text(error['message']) } }),
+    ...(error === null ? {} : { error }),
+    // Copied: the body is a view into the parser's buffer.
+    ...(shell === null ? {} : { session: { alive: flag(shell['alive']), cwd: text(shell['cwd']), exports: Buffer.from(body) } }),
   };
 }
 
@@ -126,6 +184,7 @@ function parseInfo(h: FrameHeader): RunnerInfo {
     dumpable: flag(h['dumpable']),
     userNamespace: flag(h['userNamespace']),
     landlockABI: count(h['landlockABI']),
+    terminals: flag(h['terminals']),
     layered: flag(h['layered']),
     guest: text(h['guest']) || null,
     probe: {

@@ -9,7 +9,7 @@ import { systemClock } from '../clock.ts';
 import { createLogger } from '../logger.ts';
 import { acceleratedClock, FakeRunner, waitUntil } from '../testing/index.ts';
 import { encodeFrame } from './frame.ts';
-import type { CommandMessage } from './messages.ts';
+import type { CommandMessage, SessionMessage } from './messages.ts';
 import { LinkServer } from './server.ts';
 
 const key = 'a-key-of-the-link-that-is-long-enough';
@@ -17,7 +17,7 @@ let dir: string;
 let path: string;
 let link: LinkServer;
 let events: string[];
-let received: CommandMessage[];
+let received: (CommandMessage | SessionMessage)[];
 let slow: Promise<void> | undefined;
 let logs: string[];
 

@@ -27,6 +27,7 @@ const goodInfo = {
   dumpable: false,
   userNamespace: false,
   landlockABI: 7,
+  terminals: true,
   guest: '',
   probe: { seccompDenies: true, landlockDenies: true, storeAbsent: true, powerless: true },
   cgroup: { version: 2 },

@@ -183,6 +183,7 @@ type Info struct {
 	Dumpable      bool   `json:"dumpable"`
 	UserNamespace bool   `json:"userNamespace"`
 	LandlockABI   int    `json:"landlockABI"`
+	Terminals     bool   `json:"terminals"`
 	// Layered: the roots are mounts that the keeper has handed over.
 	Layered bool   `json:"layered"`
 	Guest   string `json:"guest"`

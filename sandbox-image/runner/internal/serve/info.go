@@ -26,7 +26,7 @@ func (s *Server) info() link.Info {
 		T: "info", Version: s.version, Arch: runtime.GOARCH, Kernel: unix.ByteSliceToString(u.Release[:]),
 		PID: os.Getpid(), UID: os.Getuid(), GID: os.Getgid(), CapEff: status["CapEff"],
 		NoNewPrivs: status["NoNewPrivs"] == "1", Seccomp: mode, Dumpable: !proc.Hidden(),
-		UserNamespace: proc.InUserNamespace(), LandlockABI: sandbox.ABI(), Layered: s.mounts != nil, Guest: proc.Guest(),
+		UserNamespace: proc.InUserNamespace(), LandlockABI: sandbox.ABI(), Terminals: canMakeTerminals(), Layered: s.mounts != nil, Guest: proc.Guest(),
 		Probe: s.probe(), Cgroup: proc.ReadCgroup(cgroupRoot),
 	}
 }

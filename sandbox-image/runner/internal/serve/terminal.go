@@ -42,3 +42,13 @@ func errnoName(err error) string {
 	}
 	return "EIO"
 }
+
+// canMakeTerminals tries.
+func canMakeTerminals() bool {
+	read, write, err := terminal(&link.Pty{Rows: 24, Columns: 80})
+	if err != nil {
+		return false
+	}
+	_, _ = read.Close(), write.Close()
+	return true
+}

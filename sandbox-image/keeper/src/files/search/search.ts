@@ -7,6 +7,7 @@ import { errnoOf, KeeperError } from '../../failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
 import { isBinary } from '../lines.ts';
 import { resolveFolder } from '../resolve.ts';
+import { standsAt } from '../opened.ts';
 import { walk } from '../walk.ts';
 import { globPattern, regexPattern, textPattern, type Pattern } from './pattern.ts';
 
@@ -126,6 +127,7 @@ class Search {
     try {
       const handle = await open(sysPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
+        if (!(await standsAt(handle, Buffer.from(path, 'latin1')))) return null;
         const stat = await handle.stat();
         if (stat.isFile() && stat.size <= lookBounds.fileBytes) return await handle.readFile();
         this.skipped.large += 1;

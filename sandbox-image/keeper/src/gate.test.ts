@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from './clock.ts';
+import { Gate, type Release } from './gate.ts';
+
+const modes = ['exclusive', 'writer', 'shared', 'reading'] as const;
+type Mode = (typeof modes)[number];
+
+const take = (gate: Gate, mode: Mode): Release => gate[mode]({ kind: mode, name: 'x' });
+
+/** Which modes may come beside the one that is held. */
+const beside: Readonly<Record<Mode, readonly Mode[]>> = {
+  exclusive: [],
+  writer: ['reading'],
+  shared: ['shared', 'reading'],
+  reading: ['writer', 'shared', 'reading'],
+};
+
+describe('the gate', () => {
+  it.each(modes)('held as %s lets in what may run beside it, and names itself to the others', (held) => {
+    for (const mode of modes) {
+      const gate = new Gate(systemClock);
+      take(gate, held);
+      if (beside[held].includes(mode)) expect(() => take(gate, mode)).not.toThrow();
+      else
+        expect(() => take(gate, mode)).toThrow(expect.objectContaining({ code: 'AF_BUSY', message: expect.stringContaining(`${held} x`) }));
+    }
+  });
+
+  it('is free when all gave it back, each once', () => {
+    const gate = new Gate(systemClock);
+    const [first, second] = [take(gate, 'reading'), take(gate, 'reading')];
+    first();
+    first();
+    expect(() => take(gate, 'exclusive')).toThrow();
+    second();
+    expect(() => take(gate, 'exclusive')).not.toThrow();
+  });
+});
