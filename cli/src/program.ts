@@ -5,6 +5,7 @@ import { show } from './commands/show.ts';
 import { tasks } from './commands/tasks.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { given, type Dispatch } from './dispatch.ts';
+import { addEval } from './evalProgram.ts';
 import { addEvidence } from './evidenceProgram.ts';
 
 function seconds(text: string): number {
@@ -84,5 +85,6 @@ export function createProgram(dispatch: Dispatch): Command {
   addCancel(program, dispatch);
   addViews(program, dispatch);
   addEvidence(program, dispatch);
+  addEval(program, dispatch);
   return program;
 }

@@ -8,6 +8,8 @@ export interface Target {
   /** Set apart objects of several runs over the same tasks; default: none. */
   readonly suffix?: string;
   readonly budget?: AgentTaskSpec['budget'];
+  /** Of the pool; default: that which is called so. */
+  readonly profile?: string;
 }
 
 interface Step {
@@ -26,6 +28,7 @@ export interface AgentTaskManifest {
   readonly metadata: { readonly name: string; readonly namespace: string; readonly annotations: Readonly<Record<string, string>> };
   readonly spec: Pick<AgentTaskSpec, 'goal'> & {
     readonly poolRef: { readonly name: string; readonly namespace: string };
+    readonly profile?: string;
     readonly workspace: {
       readonly type: 'Inline';
       readonly inline: { readonly files: readonly { readonly path: string; readonly content: string }[] };
@@ -44,7 +47,7 @@ export interface AgentTaskManifest {
  * @example
  * toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
  */
-export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }: Target): AgentTaskManifest {
+export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget, profile }: Target): AgentTaskManifest {
   const name = [task.id.replaceAll(/[/_]+/g, '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
   const files = Object.entries(task.files).map(([path, content]) => ({ path, content }));
   const { command, timeoutSeconds, start } = task.visible;
@@ -59,6 +62,7 @@ export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget }:
     metadata: { name, namespace, annotations: { 'agentfleet.dev/pack-task': task.id, 'agentfleet.dev/pack-seed': String(task.seed) } },
     spec: {
       poolRef: pool,
+      ...(profile === undefined ? {} : { profile }),
       goal: task.goal,
       workspace: { type: 'Inline', inline: { files } },
       ...(setup.length === 0 ? {} : { setup }),

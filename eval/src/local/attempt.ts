@@ -8,7 +8,8 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import type { PackTask } from '../format/index.ts';
+import { EvalError } from '../failure.ts';
+import { scriptSeconds, type PackTask } from '../format/index.ts';
 import type { Attempted, TriedCandidate } from '../run/record.ts';
 import { seeded } from '../stats/index.ts';
 import { checkPassed } from '../verify/index.ts';
@@ -67,6 +68,8 @@ function contextOf(task: AgentTask, ground: Ground, report: AttemptContext['repo
     log: silentLog,
     used: { earlier: nothing, before: nothing },
     readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `a pack has no ConfigMap ${name}`)),
+    // Nothing outlives this process, so that nothing has to be durable before it.
+    intentDurable: () => Promise.resolve(),
     approvals: () => [],
     taskChanged: () => Promise.resolve(),
     signal,
@@ -108,4 +111,31 @@ export async function judgeHidden({ hidden }: Pick<PackTask, 'hidden'>, keeper: 
   const { stdout, stderr, end } = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv, cwd: workspaceDir, timeoutSeconds });
   const reason = end.timedOut ? 'Timeout' : 'Exit';
   return checkPassed(hidden, { passed: end.exitCode === 0, reason, status: end.exitCode, output: stdout + stderr });
+}
+
+/** Prepares the workspace of a task in a sandbox, as set-up of an attempt does. @throws EvalError when a script of it fails */
+export async function prepare({ id, files, setup }: PackTask, keeper: KeeperClient): Promise<void> {
+  for (const [path, content] of Object.entries(files)) await keeper.writeFile(`${workspaceDir}/${path}`, content);
+  for (const script of setup) {
+    const argv = ['sh', '-euc', script];
+    const { end, stderr } = await keeper.run({
+      execId: newExecId(),
+      tool: 'ExecCode',
+      argv,
+      cwd: workspaceDir,
+      timeoutSeconds: scriptSeconds,
+    });
+    if (end.exitCode !== 0) throw new EvalError(`the set-up of ${id} fails: ${stderr.slice(-300)}`);
+  }
+}
+
+/** Judges a patch that was made elsewhere. @throws EvalError when it does not fit */
+export async function judgePatch(task: PackTask, patch: string, keeper: KeeperClient, signal: AbortSignal): Promise<boolean> {
+  await prepare(task, keeper);
+  if (patch.trim() !== '') {
+    const argv = ['git', 'apply', '--whitespace=nowarn', '-p1', '-'];
+    const { end, stderr } = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv, cwd: workspaceDir, stdin: patch });
+    if (end.exitCode !== 0) throw new EvalError(`the patch of ${task.id} does not fit its workspace: ${stderr.slice(-300)}`);
+  }
+  return judgeHidden(task, keeper, signal);
 }

@@ -11,9 +11,9 @@ import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PackTask } from '../format/index.ts';
 import type { AttemptOptions, EvalPool } from '../run/pool.ts';
-import { type Attempted } from '../run/record.ts';
+import { notAttempted, type Attempted } from '../run/record.ts';
 import { digestOf, type Variant } from '../run/variant.ts';
-import { attempt, judgeHidden } from './attempt.ts';
+import { attempt, judgeHidden, judgePatch } from './attempt.ts';
 import { agentTaskOf, briefOf } from './brief.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
@@ -92,17 +92,16 @@ export class LocalPool implements EvalPool {
     }
   }
 
+  /** Judges what a pool elsewhere made of a task, in a sandbox of this machine. */
+  async judgePatch(task: PackTask, patch: string, signal: AbortSignal): Promise<boolean> {
+    await using sandbox = await ProcessSandbox.open(this.#programs, signal);
+    return judgePatch(task, patch, sandbox.keeper, signal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#servers[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true, force: true });
   }
-}
-
-/** A fault of pool or machine, told as such: it says nothing about the agent. */
-export function notAttempted(error: unknown, wallSeconds: number): Attempted {
-  const message = error instanceof Error ? error.message : String(error);
-  const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
-  return { result: 'Error', reason: 'NotAttempted', message, hidden: 'NotJudged', tried: [], usage, wallSeconds, degraded: [] };
 }
 
 async function engineIn(scratch: string): Promise<AttemptEngine> {

@@ -37,7 +37,7 @@ const drawSeed = 1;
 
 function groupOf(pack: string, variant: string, records: readonly EvalRecord[]): Group {
   const right = records.filter(solved);
-  const tries = right.map(({ tried }) => tried.length);
+  const tries = right.map(({ usage }) => usage.candidates);
   const seconds = records.map(({ wallSeconds }) => wallSeconds);
   const sum = (of: (record: EvalRecord) => number): number => records.reduce((total, record) => total + of(record), 0);
   return {
@@ -86,7 +86,7 @@ export function compareRecords(first: readonly EvalRecord[], second: readonly Ev
   });
   const outcomes = pairs.map(([one, two]): [boolean, boolean] => [solved(one), solved(two)]);
   const both = pairs.filter(([one, two]) => solved(one) && solved(two));
-  const tries = both.map(([one, two]): [number, number] => [one.tried.length, two.tried.length]);
+  const tries = both.map(([one, two]): [number, number] => [one.usage.candidates, two.usage.candidates]);
   const random = seeded(drawSeed);
   return {
     first: names[0],

@@ -62,6 +62,13 @@ export const keyOf = ({ task, variant, seed, round }: AttemptKey): string => JSO
 /** Whether the task is solved: the attempt says so and the hidden check agrees. */
 export const solved = ({ result, hidden }: Pick<Attempted, 'result' | 'hidden'>): boolean => result === 'Succeeded' && hidden === 'Passed';
 
+/** A fault of pool or machine, told as such: it says nothing about the agent. */
+export function notAttempted(error: unknown, wallSeconds: number): Attempted {
+  const message = error instanceof Error ? error.message : String(error);
+  const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+  return { result: 'Error', reason: 'NotAttempted', message, hidden: 'NotJudged', tried: [], usage, wallSeconds, degraded: [] };
+}
+
 const text = { type: 'string' };
 const count = { type: 'integer', minimum: 0 };
 const number = { type: 'number' };

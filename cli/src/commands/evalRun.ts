@@ -1,0 +1,128 @@
+import { existsSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  ClusterPool,
+  headOf,
+  loadPack,
+  ResultsFile,
+  runPlan,
+  solved,
+  terminalReport,
+  variantsOf,
+  writeReports,
+  type EvalPool,
+  type EvalRecord,
+  type Half,
+  type Pack,
+  type Plan,
+  type Variant,
+} from '@agentfleet/eval';
+import type * as Local from '@agentfleet/eval/local';
+import { CliError } from '../failure.ts';
+import { agentTasks } from '../resources.ts';
+import type { CommandContext, LocalContext } from './command.ts';
+
+/** What `fleet eval run` is told. */
+export interface EvalRunFlags {
+  readonly pool: string;
+  readonly split?: Half;
+  readonly only?: string;
+  readonly sample?: number;
+  readonly seed: number;
+  readonly rounds: number;
+  readonly parallel: number;
+  readonly ablate: readonly string[];
+  readonly profiles: readonly string[];
+  readonly out: string;
+  readonly resume: boolean;
+  readonly wallSeconds: number;
+}
+
+type World = Pick<LocalContext, 'env' | 'signal' | 'print' | 'warn'>;
+
+/** Root of the sources, which local pools and packs that are called by name come from. */
+export function checkoutOf(env: NodeJS.ProcessEnv): string {
+  const root = env['AGENTFLEET_CHECKOUT'] ?? resolve('.');
+  if (existsSync(join(root, 'test', 'packs'))) return root;
+  throw new CliError(`${root} is no checkout of AgentFleet; run this in one, or name it by AGENTFLEET_CHECKOUT`);
+}
+
+/** Folder of a pack that is named, or given as a path. */
+export function packFolder(name: string, env: NodeJS.ProcessEnv): string {
+  return isAbsolute(name) || name.startsWith('.') ? resolve(name) : join(checkoutOf(env), 'test', 'packs', name);
+}
+
+/** The local pool is loaded from the checkout that it is made from; it is no part of the bundled program. */
+async function openLocal(env: NodeJS.ProcessEnv, wallSeconds: number): Promise<Local.LocalPool> {
+  const checkout = checkoutOf(env);
+  const module = pathToFileURL(join(checkout, 'eval', 'src', 'local', 'index.ts')).href;
+  const { LocalPool } = (await import(module)) as typeof Local;
+  return LocalPool.open({ checkout, wallSeconds });
+}
+
+function progress(print: World['print']): (record: EvalRecord, done: number, all: number) => void {
+  return (record, done, all) => {
+    const { task, variant, result, reason, hidden, usage, wallSeconds } = record;
+    const mark = solved(record) ? 'solved  ' : 'unsolved';
+    const words = result === 'Succeeded' ? `hidden check ${hidden}` : `${result} ${reason}`;
+    print(`${done}/${all} ${mark} ${task} ${variant}: ${words}, ${usage.candidates} tries, ${wallSeconds.toFixed(1)} s`);
+  };
+}
+
+async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFlags): Promise<void> {
+  const head = await headOf(plan, pool);
+  await using results = await ResultsFile.open(flags.out, head, flags.resume);
+  const began = performance.now();
+  const before = results.records.length;
+  await runPlan(plan, { pool, results, head, signal: world.signal, onRecord: progress(world.print) });
+  const minutes = (performance.now() - began) / 60_000;
+  const { groups, comparisons, flakes } = await writeReports(flags.out, head, results.records);
+  for (const line of ['', ...terminalReport(groups, comparisons, flakes).split('\n'), '']) world.print(line);
+  const made = results.records.length - before;
+  world.print(`${made} attempts in ${minutes.toFixed(1)} min, ${(made / minutes).toFixed(1)} a minute; reports are in ${flags.out}`);
+}
+
+async function planOf(names: readonly string[], variants: readonly Variant[], flags: EvalRunFlags, env: NodeJS.ProcessEnv): Promise<Plan> {
+  const packs: Pack[] = [];
+  for (const name of names) packs.push(await loadPack(packFolder(name, env)));
+  const { seed, split, only, sample, rounds, parallel } = flags;
+  const selection = {
+    seed,
+    ...(split === undefined ? {} : { half: split }),
+    ...(only === undefined ? {} : { only }),
+    ...(sample === undefined ? {} : { sample }),
+  };
+  return { packs, variants, rounds, parallel, selection };
+}
+
+/** Runs packs in processes of this machine. */
+export async function evalRunLocal(world: World, names: readonly string[], flags: EvalRunFlags): Promise<void> {
+  if (flags.profiles.length > 0) throw new CliError('--profiles are those of a pool of a cluster; locally, name variants by --ablate');
+  const plan = await planOf(names, variantsOf(flags.ablate), flags, world.env);
+  await using pool = await openLocal(world.env, flags.wallSeconds);
+  await follow(world, plan, pool, flags);
+}
+
+/** Runs packs in a pool of a cluster; what it made is judged in sandboxes of this machine. */
+export async function evalRunCluster(context: CommandContext, names: readonly string[], flags: EvalRunFlags): Promise<void> {
+  const [namespace, name, ...more] = flags.pool.split('/');
+  if (namespace === undefined || name === undefined || name === '' || more.length > 0)
+    throw new CliError(`--pool ${flags.pool} names no pool; write NAMESPACE/NAME, or local`);
+  if (flags.ablate.length > 0) throw new CliError('a pool of a cluster runs what it has; compare its --profiles, or ablate locally');
+  const [full] = variantsOf([]);
+  const variants = flags.profiles.map((profile) => ({ ...(full as Variant), name: profile, change: `profile ${profile}` }));
+  const plan = await planOf(names, variants.length > 0 ? variants : variantsOf([]), flags, context.env);
+  await using judge = await openLocal(context.env, flags.wallSeconds);
+  const { transport, clock, wallSeconds } = { ...context, ...flags };
+  await using pool = new ClusterPool({
+    transport,
+    clock,
+    wallSeconds,
+    tasks: agentTasks,
+    pool: { namespace, name },
+    namespace: context.namespace,
+    judge: (task, patch, signal) => judge.judgePatch(task, patch, signal),
+  });
+  await follow(context, plan, pool, flags);
+}

@@ -1,0 +1,72 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { ablations } from '@agentfleet/eval';
+import { evalCompare, evalReport } from './commands/evalCompare.ts';
+import { evalRunCluster, evalRunLocal, type EvalRunFlags } from './commands/evalRun.ts';
+import { evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
+import type { ConnectionFlags } from './connection.ts';
+import type { Dispatch } from './dispatch.ts';
+
+/** A whole number within bounds. */
+const whole =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`write a whole number from ${least} to ${most}`);
+    return value;
+  };
+
+const list = (text: string): readonly string[] => text.split(',').filter((name) => name !== '');
+const mostSeed = 2 ** 31 - 1;
+
+interface RunOptions extends Omit<EvalRunFlags, 'ablate' | 'resume'>, ConnectionFlags {
+  readonly ablate: readonly string[];
+  readonly matrix?: boolean;
+  readonly resume?: boolean;
+}
+
+function addRun(program: Command, dispatch: Dispatch): void {
+  program
+    .command('run <pack...>')
+    .description('run packs and judge what was made of their tasks by checks that no agent saw')
+    .option('--pool <pool>', 'local: processes of this machine; NAMESPACE/NAME: a pool of the cluster', 'local')
+    .addOption(new Option('--split <half>', 'tasks to tune on, or tasks to report').choices(['dev', 'held-out']))
+    .option('--only <text>', 'tasks with this in their id')
+    .option('--sample <n>', 'so many tasks of each pack, the same for the same seed', whole(1, 100_000))
+    .option('--seed <n>', 'of the sample and of all attempts, the same for all variants', whole(0, mostSeed), 1)
+    .option('--rounds <n>', 'make each attempt so often; 2 shows what flakes', whole(1, 10), 1)
+    .option('--parallel <n>', 'attempts at a time', whole(1, 64), 2)
+    .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
+    .option('--matrix', 'compare with every ablation')
+    .option('--profiles <names>', 'profiles of the pool of a cluster, to be compared', list, [])
+    .option('--wall-seconds <n>', 'budget of each attempt', whole(10, 86_400), 60)
+    .option('--out <folder>', 'where results and reports go', 'eval-results')
+    .option('--resume', 'go on with the results that are there')
+    .action((packs: string[], _: unknown, command: Command) => {
+      const { matrix = false, resume = false, ...flags } = command.optsWithGlobals<RunOptions>();
+      const given = { ...flags, resume, ablate: matrix ? ablations : flags.ablate };
+      if (given.pool === 'local') return dispatch.locally((context) => evalRunLocal(context, packs, given));
+      return dispatch.connected(flags, (context) => evalRunCluster(context, packs, given));
+    });
+}
+
+/** Commands about packs and how well they are solved. */
+export function addEval(root: Command, dispatch: Dispatch): void {
+  const program = root.command('eval').description('measure a pool by packs of tasks');
+  addRun(program, dispatch);
+  program
+    .command('compare <first> <second>')
+    .description('compare two results task by task; each is a folder, or FOLDER:VARIANT')
+    .action((first: string, second: string) => dispatch.locally((context) => evalCompare(context, first, second)));
+  program
+    .command('report <folder>')
+    .description('write the reports of results anew')
+    .action((folder: string) => dispatch.locally((context) => evalReport(context, folder)));
+  program
+    .command('verify <pack>')
+    .description('check that oracles pass, and that doing nothing and decoys do not')
+    .option('--only <text>', 'tasks with this in their id')
+    .option('--sample <n>', 'a fixed sample of so many', whole(1, 100_000))
+    .option('--parallel <n>', 'tasks at a time', whole(1, 64), 2)
+    .action((pack: string, flags: EvalVerifyFlags) => dispatch.locally((context) => evalVerify(context, pack, flags)));
+}

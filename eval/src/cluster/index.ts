@@ -1,0 +1,2 @@
+/** A pool of a cluster. Imports `format`, `run`, kube and the protocol. */
+export { ClusterPool, type ClusterPoolOptions, type JudgePatch } from './pool.ts';

@@ -1,0 +1,129 @@
+/** A pool of a cluster: tasks of packs become AgentTasks, and what they changed is judged here, by hidden checks that never leave. */
+import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { EvalError } from '../failure.ts';
+import { toAgentTask, type PackTask } from '../format/index.ts';
+import { notAttempted, type Attempted } from '../run/record.ts';
+import type { AttemptOptions, EvalPool } from '../run/pool.ts';
+import { digestOf, type Variant } from '../run/variant.ts';
+
+/** Applies a patch to the prepared workspace of a task, in a place that may run strangers' code, and runs the hidden check. */
+export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
+
+export interface ClusterPoolOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly tasks: Resource<AgentTask>;
+  readonly pool: { readonly name: string; readonly namespace: string };
+  /** Where the AgentTasks are made. */
+  readonly namespace: string;
+  readonly judge: JudgePatch;
+  readonly wallSeconds?: number;
+}
+
+const pollMs = 500;
+
+/** How a worker ends a patch that it cut for the status. */
+const cutInStatus = /\n… cut; [^\n]*\n$/;
+
+/** Makes, follows and removes AgentTasks; a variant is a profile of the pool, `full` its default one. */
+export class ClusterPool implements EvalPool {
+  readonly name: string;
+  readonly #options: ClusterPoolOptions;
+  readonly #client: ResourceClient<AgentTask>;
+
+  constructor(options: ClusterPoolOptions) {
+    this.#options = options;
+    this.name = `${options.pool.namespace}/${options.pool.name}`;
+    this.#client = new ResourceClient(options.transport, options.tasks);
+  }
+
+  /** What the pool runs may change under us; its name and the profile are all that can be held on to. */
+  digest({ name }: Variant): Promise<string> {
+    return Promise.resolve(digestOf({ pool: this.name, profile: name, wallSeconds: this.#options.wallSeconds }));
+  }
+
+  async attempt(task: PackTask, variant: Variant, { seed, round, signal }: AttemptOptions): Promise<Attempted> {
+    const { clock, judge } = this.#options;
+    const began = clock.monotonic();
+    const seconds = (): number => (clock.monotonic() - began) / 1000;
+    try {
+      const name = await this.#create(task, variant, seed, round, signal);
+      const ended = await this.#ended(name, signal);
+      const attempted = resultOf(ended);
+      const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
+      const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal)) ? 'Passed' : 'Failed';
+      await this.#client.delete({ name, namespace: this.#options.namespace }, { signal });
+      return { ...attempted, hidden, wallSeconds: seconds() };
+    } catch (error) {
+      signal.throwIfAborted();
+      return notAttempted(error, seconds());
+    }
+  }
+
+  /** The name is the same for the same attempt, so that one that was cut off is found again. */
+  async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
+    const { namespace, pool, wallSeconds } = this.#options;
+    const suffix = digestOf([variant.name, seed, round]).slice('sha256:'.length, 'sha256:'.length + 6);
+    const profile = variant.name === 'full' ? {} : { profile: variant.name };
+    const budget = wallSeconds === undefined ? {} : { budget: { wallSeconds } as AgentTask['spec']['budget'] };
+    const manifest = toAgentTask(task, { namespace, pool, suffix, ...profile, ...budget });
+    try {
+      await this.#client.create(manifest as unknown as AgentTask, { fieldManager: 'fleet-eval', signal });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    return manifest.metadata.name;
+  }
+
+  async #ended(name: string, signal: AbortSignal): Promise<AgentTask> {
+    const { clock, namespace } = this.#options;
+    for (;;) {
+      const found = await this.#client.find({ name, namespace }, { signal }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      if (found === undefined) throw new EvalError(`AgentTask ${namespace}/${name} is gone before it ended; who deleted it?`);
+      if (found.status?.finished === 'true') return found;
+      if (!(await sleep(clock, pollMs, signal))) signal.throwIfAborted();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+function resultOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSeconds'> {
+  const { outcome, usage, signals } = status?.run ?? {};
+  const phase = status?.phase ?? '';
+  const last = status?.conditions?.find(({ type, status: value }) => type === 'Accepted' && value === 'False');
+  const result = outcome?.result ?? 'Error';
+  return {
+    result: result === 'Succeeded' && phase !== 'Succeeded' ? 'Failed' : result,
+    reason: outcome?.reason ?? last?.reason ?? 'NoOutcome',
+    message: outcome?.message ?? last?.message ?? `the task ended as ${phase} without an outcome`,
+    ...(outcome?.class === undefined ? {} : { class: outcome.class }),
+    tried: [],
+    usage: {
+      tokensIn: usage?.tokensIn ?? 0,
+      tokensOut: usage?.tokensOut ?? 0,
+      toolCalls: usage?.toolCalls ?? 0,
+      cpuMillis: usage?.cpuMillis ?? 0,
+      candidates: usage?.candidates ?? 0,
+      vetoes: usage?.vetoes ?? 0,
+      backtracks: usage?.backtracks ?? 0,
+    },
+    degraded: [...(signals?.degraded ?? [])],
+  };
+}
+
+/** The whole patch; half of one would be judged as if it were all. */
+function patchOf({ metadata, status }: AgentTask): string {
+  const patch = status?.run?.patch ?? '';
+  if (cutInStatus.test(patch))
+    throw new EvalError(
+      `the patch of AgentTask ${metadata.name} is cut in its status, so that it cannot be judged; use tasks with small changes`,
+    );
+  return patch;
+}

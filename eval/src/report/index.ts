@@ -1,0 +1,28 @@
+/** Reports of results: numbers, a terminal, CI systems, one page. Pure but for `writeReports`; imports `run` and `stats`. */
+export { htmlReport } from './html.ts';
+export { reportFormat, reportOf, reportSchema, type EvalReport } from './json.ts';
+export { escaped, junitXml } from './junit.ts';
+export {
+  compareRecords,
+  comparisonsOf,
+  flakeBudget,
+  flakesOf,
+  groupsOf,
+  saidOf,
+  type Comparison,
+  type Flakes,
+  type Group,
+} from './summary.ts';
+export {
+  alignedTable,
+  comparisonCells,
+  comparisonHead,
+  flakeText,
+  groupCells,
+  groupHead,
+  markdownTable,
+  numberText,
+  shareText,
+  terminalReport,
+} from './text.ts';
+export { writeReports } from './write.ts';

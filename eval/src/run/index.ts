@@ -1,0 +1,15 @@
+/** Runs packs under variants, in any pool, into a file of results. Imports `format` and `stats`. */
+export { type AttemptOptions, type EvalPool } from './pool.ts';
+export {
+  keyOf,
+  recordFormat,
+  recordSchema,
+  solved,
+  type Attempted,
+  type AttemptKey,
+  type EvalRecord,
+  type TriedCandidate,
+} from './record.ts';
+export { headFormat, readResults, ResultsFile, type ResultsHead } from './results.ts';
+export { headOf, packDigest, runPlan, seedFor, selected, type Plan, type RunOptions, type Selection } from './run.ts';
+export { ablations, digestOf, full, learnedParts, variantsOf, type LearnedPart, type Variant } from './variant.ts';
