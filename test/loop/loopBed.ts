@@ -107,6 +107,7 @@ export class LoopBed implements AsyncDisposable {
       log: silentLog,
       used: { earlier: nothing, before: nothing },
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      intentDurable: () => Promise.resolve(),
       approvals: () => [],
       taskChanged: () => Promise.resolve(),
       signal,

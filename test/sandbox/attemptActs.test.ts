@@ -139,7 +139,7 @@ test('commands that do the work are the result: the tree is theirs, and each ran
 
 test('steps that only act are gone on from, by commands and by their snapshot', async () => {
   const own = await bench.open();
-  const run = bed.begin(own, { spec: spec({ snapshots: { policy: 'InitialOnly' } }), experts: acting([repair], ['rm -r legacy']) });
+  const run = bed.begin(own, { spec: spec({ snapshots: { policy: 'InitialOnly', checkpointSeconds: 120 } }), experts: acting([repair], ['rm -r legacy']) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
   const [accepted] = await notes<{ readonly acts: unknown; readonly snapshot: string | null }>(own, 'Accepted');
   expect(accepted?.acts).toHaveLength(1);

@@ -106,6 +106,7 @@ export class AttemptBed implements AsyncDisposable {
       log: { ...silentLog, info: logLine, warn: logLine, error: logLine },
       used: { earlier: nothing, before: nothing },
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      intentDurable: () => Promise.resolve(),
       approvals: () => newest.approvals(),
       taskChanged: (signal) => newest.changed(signal),
       signal: controller.signal,

@@ -14,6 +14,8 @@ interface Command {
   readonly timeoutSeconds: number;
   /** What it may reach outside of the sandbox; default: nothing. */
   readonly reach?: Reach | null;
+  /** Whether an expert proposed it: what it destroys or reaches must be in the durable log before it runs. */
+  readonly act?: boolean;
   /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
   readonly redaction?: Redaction;
 }
@@ -62,6 +64,7 @@ export class Hands {
    */
   async exec(command: HandsCommand): Promise<ExecResult> {
     const { reach = null } = command;
+    if (reach !== null || command.act === true) await this.#declare(command);
     if (reach === null) return this.#exec(this.#request(command, {}));
     const openEgress = this.#openEgress;
     if (openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
@@ -74,6 +77,14 @@ export class Hands {
     } finally {
       await egress.close();
     }
+  }
+
+  /** The intent of what may not be undone is durable before it is begun. */
+  async #declare(command: HandsCommand): Promise<void> {
+    const what = 'argv' in command ? command.argv.join(' ') : command.command;
+    const { reach = null } = command;
+    await this.note('Intent', { attempt: this.#context.assignment.attempt, reach: reach?.mode ?? 'None', command: what.slice(0, 2000) });
+    await this.#context.intentDurable();
   }
 
   #request(command: HandsCommand, egress: Readonly<Record<string, string>>): ExecRequest {

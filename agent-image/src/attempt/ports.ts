@@ -38,6 +38,11 @@ export interface AttemptContext {
   readonly used: { readonly earlier: Usage; readonly before: Usage };
   /** Data of the ConfigMap of a ConfigMap workspace; rejects with an InputFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
+  /**
+   * Resolves when the store has all that the event log says by now. To be awaited before anything that cannot be undone is
+   * begun, whose intent is in the log. @throws AttemptFailure Infrastructure
+   */
+  intentDurable(): Promise<void>;
   /** What was decided about acts that wait, as of now: `status.approvals` of the task. */
   approvals(): readonly Approval[];
   /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */

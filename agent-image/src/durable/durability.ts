@@ -128,8 +128,9 @@ export class Durability {
   async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
     const { store, task, clock, log, told, epoch } = this.#options;
     const patience = { clock, signal };
+    if (told.checkpointURI === undefined && epoch === 1) return;
     const state = await patiently(() => stateOf(keeper), patience);
-    if (state === 'Knows' || (told.checkpointURI === undefined && epoch === 1)) return;
+    if (state === 'Knows') return;
     if (state === 'Adopted') return this.#restore(keeper, signal);
     let recovered: Recovered | null;
     try {

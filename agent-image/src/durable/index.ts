@@ -4,5 +4,6 @@ export { DurableFailure, type DurableFailureCode } from './failure.ts';
 export { parseKey, readSealer } from './key.ts';
 export { createSealer, keyBytes, type Sealer } from './seal.ts';
 export { PackShelf } from './shelf.ts';
+export { Shelves } from './shelves.ts';
 export { graceMs, sweep, type SweepOptions, type Swept } from './sweep.ts';
 export type { Written } from './writer.ts';

@@ -127,7 +127,7 @@ export class Reporter {
     }
     this.#sentAt = clock.monotonic();
     try {
-      const decisive = run.outcome !== undefined || run.rollback !== undefined;
+      const decisive = run.outcome !== undefined || run.rollback !== undefined || run.quiescedAt !== undefined;
       const guard = decisive ? await this.#guard(signal) : {};
       const body = { metadata: { name: task.name, namespace: task.namespace, ...guard }, status: { run } };
       const written = await client.applyStatus(body, { fieldManager: workerManager, force: true, signal, timeoutMs: writeMs });
@@ -152,9 +152,16 @@ export class Reporter {
   }
 
   #body(): Run {
-    const { attempt, epoch, usage, outcome, rollback } = this.#run;
+    const { attempt, epoch, usage, outcome, rollback, snapshots, quiescedAt } = this.#run;
     const whole = this.#minimal
-      ? ({ attempt, epoch, ...(usage && { usage }), ...(outcome && { outcome }), ...(rollback && { rollback }) } as Run)
+      ? ({
+          attempt,
+          epoch,
+          ...(usage && { usage }),
+          ...(outcome && { outcome }),
+          ...(rollback && { rollback }),
+          ...(quiescedAt && { quiescedAt, ...(snapshots && { snapshots }) }),
+        } as Run)
       : this.#run;
     const { run, dropped } = this.#options.filter(trim(whole));
     if (dropped.length > 0) this.#options.log.error('fields of the report are not what the API takes', { dropped });

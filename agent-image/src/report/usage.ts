@@ -25,14 +25,16 @@ export function withWallSeconds(usage: Usage, before: Usage, elapsedMs: number):
 
 /**
  * What a worker that takes an attempt over goes on reporting with: the newest report of the same attempt. An outcome or
- * a rollback stays only when it was written under this very epoch.
+ * a rollback, or that the work rests, stays only when it was written under this very epoch.
  */
 export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   const run = task.status?.run;
-  if (run === undefined || run.attempt !== attempt) return { attempt, epoch };
+  if (run === undefined) return { attempt, epoch };
+  // A new attempt of a task that has a durable copy still has it.
+  if (run.attempt !== attempt) return { attempt, epoch, ...(run.snapshots?.checkpointURI !== undefined && { snapshots: run.snapshots }) };
   // Whoever waits for an approval says so again.
   const { pendingApproval: _, ...mine } = run;
   if (run.epoch === epoch) return mine;
-  const { outcome: __, rollback: ___, ...kept } = mine;
+  const { outcome: __, rollback: ___, quiescedAt: ____, ...kept } = mine;
   return { ...kept, epoch };
 }

@@ -76,7 +76,7 @@ export function see(task: AgentTask | undefined, pod: { readonly name: string; r
 
 function fulfilled(directive: Directive, run: NonNullable<AgentTask['status']>['run']): boolean {
   if (directive === 'Rollback') return run?.rollback !== undefined;
-  if (directive === 'Quiesce') return false;
+  if (directive === 'Quiesce') return run?.quiescedAt !== undefined;
   return run?.outcome !== undefined;
 }
 

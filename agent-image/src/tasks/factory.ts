@@ -4,6 +4,7 @@ import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
+import { Durability, Shelves, type DurabilityOptions } from '../durable/index.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
@@ -35,6 +36,7 @@ export class TenureFactory {
   readonly #tokens: TokenSource;
   readonly #filter = runFilter();
   readonly #stores = new Map<string, ArtifactStore>();
+  readonly #shelves = new Shelves();
   /** What verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
 
@@ -68,6 +70,7 @@ export class TenureFactory {
       clock,
       random,
       log,
+      openDurability: (onWritten: DurabilityOptions['onWritten']) => this.#durability(task, pool, { epoch, log, onWritten }),
       readConfigMap: (name: string) => this.#readConfigMap(namespace, name),
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
       onSuperseded: onSpent,
@@ -94,6 +97,22 @@ export class TenureFactory {
       log,
       onWrite: (result) => metrics.statusWrite(result),
       onNotMine,
+    });
+  }
+
+  #durability(task: AgentTask, { storage }: PoolBrief, given: Pick<DurabilityOptions, 'epoch' | 'log' | 'onWritten'>): Durability {
+    const { name, namespace = '', uid = '' } = task.metadata;
+    const { checkpointURI } = task.status?.run?.snapshots ?? {};
+    const { auditRoot } = task.status?.run ?? {};
+    const store = this.#store(storage);
+    return new Durability({
+      ...given,
+      store,
+      shelf: () => this.#shelves.of(storage, store),
+      task: { namespace, name, uid },
+      checkpointSeconds: task.spec.snapshots.checkpointSeconds,
+      told: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
+      clock: this.#options.clock,
     });
   }
 

@@ -2,9 +2,10 @@ import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } 
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Mind } from '../attempt/mind.ts';
-import type { AttemptContext, AttemptEngine, Experts, Outcome, Report } from '../attempt/ports.ts';
+import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
 import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
+import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
 import { isSuperseded, outcomeOf } from './failures.ts';
 import { Newest } from './newest.ts';
@@ -20,6 +21,7 @@ export interface TenureOptions {
   readonly openMind: (task: AgentTask, signal: AbortSignal) => Mind;
   readonly store: ArtifactStore;
   readonly link: SandboxLink;
+  readonly openDurability: CopiesOptions['open'];
   readonly reporter: Reporter;
   readonly clock: Clock;
   readonly random: Random;
@@ -42,6 +44,7 @@ export class Tenure {
   readonly #reporting: Promise<void>;
   readonly #used: ReturnType<typeof usedSoFar>;
   readonly #newest: Newest;
+  readonly #copies: Copies;
   /** An engine of this tenure was told to stop: it has stored what a stop stores. */
   #engineStopped = false;
 
@@ -49,6 +52,7 @@ export class Tenure {
     this.#options = options;
     this.#used = usedSoFar(task);
     this.#newest = new Newest(task);
+    this.#copies = new Copies({ ...options, open: options.openDurability }, task);
     this.#reporting = options.reporter.follow(this.#life.signal);
   }
 
@@ -109,8 +113,11 @@ export class Tenure {
       const { minIsolation, allowUnenforcedNetwork } = this.#options.pool;
       const weak = tooWeak(sandbox.isolation, floorOf({ minIsolation }, task), allowUnenforcedNetwork);
       if (weak !== undefined) throw weak;
-      called = true;
-      outcome = await this.#options.engine.run(this.#context(task, sandbox, stop, began));
+      const running = (): Promise<Outcome> => {
+        called = true;
+        return this.#options.engine.run(this.#context(task, sandbox, stop, began));
+      };
+      outcome = await this.#copies.during(task, sandbox, stop, running);
     } catch (error) {
       if (isSuperseded(error)) throw error;
       this.#engineStopped = stop.aborted && stop.reason === 'Stop' && called;
@@ -154,7 +161,8 @@ export class Tenure {
     for (let tries = 1; ; tries += 1) {
       try {
         const sandbox = await this.#open(stop);
-        const rollback = await engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
+        const rolling = (): Promise<Restored> => engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
+        const rollback = await this.#copies.during(task, sandbox, stop, rolling);
         if (!stop.aborted) reporter.report({ rollback }, { urgent: true });
         return;
       } catch (error) {
@@ -183,15 +191,26 @@ export class Tenure {
     if (running !== null) await keeper.cancel(running);
   }
 
+  /** Ends the command, keeps the tree as a snapshot, copies all there is, and says so. Without a copy the sandbox has to stay. */
   async #quiesce(stop: AbortSignal): Promise<void> {
-    const limit = deadline(this.#options.clock, stopMs, stop);
-    try {
-      await this.#endCommand(await this.#options.link.open(limit.signal), limit.signal);
-    } catch (error) {
-      if (stop.aborted || isSuperseded(error)) throw error;
-      this.#options.log.warn('could not look for a running command', { error: asError(error).message });
-    } finally {
-      limit.dispose();
+    const { clock, random, log, reporter } = this.#options;
+    const backoff = new Backoff(retries, clock, random);
+    for (;;) {
+      try {
+        const sandbox = await this.#options.link.open(stop);
+        await this.#endCommand(sandbox, stop);
+        await this.#copies.rest(sandbox, stop);
+        reporter.report({ quiescedAt: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z') }, { urgent: true });
+        return;
+      } catch (error) {
+        if (stop.aborted || isSuperseded(error)) throw error;
+        const { message } = asError(error);
+        log.warn('the task could not be brought to rest', { error: message });
+        const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
+        reporter.report({ progress: { done, total, message: `not at rest yet: ${message}`.slice(0, 256) } });
+        await sleep(clock, backoff.next(), stop);
+        stop.throwIfAborted();
+      }
     }
   }
 
@@ -210,14 +229,16 @@ export class Tenure {
     const mind = openMind(task, signal);
     const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
       // How it ended and what a Rollback restored are said once, by this runtime: the operator acts on them.
-      const { outcome: _, rollback: __, ...rest } = change;
+      const { outcome: _, rollback: __, quiescedAt: ___, ...rest } = change;
       const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
-      reporter.report({ ...rest, ...(usage === undefined ? {} : { usage }) }, options);
+      const snapshots = rest.snapshots && { snapshots: this.#copies.named(rest.snapshots) };
+      reporter.report({ ...rest, ...snapshots, ...(usage === undefined ? {} : { usage }) }, options);
     };
     const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
     const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
     const mine = { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used };
-    return { ...mine, readConfigMap, approvals, taskChanged, signal, report };
+    const intentDurable = (): Promise<void> => this.#copies.intent(signal);
+    return { ...mine, readConfigMap, intentDurable, approvals, taskChanged, signal, report };
   }
 
   #end(outcome: Outcome | undefined, began: number): void {

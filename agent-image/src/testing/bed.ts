@@ -4,9 +4,9 @@ import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
+import { MemoryStore } from '../durable/testing/memoryStore.ts';
 import { resources, type Pod } from '../resources.ts';
 import { startWorker, type RunningWorker } from '../start.ts';
-import type { ArtifactStore } from '../store/index.ts';
 import { startFakeKeeper, type FakeKeeper } from './fakeKeeper.ts';
 import { ScriptedEngine } from './scriptedEngine.ts';
 
@@ -44,21 +44,16 @@ const spec = {
   checks: [{ name: 'unit', command: ['true'] }],
   policy: { profile: 'Default', network: { mode: 'Loopback' } },
   rollback: { whenFailed: 'RestoreInitial', revertScript: true },
+  snapshots: { policy: 'RiskGated', checkpointSeconds: 120 },
+  retention: { sandboxSeconds: 0, snapshotsSeconds: 604_800 },
   cancel: 'None',
-};
-
-const noStore: ArtifactStore = {
-  put: () => Promise.reject(new Error('no store in this test')),
-  get: () => Promise.reject(new Error('no store in this test')),
-  list: () => Promise.resolve([]),
-  entries: () => Promise.resolve([]),
-  remove: () => Promise.resolve(),
 };
 
 /** A worker on a fake API server, with a fake keeper and a scripted engine. Acts as the operator would. */
 export class WorkerBed implements AsyncDisposable {
   readonly server: FakeApiServer;
   readonly keeper: FakeKeeper;
+  readonly store = new MemoryStore();
   engine = new ScriptedEngine();
   worker: RunningWorker | undefined;
   readonly tasks: ResourceClient<AgentTask>;
@@ -98,7 +93,7 @@ export class WorkerBed implements AsyncDisposable {
       config: { ...workerConfig, pod: { ...workerConfig.pod, uid: this.podUid }, ...config },
       cluster: this.server.config,
       engine: this.engine,
-      openStore: () => noStore,
+      openStore: () => this.store,
       clock: this.#clock,
       random: () => 0.5,
       log: silentLog,

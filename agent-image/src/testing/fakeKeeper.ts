@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { epochHeader, type KeeperInfo } from '@agentfleet/protocol/keeper';
@@ -8,6 +9,7 @@ export interface KeeperFacts {
   level: NonNullable<KeeperInfo['isolation']>['level'] | undefined;
   network: KeeperInfo['network']['state'];
   running: string | null;
+  readonly snapshots: unknown[];
 }
 
 /** One request that it was sent. */
@@ -52,8 +54,31 @@ function infoOf(facts: KeeperFacts): KeeperInfo {
   };
 }
 
+/** The tree is always empty. */
+const emptyManifest = 'agentfleet-manifest/1\n';
+const emptyDigest = `sha256:${createHash('sha256').update(emptyManifest).digest('hex')}`;
+
+function take(facts: KeeperFacts): unknown {
+  const record = {
+    id: `s${String(facts.snapshots.length + 1).padStart(4, '0')}`,
+    manifestDigest: emptyDigest,
+    label: 'taken',
+    skipped: [],
+  };
+  facts.snapshots.push(record);
+  return record;
+}
+
+/** One record, so that it is a keeper that knows the task. */
+function answerOf(path: string, { snapshots }: KeeperFacts): string {
+  if (path === '/v1/snapshots') return JSON.stringify({ items: snapshots });
+  const from = Number(new URL(path, 'http://keeper').searchParams.get('from') ?? 1);
+  const record = { seq: 1, at: '2030-01-01T00:00:00.000Z', type: 'Noted', epoch: 1, body: {}, prev: '0'.repeat(64), hash: 'ab'.repeat(32) };
+  return from > 1 ? '' : `${JSON.stringify(record)}\n`;
+}
+
 export async function startFakeKeeper(): Promise<FakeKeeper> {
-  const facts: KeeperFacts = { epoch: 0, level: 'Landlock', network: 'Enforced', running: null };
+  const facts: KeeperFacts = { epoch: 0, level: 'Landlock', network: 'Enforced', running: null, snapshots: [] };
   const calls: KeeperCall[] = [];
   const refuse = (response: ServerResponse, status: number, code: string): void => {
     response.writeHead(status).end(JSON.stringify({ error: { code, message: 'said by the test', cure: 'none' } }));
@@ -69,6 +94,9 @@ export async function startFakeKeeper(): Promise<FakeKeeper> {
     }
     facts.epoch = call.epoch;
     if (path === '/v1/info') response.end(JSON.stringify(infoOf(facts)));
+    else if (path.startsWith('/v1/events') || (path === '/v1/snapshots' && method === 'GET')) response.end(answerOf(path, facts));
+    else if (path === '/v1/snapshots') response.end(JSON.stringify(take(facts)));
+    else if (/^\/v1\/snapshots\/s\d+\/manifest$/.test(path)) response.end(emptyManifest);
     else if (method === 'DELETE' && path === `/v1/exec/${facts.running ?? ''}`) {
       facts.running = null;
       response.writeHead(202).end('{}');

@@ -75,6 +75,9 @@ export const ArtifactPlace = Type.Union([
       credentialFile: Type.Optional(
         Type.String({ pattern: '^/', description: 'file with the access key id, a colon and the secret key; absent: anonymous' }),
       ),
+      encryptionKeyFile: Type.Optional(
+        Type.String({ pattern: '^/', description: 'file with the base64 of the 32 bytes that checkpoints and logs are encrypted with' }),
+      ),
     },
     { additionalProperties: false },
   ),

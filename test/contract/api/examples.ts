@@ -59,7 +59,7 @@ export function fullTask(workspace: Node): Node {
         rules: [{ class: 'CheckFailed', action: 'RollbackAndRetry' }],
       },
       sandbox: { ...fullSandbox, storage: { storageClassName: 'fast', size: '10Gi', volumeSnapshotClassName: 'keep' } },
-      snapshots: { policy: 'EveryStep' },
+      snapshots: { policy: 'EveryStep', checkpointSeconds: 60 },
       rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
       suspend: true,
       cancel: 'Stop',
@@ -202,8 +202,12 @@ export const fullPool: Node = {
       region: 'eu-1',
       forcePathStyle: true,
       credential: 'store',
+      encryption: { credential: 'seal' },
     },
-    credentials: [{ name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] }],
+    credentials: [
+      { name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] },
+      { name: 'seal', secretRef: { name: 'seal', key: 'key' }, hosts: [] },
+    ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
     energyModelRef: { name: 'judge' },
     profiles: [

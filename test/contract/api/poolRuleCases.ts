@@ -107,6 +107,20 @@ const poolCases: readonly RuleCase[] = [
     ['a.example.com'],
     'spec.credentials[].hosts must hold the host of spec.storage.endpoint, or the credential is not sent there; add the host',
   ),
+  change(
+    fullPool,
+    'spec.storage.encryption.credential',
+    'seal',
+    'other',
+    'spec.storage.encryption.credential must be the name of an entry of spec.credentials; add the entry or correct the name',
+  ),
+  change(
+    fullPool,
+    'spec.credentials[1].hosts',
+    [],
+    ['s3.example.com'],
+    'spec.credentials[].hosts must be empty for the entry that spec.storage.encryption.credential names, because a key is sent nowhere; write hosts: []',
+  ),
   ...['Same', 'All'].map((from) =>
     change(
       fullPool,

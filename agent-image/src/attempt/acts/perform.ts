@@ -28,7 +28,7 @@ export async function runActs(
   const journal = effectJournal({ context, hands });
   for (const { command } of acts) {
     const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
-      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach });
+      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach, act: true });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;

@@ -10,6 +10,7 @@ export const Snapshots = struct(
       ['RiskGated', 'EveryStep', 'InitialOnly'],
       'RiskGated',
     ),
+    checkpointSeconds: integer('Seconds between two durable copies while the task runs and something changed.', 5, 86_400, 120),
   },
   { filled: true },
 );

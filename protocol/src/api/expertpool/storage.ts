@@ -10,7 +10,7 @@ const SecretKeyRef = struct('A key of a Secret in the namespace of the pool.', {
 export const Credential = struct('A credential and where it may be sent.', {
   name: labelName('Name that storage and tasks refer to.'),
   secretRef: SecretKeyRef,
-  hosts: setOf('The only hosts that it is sent to.', hostName('Host name.'), { max: 32, min: 1 }),
+  hosts: setOf('The only hosts that it is sent to; none for a key that is only used here.', hostName('Host name.'), { max: 32 }),
 });
 export type Credential = Static<typeof Credential>;
 
@@ -33,12 +33,29 @@ export const Storage = struct('Object storage for event logs, checkpoints and ar
   ),
   region: text('Region that requests are signed for.', { max: 63, min: 1, default: 'us-east-1', pattern: '^[a-z0-9-]+$' }),
   forcePathStyle: flag('Whether the bucket is in the path and not in the host name.', false),
+  encryption: optional(
+    struct('Encryption of checkpoints and event logs, before they leave the worker.', {
+      credential: labelName(
+        'Entry of spec.credentials, without hosts, whose value is the base64 of 32 random bytes; what it was stored with can only be read with it.',
+      ),
+    }),
+  ),
   credential: optional(labelName('Entry of spec.credentials whose value is the access key id, a colon and the secret key; default: none.')),
 });
 export type Storage = Static<typeof Storage>;
 
+const encrypted = 'has(self.storage) && has(self.storage.encryption)';
+
 /** Rules over `spec` that tie storage to credentials. */
 export const storageRules = [
+  rule(
+    `!(${encrypted}) || (has(self.credentials) && self.credentials.exists(c, c.name == self.storage.encryption.credential))`,
+    'spec.storage.encryption.credential must be the name of an entry of spec.credentials; add the entry or correct the name',
+  ),
+  rule(
+    `!(${encrypted}) || !has(self.credentials) || self.credentials.all(c, c.name != self.storage.encryption.credential || size(c.hosts) == 0)`,
+    'spec.credentials[].hosts must be empty for the entry that spec.storage.encryption.credential names, because a key is sent nowhere; write hosts: []',
+  ),
   rule(
     '!has(self.storage) || !has(self.storage.credential) || (has(self.credentials) && self.credentials.exists(c, c.name == self.storage.credential))',
     'spec.storage.credential must be the name of an entry of spec.credentials; add the entry or correct the name',

@@ -53,6 +53,13 @@ describe('the brief of the workers', () => {
     expect(briefOf().absent).toEqual([]);
   });
 
+  it('names the key of the storage when the pool has one', () => {
+    const storage = { uri: 's3://agents', endpoint: 'https://s3.example.com', region: 'eu-1', forcePathStyle: true };
+    expect(briefOf({ storage }).storage).not.toHaveProperty('encryptionKeyFile');
+    const encrypted = briefOf({ storage: { ...storage, encryption: { credential: 'seal' } } });
+    expect(encrypted.storage).toMatchObject({ encryptionKeyFile: '/etc/agentfleet/credentials/seal' });
+  });
+
   it('has no verifier without a model', () => {
     expect(briefOf().verifier).toBeNull();
   });

@@ -21,9 +21,10 @@ export interface BriefInput {
 function place(pool: ExpertPool): ArtifactPlace {
   const { storage } = pool.spec;
   if (storage === undefined) return { type: 'Volume', path: artifactsDir, claim: artifactsClaim(pool.metadata.name) };
-  const { uri, endpoint, region, forcePathStyle, credential } = storage;
+  const { uri, endpoint, region, forcePathStyle, credential, encryption } = storage;
   const file = credential === undefined ? {} : { credentialFile: `${credentialsDir}/${credential}` };
-  return { type: 'S3', uri, endpoint, region, forcePathStyle, ...file };
+  const key = encryption === undefined ? {} : { encryptionKeyFile: `${credentialsDir}/${encryption.credential}` };
+  return { type: 'S3', uri, endpoint, region, forcePathStyle, ...file, ...key };
 }
 
 /**

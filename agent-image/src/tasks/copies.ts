@@ -1,0 +1,91 @@
+import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import { patiently } from '../attempt/patience.ts';
+import type { Durability, Written } from '../durable/index.ts';
+import type { Reporter } from '../report/index.ts';
+import { isSuperseded } from './failures.ts';
+import type { Sandbox } from './sandbox/connect.ts';
+
+export interface CopiesOptions {
+  /** The durable copies of the task; `onWritten` is to be told of each checkpoint. */
+  readonly open: (onWritten: (written: Written) => void) => Durability;
+  readonly reporter: Reporter;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the last copy of an attempt may take, and that of one that is handed over, ms. */
+const endMs = 120_000;
+const handOverMs = 12_000;
+
+/** When the sandbox of a task is copied, and what is reported of it. */
+export class Copies {
+  readonly #options: CopiesOptions;
+  readonly #durability: Durability;
+  /** Newest durable copy, of this tenure or an earlier one. */
+  #uri: string | undefined;
+
+  constructor(options: CopiesOptions, task: AgentTask) {
+    this.#options = options;
+    this.#uri = task.status?.run?.snapshots?.checkpointURI;
+    this.#durability = options.open((written) => this.#written(written));
+  }
+
+  /** Summaries of snapshots are reported whole: each names the newest copy. */
+  named(snapshots: NonNullable<Run['snapshots']>): NonNullable<Run['snapshots']> {
+    return this.#uri === undefined ? snapshots : { ...snapshots, checkpointURI: this.#uri };
+  }
+
+  intent(signal: AbortSignal): Promise<void> {
+    return this.#durability.intent(signal);
+  }
+
+  /**
+   * Does what changes the sandbox while it is copied, and copies it once more at the end. A sandbox that knows nothing of the
+   * task goes on from the newest copy first. A copy that fails is told, and no failure.
+   */
+  async during<T>(task: AgentTask, sandbox: Sandbox, stop: AbortSignal, work: () => Promise<T>): Promise<T> {
+    await this.#durability.attach(sandbox.keeper, stop);
+    const done = new AbortController();
+    const following = this.#durability.follow(AbortSignal.any([done.signal, sandbox.lost]));
+    try {
+      return await work();
+    } finally {
+      done.abort();
+      await following;
+      await this.#atEnd(task, sandbox, stop);
+    }
+  }
+
+  /** Keeps the tree as a snapshot and copies all there is. Nothing runs in the sandbox. */
+  async rest({ keeper }: Sandbox, stop: AbortSignal): Promise<void> {
+    const { clock, reporter } = this.#options;
+    await this.#durability.attach(keeper, stop);
+    const label = `at rest ${reporter.run.epoch}`;
+    const patience = { clock, signal: stop };
+    const newest = (await patiently(() => keeper.snapshots(), patience)).at(-1);
+    if (newest?.label !== label) await patiently(() => keeper.takeSnapshot(label), patience);
+    await this.#durability.checkpoint(stop);
+  }
+
+  async #atEnd({ spec }: AgentTask, { lost }: Sandbox, stop: AbortSignal): Promise<void> {
+    if (lost.aborted || stop.reason === 'Lost') return;
+    const { clock, log } = this.#options;
+    const limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
+    try {
+      // While it goes on nobody knows how long it is needed; at the end the spec says so.
+      await this.#durability.checkpoint(limit.signal, stop.aborted ? undefined : spec.retention.snapshotsSeconds * 1000);
+    } catch (error) {
+      if (!isSuperseded(error)) log.warn('the end could not be copied', { error: asError(error).message });
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #written({ uri, head }: Written): void {
+    const { reporter } = this.#options;
+    this.#uri = uri;
+    const { count = 0, ...snapshots } = reporter.run.snapshots ?? {};
+    reporter.report({ snapshots: { ...snapshots, count, checkpointURI: uri }, auditRoot: head.hash });
+  }
+}
