@@ -40,7 +40,13 @@ async function bundle(): Promise<Buffer> {
   fs.rmSync(at('swapped'));
   fs.mkdirSync(at('swapped'));
   fs.writeFileSync(join(harness.home, 'cache'), 'of the agent');
-  return buffer(await engine.revertBundle('s0001', 'current'));
+  const push = { command: 'git push origin main', target: 'git push origin main', state: 'Done', why: '' } as const;
+  const external = [
+    { ...push, undo: 'git push origin 1234:refs/heads/main' },
+    { ...push, target: 'curl https://example.com', undo: null, why: 'nothing is known that takes it back' },
+    { ...push, target: 'long gone', state: 'Undone', undo: 'x' },
+  ] as const;
+  return buffer(await engine.revertBundle('s0001', 'current', external));
 }
 
 beforeEach(async () => {
@@ -79,10 +85,13 @@ describe('fleet undo', () => {
       "remove workspace/made/it's%0Anew %1B[2K",
       'replace workspace/swapped',
       'left alone: 1 paths in root home',
+      'git push origin main: take it back in a clone with: git push origin 1234:refs/heads/main',
+      'curl https://example.com: nothing is known that takes it back',
       'done and verified: 8 paths',
     ])
       expect(out).toContain(line);
     expect(out).not.toContain('\u001b');
+    expect(out).not.toContain('long gone');
     expect(ofWorkspace()).toEqual(before);
     expect(fs.readFileSync(join(harness.home, 'cache'), 'utf8')).toBe(home);
     expect((await undo()).code).toBe(0);

@@ -56,7 +56,7 @@ function printSome({ context, flags }: Undo, lines: readonly string[]): void {
 /** Tells what will be done, from what the script itself lists. */
 function tellPlan(undo: Undo, task: string, listed: readonly string[]): void {
   const { context, description, roots } = undo;
-  const { from, to, ops, irreversible, neverReverted } = description;
+  const { from, to, ops, irreversible, neverReverted, external } = description;
   context.print(
     `AgentTask ${task}: from snapshot ${to} back to ${from}, ${listed.length} paths in ${[...roots.values()].filter((path) => path !== '').join(', ')}`,
   );
@@ -73,6 +73,12 @@ function tellPlan(undo: Undo, task: string, listed: readonly string[]): void {
   printSome(
     undo,
     irreversible.map(({ path, reason }) => `${path}: ${reason}`),
+  );
+  const standing = external.filter(({ state }) => state !== 'Undone');
+  if (standing.length > 0) context.print('outside of the sandbox, and left alone here:');
+  printSome(
+    undo,
+    standing.map(({ target, undo: by, why }) => `${target}: ${by === null ? why : `take it back in a clone with: ${by}`}`),
   );
   if (undo.flags.mode === 'dry-run') for (const line of neverReverted) context.print(`never undone: ${printable(line)}`);
 }

@@ -16,6 +16,14 @@ export interface ChangedPath {
   readonly sizeFrom: number | null;
 }
 
+/** One effect outside of the sandbox, which no script of ours takes back: `undo` is a line for the task's own workspace. */
+export interface ExternalEffect {
+  readonly target: string;
+  readonly state: string;
+  readonly undo: string | null;
+  readonly why: string;
+}
+
 /** `description.json` of a revert bundle. */
 export interface Description {
   readonly from: string;
@@ -24,6 +32,8 @@ export interface Description {
   readonly ops: readonly ChangedPath[];
   readonly irreversible: readonly { readonly path: string; readonly reason: string }[];
   readonly neverReverted: readonly string[];
+  /** What acts did outside of the sandbox; none in a bundle of an older keeper. */
+  readonly external: readonly ExternalEffect[];
 }
 
 /** All that a bundle may hold: what is unpacked here is run here. */
@@ -53,8 +63,13 @@ export async function unpackBundle(tar: Buffer, folder: string): Promise<Descrip
   return parse(description.toString('utf8'));
 }
 
+function effectOf(value: unknown): ExternalEffect {
+  const { target, state, undo, why } = fieldsOf(value);
+  return { target: textOf(target), state: textOf(state), undo: undo === null ? null : textOf(undo), why: textOf(why) };
+}
+
 function parse(text: string): Description {
-  const { from, to, roots, ops, irreversible, neverReverted } = fieldsOf(JSON.parse(text));
+  const { from, to, roots, ops, irreversible, neverReverted, external } = fieldsOf(JSON.parse(text));
   const names = listOf(roots).map(textOf);
   if (names.length === 0)
     throw new CliError('revert.tar was made by an older keeper, whose script knows no roots to leave alone; unpack it and run revert.sh');
@@ -65,5 +80,6 @@ function parse(text: string): Description {
     ops: listOf(ops) as readonly ChangedPath[],
     irreversible: listOf(irreversible).map((one) => ({ path: textOf(fieldsOf(one)['path']), reason: textOf(fieldsOf(one)['reason']) })),
     neverReverted: listOf(neverReverted).map(textOf),
+    external: (external === undefined ? [] : listOf(external)).map(effectOf),
   };
 }

@@ -34,6 +34,17 @@ export interface EffectEnded {
   readonly why: string;
 }
 
+/** A member of `external` in the description of a revert bundle. */
+export interface ExternalEffect {
+  readonly command: string;
+  readonly target: string;
+  readonly state: EffectEnded['outcome'] | 'Undone';
+  /** What a person runs in the workspace to take it back; null when nothing is known that does. */
+  readonly undo: string | null;
+  /** Why nothing is known; empty with `undo`. */
+  readonly why: string;
+}
+
 export interface EffectUndone {
   readonly id: string;
   readonly attempt: number;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { AuditRecord, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { AuditRecord, ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
 import { errorFields, type Logger } from './logger.ts';
@@ -13,7 +13,7 @@ export interface Snapshots {
   /** Oldest first. */
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
-  revertBundle(from: string, to: string): Promise<Readable>;
+  revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
   /** See `SnapshotEngine`: what leaves for a durable store, and what comes back from one. */
   manifest(id: string): Promise<Pick<Manifest, 'entries'>>;
   readObject(sha256: string): Promise<Buffer>;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { DiffEntry, RangeQuery, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import { externalEffects } from '../externalEffects.ts';
 import { messageOf } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
@@ -13,7 +14,7 @@ interface ById {
 
 /** Snapshots: take, list, restore, compare, undo. */
 export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
-  const { gate, snapshots } = keeper.parts;
+  const { gate, log, snapshots } = keeper.parts;
 
   app.get('/snapshots', () => ({ items: snapshots.list() }));
 
@@ -30,7 +31,7 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
     const { from, to } = validators.range(request.query);
     const release = to === CURRENT ? gate.exclusive({ kind: 'revert bundle', name: `${from}..${to}` }) : nothing;
     try {
-      const tar = await snapshots.revertBundle(from, to);
+      const tar = await snapshots.revertBundle(from, to, await externalEffects(log, from, to));
       tar.once('close', release);
       noteRaw(keeper, { what: 'RevertBundle', name: `${from}..${to}` });
       return await reply.type('application/x-tar').send(tar);

@@ -135,12 +135,12 @@ class CasEngine implements SnapshotEngine {
     });
   }
 
-  revertBundle(from: string, to: string): Promise<Readable> {
+  revertBundle(from: string, to: string, external: Parameters<SnapshotEngine['revertBundle']>[2] = []): Promise<Readable> {
     return this.#run(async () => {
       const slices = new Slices();
       const left = { name: from, manifest: await this.#resolve(from, slices) };
       const right = { name: to, manifest: await this.#resolve(to, slices) };
-      return this.#readers.hold(makeBundle(left, right, this.#roots, this.#contents), [left.manifest, right.manifest]);
+      return this.#readers.hold(makeBundle(left, right, this.#roots, this.#contents, external), [left.manifest, right.manifest]);
     });
   }
 

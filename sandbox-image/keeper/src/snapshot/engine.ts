@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import type { CollectReport } from './collector.ts';
 import type { ScrubOptions, ScrubReport } from './scrubber.ts';
 import type { Manifest, SkippedPath } from './manifest.ts';
@@ -126,10 +127,10 @@ export interface SnapshotEngine {
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   /**
-   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. It carries its
+   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is told in its description. It carries its
    * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
    */
-  revertBundle(from: string, to: string): Promise<Readable>;
+  revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
   /**
    * Removes snapshots by the engine's retention and frees what no manifest names. Runs by itself after a
    * take when too many have come together, and before a take is refused for want of room. Never while one

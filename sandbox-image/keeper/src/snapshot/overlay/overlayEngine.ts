@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
+import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import { openCasEngine } from '../casEngine.ts';
 import type { CasOptions } from '../casOptions.ts';
 import type { CollectReport } from '../collector.ts';
@@ -118,8 +119,8 @@ class OverlayEngine implements SnapshotEngine {
     return this.#serial.run(() => this.#store.diff(from, to));
   }
 
-  revertBundle(from: string, to: string): Promise<Readable> {
-    return this.#serial.run(() => this.#store.revertBundle(from, to));
+  revertBundle(from: string, to: string, external: readonly ExternalEffect[] = []): Promise<Readable> {
+    return this.#serial.run(() => this.#store.revertBundle(from, to, external));
   }
 
   collect(): Promise<CollectReport> {

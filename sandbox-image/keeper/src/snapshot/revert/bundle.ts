@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
+import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import { changesXattrs, compareManifests } from '../compare.ts';
 import type { Contents } from '../contents.ts';
 import { describeChange } from '../diff/treeDiff.ts';
@@ -34,23 +35,38 @@ export interface BundleSide {
 }
 
 /** The tar of `revert.sh` (to → from), `redo.sh` (from → to), `description.json` and `objects/<sha256>`. */
-export function makeBundle(from: BundleSide, to: BundleSide, roots: readonly RootBytes[], contents: Contents): Readable {
+export function makeBundle(
+  from: BundleSide,
+  to: BundleSide,
+  roots: readonly RootBytes[],
+  contents: Contents,
+  external: readonly ExternalEffect[],
+): Readable {
   const tar = pack();
   // Its reader gets every error through the iterator below; without a listener it would end the process, too.
   tar.on('error', () => undefined);
-  fill(tar, from, to, roots, contents).then(
+  fill(tar, { from, to, roots, external }, contents).then(
     () => tar.finalize(),
     (error: unknown) => tar.destroy(error instanceof Error ? error : new Error(String(error))),
   );
   return Readable.from(tar, { objectMode: false });
 }
 
-async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly RootBytes[], contents: Contents): Promise<void> {
+/** What a bundle is made from. */
+interface Parts {
+  readonly from: BundleSide;
+  readonly to: BundleSide;
+  readonly roots: readonly RootBytes[];
+  readonly external: readonly ExternalEffect[];
+}
+
+async function fill(tar: Pack, parts: Parts, contents: Contents): Promise<void> {
+  const { from, to, roots } = parts;
   const back = { state: to.manifest, goal: from.manifest, title: `takes ${to.name} back to ${from.name}` };
   const forth = { state: from.manifest, goal: to.manifest, title: `makes ${from.name} into ${to.name} again` };
   await addBuffer(tar, 'revert.sh', 0o755, Buffer.from(makeScript(back, roots), 'latin1'));
   await addBuffer(tar, 'redo.sh', 0o755, Buffer.from(makeScript(forth, roots), 'latin1'));
-  await addBuffer(tar, 'description.json', 0o644, Buffer.from(`${JSON.stringify(describe(from, to, roots), null, 2)}\n`));
+  await addBuffer(tar, 'description.json', 0o644, Buffer.from(`${JSON.stringify(describe(parts), null, 2)}\n`));
   const seen = new Set<string>();
   for (const { state, goal } of [back, forth]) {
     for (const entry of planRestore(state, goal).place) {
@@ -61,7 +77,7 @@ async function fill(tar: Pack, from: BundleSide, to: BundleSide, roots: readonly
   }
 }
 
-function describe(from: BundleSide, to: BundleSide, roots: readonly RootBytes[]) {
+function describe({ from, to, roots, external }: Parts) {
   const changes = compareManifests(from.manifest, to.manifest);
   const skipped = new Map([...from.manifest.skipped, ...to.manifest.skipped].map((skip) => [skip.path, skip]));
   return {
@@ -73,6 +89,7 @@ function describe(from: BundleSide, to: BundleSide, roots: readonly RootBytes[])
       ...Array.from(skipped.values(), ({ path, kind }) => ({ path, kind, reason: REASONS[kind] })),
       ...changes.filter(changesXattrs).map(({ path }) => ({ path: displayPath(path), kind: 'xattr', reason: XATTR_REASON })),
     ],
+    external,
     neverReverted: NEVER,
   };
 }
