@@ -1,0 +1,3 @@
+module agentfleet.dev/test/tryer
+
+go 1.26
