@@ -25,6 +25,9 @@ const NAMES = [
   'x'.repeat(255),
 ];
 
+/** What a sequence may change, below its base; the store beside them is not its business. */
+const ROOTS = ['workspace', 'home'];
+
 /** Few names often, so that operations meet; odd names sometimes. */
 const name = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...NAMES.slice(0, 3)) }, { weight: 2, arbitrary: fc.constantFrom(...NAMES) });
 /** A place in one of the two roots. */
@@ -108,7 +111,7 @@ export function staysInside(base: string, at: string): boolean {
 }
 
 /**
- * Whether a path leads out of `base` once its links are followed. Most operations follow links, and
+ * Whether a path leads out of the roots in `base` once its links are followed. Most operations follow links, and
  * this machine is not ours to change: what would leave is left out.
  */
 function leaves(base: string, at: string): boolean {
@@ -118,7 +121,7 @@ function leaves(base: string, at: string): boolean {
     if (stat === undefined) continue;
     // A link that leads nowhere could be written through: where to is not known, so it is left alone.
     const real = realPath(path);
-    return real === undefined || !(real === inside || real.startsWith(`${inside}/`));
+    return real === undefined || !ROOTS.some((root) => `${real}/`.startsWith(`${inside}/${root}/`));
   }
   return true;
 }
