@@ -125,7 +125,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     ['ExpertPool', 'spec.experts[0].engine.type', 'OpenAI'],
     ['ExpertPool', 'spec.experts[0].engine.type', 'VLLM'],
-    ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Overlay'],
+    ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Reflink'],
     ['EnergyModel', 'spec.artifact.format', 'ONNX'],
     ['EnergyModel', 'spec.thresholds.source', 'Calibration'],
   ] as const)('refuses %s %s: %s, which nothing obeys yet', async ([kind, field, value]) => {

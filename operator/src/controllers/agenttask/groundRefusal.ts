@@ -1,11 +1,16 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Refusal } from './acceptance.ts';
-import { handlerOffered, hasOwnUsers, runtimeClassOf, userNamespaces, type Wish } from './nodeAbility.ts';
+import { handlerOffered, hasOwnUsers, runtimeClassOf, userMode, userNamespaces, type Wish } from './nodeAbility.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Reasons that may go when a node or a RuntimeClass changes. */
-export const groundReasons: ReadonlySet<string> = new Set(['RuntimeClassNotFound', 'RuntimeHandlerMissing', 'UserNamespacesUnavailable']);
+export const groundReasons: ReadonlySet<string> = new Set([
+  'RuntimeClassNotFound',
+  'RuntimeHandlerMissing',
+  'UserNamespacesUnavailable',
+  'LayersNotPossible',
+]);
 
 const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });
 
@@ -15,7 +20,11 @@ const refused = (reason: string, message: string): Refusal => ({ reason, message
  */
 export function withoutGround({ task, ground }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
   const wish: Wish = { ...pool.spec.sandbox.template, ...task.spec.sandbox };
-  return runtimeMissing(ground, wish, pool) ?? usersMissing(ground, wish, pool, floor);
+  return (
+    runtimeMissing(ground, wish, pool) ??
+    layersRefused(ground, wish, pool, task.metadata.namespace ?? '') ??
+    usersMissing(ground, wish, pool, floor)
+  );
 }
 
 const named = ({ metadata }: ExpertPool): string => `${metadata.namespace ?? ''}/${metadata.name}`;
@@ -33,8 +42,25 @@ function runtimeMissing(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool
   return refused('RuntimeHandlerMissing', message);
 }
 
+/** What lets a pod with layers in: no level, or the one that refuses nothing. */
+const enforce = 'pod-security.kubernetes.io/enforce';
+
+/** The engine of layers is asked for where it cannot work. */
+function layersRefused(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool, namespace: string): Refusal | undefined {
+  if (pool.spec.sandbox.snapshotEngine !== 'Overlay') return undefined;
+  const setting = `spec.sandbox.snapshotEngine of ExpertPool ${named(pool)} is Overlay`;
+  if (wish.runtimeClassName !== undefined) {
+    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${wish.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
+    return refused('LayersNotPossible', message);
+  }
+  const level = ground.namespaces?.get(namespace)?.[enforce];
+  if (level === undefined || level === 'privileged') return undefined;
+  const message = `${setting}, whose sandboxes need a capability in a user namespace, and namespace ${namespace} enforces Pod Security ${level}; set its label ${enforce} to privileged, or the engine to Auto`;
+  return refused('LayersNotPossible', message);
+}
+
 function usersMissing(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
-  const mode = pool.spec.sandbox.userNamespace;
+  const mode = userMode(pool.spec.sandbox);
   if (!hasOwnUsers(mode, floor, ground, wish)) {
     if (floor !== 'UserNamespace' || wish.runtimeClassName !== undefined) return undefined;
     const message = `isolation UserNamespace is demanded and spec.sandbox.userNamespace of ExpertPool ${named(pool)} is Never; set it to Auto, or lower minIsolation`;
@@ -43,7 +69,11 @@ function usersMissing(ground: Snapshot['ground'], wish: Wish, pool: ExpertPool, 
   if (userNamespaces(ground, wish) !== 'None') return undefined;
   const runtime = wish.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${wish.runtimeClassName}`;
   const why =
-    mode === 'Always' ? `spec.sandbox.userNamespace of ExpertPool ${named(pool)} is Always` : 'isolation UserNamespace is demanded';
+    pool.spec.sandbox.snapshotEngine === 'Overlay'
+      ? `spec.sandbox.snapshotEngine of ExpertPool ${named(pool)} is Overlay`
+      : mode === 'Always'
+        ? `spec.sandbox.userNamespace of ExpertPool ${named(pool)} is Always`
+        : 'isolation UserNamespace is demanded';
   const message = `${why}, and ${runtime} has user namespaces on no node that the sandbox may run on; offer nodes that have them (kernel 6.3, containerd 2.0 or CRI-O 1.25), or ask for less`;
   return refused('UserNamespacesUnavailable', message);
 }

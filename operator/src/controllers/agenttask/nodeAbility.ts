@@ -1,3 +1,4 @@
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Caches } from '../../runtime/context.ts';
 import type { Node, RuntimeClass } from '../../runtime/objects.ts';
@@ -6,6 +7,8 @@ import type { Node, RuntimeClass } from '../../runtime/objects.ts';
 export interface Ground {
   readonly nodes: readonly Node[];
   readonly runtimeClasses: readonly RuntimeClass[];
+  /** Labels of the namespaces, by name. */
+  readonly namespaces?: ReadonlyMap<string, Readonly<Record<string, string>>>;
 }
 
 /** What a sandbox demands of a node, apart from room. */
@@ -62,9 +65,18 @@ export function hasOwnUsers(mode: 'Auto' | 'Always' | 'Never', floor: IsolationL
   return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || userNamespaces(ground, wish) === 'All';
 }
 
+/** Layers need users of the pod's own; that a pool may not say Never beside them is a rule of its schema. Pure. */
+export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Always' | 'Never' {
+  return sandbox.snapshotEngine === 'Overlay' ? 'Always' : sandbox.userNamespace;
+}
+
 /** As the caches show it. */
-export function groundOf({ nodes, runtimeClasses }: Pick<Caches, 'nodes' | 'runtimeClasses'>): Ground {
-  return { nodes: [...nodes.lister.values()], runtimeClasses: [...runtimeClasses.lister.values()] };
+export function groundOf({ nodes, runtimeClasses, namespaces }: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces'>): Ground {
+  return {
+    nodes: [...nodes.lister.values()],
+    runtimeClasses: [...runtimeClasses.lister.values()],
+    namespaces: new Map([...namespaces.lister.values()].map(({ metadata }) => [metadata.name, metadata.labels ?? {}])),
+  };
 }
 
 /** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */

@@ -8,6 +8,7 @@ export const layersDir = '/var/lib/agentfleet-layers';
 const keeperProgram = [
   '/usr/local/bin/node',
   '--disable-sigusr1',
+  '--liftoff-only',
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=2',
   '/opt/agentfleet/keeper.js',

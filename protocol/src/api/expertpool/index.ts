@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
 import type { Resource } from '../meta.ts';
-import { choice, flag, integer, labelName, listByKey, optional, reference, struct } from '../schema/index.ts';
+import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
 import { experts } from './experts.ts';
 import { profiles } from './profiles.ts';
@@ -41,7 +41,11 @@ export const PoolSandbox = struct(
   'How sandboxes are made.',
   {
     template: optional(sandboxTemplate('spec.sandbox.template')),
-    snapshotEngine: choice('What captures the tree; Auto takes the fastest one that works.', ['Auto', 'CAS'], 'Auto'),
+    snapshotEngine: choice(
+      'What captures the tree. CAS: contents by hash, in every sandbox. Overlay: layers are switched, in namespaces that let a pod have SYS_ADMIN in a user namespace of its own. Auto: the fastest that needs no right.',
+      ['Auto', 'CAS', 'Overlay'],
+      'Auto',
+    ),
     userNamespace: choice(
       'Whether sandboxes have users of their own (hostUsers: false). Auto: where every node that they may run on can, and where minIsolation UserNamespace demands it.',
       ['Auto', 'Always', 'Never'],
@@ -49,7 +53,19 @@ export const PoolSandbox = struct(
     ),
     warm: optional(listByKey('Sandboxes that wait ready for tasks.', 'namespace', WarmSandboxes, { max: 64 })),
   },
-  { filled: true },
+  {
+    filled: true,
+    rules: [
+      rule(
+        "self.snapshotEngine != 'Overlay' || self.userNamespace != 'Never'",
+        'spec.sandbox.userNamespace must not be Never beside spec.sandbox.snapshotEngine Overlay; set one of the two to Auto',
+      ),
+      rule(
+        "self.snapshotEngine != 'Overlay' || !has(self.template) || !has(self.template.runtimeClassName)",
+        'spec.sandbox.template.runtimeClassName must not be set beside spec.sandbox.snapshotEngine Overlay; remove it, or set the engine to Auto',
+      ),
+    ],
+  },
 );
 export type PoolSandbox = Static<typeof PoolSandbox>;
 
