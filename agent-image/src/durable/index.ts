@@ -6,4 +6,5 @@ export { createSealer, keyBytes, type Sealer } from './seal.ts';
 export { PackShelf } from './shelf.ts';
 export { Shelves } from './shelves.ts';
 export { graceMs, sweep, type SweepOptions, type Swept } from './sweep.ts';
+export { Sweeper } from './sweeper.ts';
 export type { Written } from './writer.ts';

@@ -9,6 +9,8 @@ import type { Sandbox } from './sandbox/connect.ts';
 export interface CopiesOptions {
   /** The durable copies of the task; `onWritten` is to be told of each checkpoint. */
   readonly open: (onWritten: (written: Written) => void) => Durability;
+  /** Called when an attempt has ended and was copied. */
+  readonly onCopied: () => void;
   readonly reporter: Reporter;
   readonly clock: Clock;
   readonly log: Log;
@@ -75,6 +77,7 @@ export class Copies {
     try {
       // While it goes on nobody knows how long it is needed; at the end the spec says so.
       await this.#durability.checkpoint(limit.signal, stop.aborted ? undefined : spec.retention.snapshotsSeconds * 1000);
+      if (!stop.aborted) this.#options.onCopied();
     } catch (error) {
       if (!isSuperseded(error)) log.warn('the end could not be copied', { error: asError(error).message });
     } finally {

@@ -4,7 +4,7 @@ import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
-import { Durability, Shelves, type DurabilityOptions } from '../durable/index.ts';
+import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable/index.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
@@ -37,12 +37,14 @@ export class TenureFactory {
   readonly #filter = runFilter();
   readonly #stores = new Map<string, ArtifactStore>();
   readonly #shelves = new Shelves();
+  readonly #sweeper: Sweeper;
   /** What verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
 
   constructor(options: TenureFactoryOptions) {
     this.#options = options;
-    const { config, clock, transport } = options;
+    const { config, clock, log, transport } = options;
+    this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({ client, pod: config.pod, serviceAccount: config.serviceAccount, clock });
   }
@@ -70,6 +72,7 @@ export class TenureFactory {
       clock,
       random,
       log,
+      onCopied: () => void this.#sweeper.taskEnded(this.#store(pool.storage)),
       openDurability: (onWritten: DurabilityOptions['onWritten']) => this.#durability(task, pool, { epoch, log, onWritten }),
       readConfigMap: (name: string) => this.#readConfigMap(namespace, name),
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),

@@ -22,6 +22,7 @@ export interface TenureOptions {
   readonly store: ArtifactStore;
   readonly link: SandboxLink;
   readonly openDurability: CopiesOptions['open'];
+  readonly onCopied: CopiesOptions['onCopied'];
   readonly reporter: Reporter;
   readonly clock: Clock;
   readonly random: Random;

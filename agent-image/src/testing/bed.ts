@@ -135,6 +135,11 @@ export class WorkerBed implements AsyncDisposable {
     return this.tasks.patch({ name, namespace: 'team' }, patch, { subresource: 'status', fieldManager: 'agentfleet-operator' });
   }
 
+  /** Writes a report as an earlier worker would have. */
+  async report(name: string, run: NonNullable<AgentTask['status']>['run']): Promise<void> {
+    await this.tasks.patch({ name, namespace: 'team' }, { status: { run } }, { subresource: 'status', fieldManager: 'agentfleet-worker' });
+  }
+
   status(name: string): NonNullable<AgentTask['status']> {
     const task = this.server.objects(resources.agentTasks).find(({ metadata }) => metadata.name === name);
     return task?.status ?? {};

@@ -10,6 +10,8 @@ export interface KeeperFacts {
   network: KeeperInfo['network']['state'];
   running: string | null;
   readonly snapshots: unknown[];
+  /** Whether its log holds nothing of a task. */
+  fresh: boolean;
 }
 
 /** One request that it was sent. */
@@ -70,15 +72,15 @@ function take(facts: KeeperFacts): unknown {
 }
 
 /** One record, so that it is a keeper that knows the task. */
-function answerOf(path: string, { snapshots }: KeeperFacts): string {
+function answerOf(path: string, { snapshots, fresh }: KeeperFacts): string {
   if (path === '/v1/snapshots') return JSON.stringify({ items: snapshots });
   const from = Number(new URL(path, 'http://keeper').searchParams.get('from') ?? 1);
   const record = { seq: 1, at: '2030-01-01T00:00:00.000Z', type: 'Noted', epoch: 1, body: {}, prev: '0'.repeat(64), hash: 'ab'.repeat(32) };
-  return from > 1 ? '' : `${JSON.stringify(record)}\n`;
+  return from > 1 || fresh ? '' : `${JSON.stringify(record)}\n`;
 }
 
 export async function startFakeKeeper(): Promise<FakeKeeper> {
-  const facts: KeeperFacts = { epoch: 0, level: 'Landlock', network: 'Enforced', running: null, snapshots: [] };
+  const facts: KeeperFacts = { epoch: 0, level: 'Landlock', network: 'Enforced', running: null, snapshots: [], fresh: false };
   const calls: KeeperCall[] = [];
   const refuse = (response: ServerResponse, status: number, code: string): void => {
     response.writeHead(status).end(JSON.stringify({ error: { code, message: 'said by the test', cure: 'none' } }));

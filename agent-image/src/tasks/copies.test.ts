@@ -1,0 +1,86 @@
+// What a worker copies, when, and what it reports of it.
+import { describe, expect, it } from 'vitest';
+import { eventually, outcomes, running, succeeded, WorkerBed } from '../testing/bed.ts';
+
+const checkpoints = (bed: WorkerBed): readonly string[] => bed.store.keys('.json');
+
+describe('Quiesce', () => {
+  it('keeps the tree as a snapshot, copies it, and then says that the work rests', async () => {
+    await using bed = await running();
+    bed.engine.onOther = succeeded;
+    await bed.assign('fix', { epoch: 1, directive: 'Quiesce' });
+    await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
+    const run = bed.status('fix').run;
+    expect(bed.keeper.facts.snapshots).toHaveLength(1);
+    expect(run?.snapshots?.checkpointURI).toBe(`memory://${checkpoints(bed).at(-1) ?? ''}`);
+    const first = bed.reports('fix').findIndex(({ quiescedAt }) => quiescedAt !== undefined);
+    expect(bed.reports('fix')[first]?.snapshots?.checkpointURI).toBe(run?.snapshots?.checkpointURI);
+    expect(outcomes(bed)).toEqual([]);
+  });
+
+  it('is not said to be done while the store is away, and is when it is back', async () => {
+    await using bed = await running();
+    bed.engine.onOther = succeeded;
+    bed.store.goAway();
+    await bed.assign('fix', { directive: 'Quiesce' });
+    await eventually('it says why', () => bed.status('fix').run?.progress?.message?.startsWith('not at rest yet') === true);
+    expect(bed.reports('fix').every(({ quiescedAt }) => quiescedAt === undefined)).toBe(true);
+    bed.store.comeBack();
+    await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
+  });
+
+  it('is over with the next Run: no report under it says that the work rests', async () => {
+    await using bed = await running();
+    bed.engine.onOther = succeeded;
+    await bed.assign('fix', { directive: 'Quiesce' });
+    await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
+    await bed.assign('fix', { epoch: 2, directive: 'Run' });
+    await eventually('it runs again', () => bed.engine.calls.length === 2);
+    bed.engine.last?.context.report({ progress: { done: 1, total: 2 } }, { urgent: true });
+    await eventually('it reports', () => bed.status('fix').run?.epoch === 2);
+    expect(bed.reports('fix').filter(({ epoch, quiescedAt }) => epoch === 2 && quiescedAt !== undefined)).toEqual([]);
+    expect(bed.status('fix').run?.snapshots?.checkpointURI).toBeDefined();
+  });
+});
+
+describe('the end of an attempt', () => {
+  it('is copied before it is reported, and every summary of snapshots names the copy', async () => {
+    await using bed = await running();
+    bed.engine.last?.finish(succeeded);
+    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
+    const [told] = bed.reports('fix').filter(({ outcome }) => outcome !== undefined);
+    expect(told?.snapshots?.checkpointURI).toBe(`memory://${checkpoints(bed)[0] ?? ''}`);
+    expect(told?.auditRoot).toBe('ab'.repeat(32));
+  });
+
+  it('is reported also when it cannot be copied', async () => {
+    await using bed = await running();
+    bed.store.goAway();
+    bed.engine.last?.finish(succeeded);
+    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
+    expect(outcomes(bed)[0]).toEqual(succeeded);
+  });
+
+  it('of a task whose checkpoint is gone is a failure of the infrastructure, with a reason', async () => {
+    await using bed = await WorkerBed.open();
+    await bed.start();
+    await bed.sandbox('fix-1');
+    bed.keeper.facts.fresh = true;
+    await bed.task('fix', { worker: 'nobody' });
+    await bed.report('fix', { attempt: 1, epoch: 1, snapshots: { count: 1, checkpointURI: 'memory://checkpoints/x.json' } });
+    await bed.assign('fix', { epoch: 2 });
+    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
+    expect(bed.status('fix').run?.outcome).toMatchObject({ result: 'Failed', class: 'Infrastructure', reason: 'CheckpointMissing' });
+    expect(bed.engine.calls).toEqual([]);
+  });
+});
+
+describe('acts', () => {
+  it('wait for their intent to be in the store', async () => {
+    await using bed = await running();
+    const before = bed.store.keys('/log/').length;
+    await bed.engine.last?.context.intentDurable();
+    expect(bed.store.keys('/log/').length).toBeGreaterThan(before);
+    expect(bed.store.keys('/log/')[0]).toMatch(/^checkpoints\/team\/[^/]+\/log\//);
+  });
+});
