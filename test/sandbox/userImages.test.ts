@@ -44,16 +44,17 @@ describe('an image of one static program, with a user, an entry point, a volume 
     const before = await sandbox.client.takeSnapshot();
     const places = ['/workspace', '/home/agent', '/tmp', '/dev/shm', '/data', '/', '/bin', '/srv/app', '/etc', '/proc'];
     const { stdout } = await exec(sandbox, '/bin/tryer', 'write', ...places);
-    const said = Object.fromEntries(
+    const said = new Map(
       stdout
         .trim()
         .split('\n')
-        .map((line) => line.split(' ')),
+        .map((line) => line.split(' ') as [string, string]),
     );
-    expect(said).toMatchObject({ '/workspace': 'ok', '/home/agent': 'ok', '/tmp': 'ok', '/dev/shm': 'ok' });
-    const refused = places.slice(4).map((place) => String(said[place]));
-    expect(refused.filter((word) => !['EACCES', 'EROFS', 'ENOENT'].includes(word))).toEqual([]);
-    expect(said['/data']).toBe('EACCES'); // a writable mount, which Landlock closes
+    const word = (place: string): string => said.get(place) ?? 'nothing';
+    expect(places.slice(0, 4).map(word)).toEqual(['ok', 'ok', 'ok', 'ok']);
+    const refused = places.slice(4).map(word);
+    expect(refused.filter((why) => !['EACCES', 'EROFS', 'ENOENT'].includes(why))).toEqual([]);
+    expect(word('/data')).toBe('EACCES'); // a writable mount, which Landlock closes
     const after = await sandbox.client.takeSnapshot();
     const { entries } = await sandbox.client.diff(before.id, after.id);
     expect(entries.map(({ path }) => path).sort()).toEqual(['home/tried', 'workspace/tried']);
