@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { ablations } from '@agentfleet/eval';
+import { ablations, defaultBudget } from '@agentfleet/eval';
 import { evalCompare, evalReport } from './commands/evalCompare.ts';
 import { evalRunCluster, evalRunLocal, type EvalRunFlags } from './commands/evalRun.ts';
 import { evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
@@ -39,7 +39,8 @@ function addRun(program: Command, dispatch: Dispatch): void {
     .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
     .option('--matrix', 'compare with every ablation')
     .option('--profiles <names>', 'profiles of the pool of a cluster, to be compared', list, [])
-    .option('--wall-seconds <n>', 'budget of each attempt', whole(10, 86_400), 60)
+    .option('--tool-calls <n>', 'commands and edits of each attempt', whole(1, 1_000_000), defaultBudget.toolCalls)
+    .option('--wall-seconds <n>', 'wall time of each attempt', whole(10, 86_400), defaultBudget.wallSeconds)
     .option('--out <folder>', 'where results and reports go', 'eval-results')
     .option('--resume', 'go on with the results that are there')
     .action((packs: string[], _: unknown, command: Command) => {

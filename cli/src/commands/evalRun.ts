@@ -11,6 +11,7 @@ import {
   terminalReport,
   variantsOf,
   writeReports,
+  type AttemptBudget,
   type EvalPool,
   type EvalRecord,
   type Half,
@@ -37,6 +38,7 @@ export interface EvalRunFlags {
   readonly out: string;
   readonly resume: boolean;
   readonly wallSeconds: number;
+  readonly toolCalls: number;
 }
 
 type World = Pick<LocalContext, 'env' | 'signal' | 'print' | 'warn'>;
@@ -54,18 +56,21 @@ export function packFolder(name: string, env: NodeJS.ProcessEnv): string {
 }
 
 /** The local pool is loaded from the checkout that it is made from; it is no part of the bundled program. */
-async function openLocal(env: NodeJS.ProcessEnv, wallSeconds: number): Promise<Local.LocalPool> {
+async function openLocal(env: NodeJS.ProcessEnv, budget: AttemptBudget): Promise<Local.LocalPool> {
   const checkout = checkoutOf(env);
   const module = pathToFileURL(join(checkout, 'eval', 'src', 'local', 'index.ts')).href;
   const { LocalPool } = (await import(module)) as typeof Local;
-  return LocalPool.open({ checkout, wallSeconds });
+  return LocalPool.open({ checkout, budget });
 }
+
+const budgetOf = ({ wallSeconds, toolCalls }: EvalRunFlags): AttemptBudget => ({ wallSeconds, toolCalls });
 
 function progress(print: World['print']): (record: EvalRecord, done: number, all: number) => void {
   return (record, done, all) => {
-    const { task, variant, result, reason, hidden, usage, wallSeconds } = record;
+    const { task, variant, result, reason, message, hidden, usage, wallSeconds } = record;
     const mark = solved(record) ? 'solved  ' : 'unsolved';
-    const words = result === 'Succeeded' ? `hidden check ${hidden}` : `${result} ${reason}`;
+    const words =
+      result === 'Succeeded' ? `hidden check ${hidden}` : result === 'Error' ? (message.split('\n')[0] ?? '') : `${result} ${reason}`;
     print(`${done}/${all} ${mark} ${task} ${variant}: ${words}, ${usage.candidates} tries, ${wallSeconds.toFixed(1)} s`);
   };
 }
@@ -100,7 +105,7 @@ async function planOf(names: readonly string[], variants: readonly Variant[], fl
 export async function evalRunLocal(world: World, names: readonly string[], flags: EvalRunFlags): Promise<void> {
   if (flags.profiles.length > 0) throw new CliError('--profiles are those of a pool of a cluster; locally, name variants by --ablate');
   const plan = await planOf(names, variantsOf(flags.ablate), flags, world.env);
-  await using pool = await openLocal(world.env, flags.wallSeconds);
+  await using pool = await openLocal(world.env, budgetOf(flags));
   await follow(world, plan, pool, flags);
 }
 
@@ -113,12 +118,12 @@ export async function evalRunCluster(context: CommandContext, names: readonly st
   const [full] = variantsOf([]);
   const variants = flags.profiles.map((profile) => ({ ...(full as Variant), name: profile, change: `profile ${profile}` }));
   const plan = await planOf(names, variants.length > 0 ? variants : variantsOf([]), flags, context.env);
-  await using judge = await openLocal(context.env, flags.wallSeconds);
-  const { transport, clock, wallSeconds } = { ...context, ...flags };
+  await using judge = await openLocal(context.env, budgetOf(flags));
+  const { transport, clock } = context;
   await using pool = new ClusterPool({
     transport,
     clock,
-    wallSeconds,
+    budget: budgetOf(flags),
     tasks: agentTasks,
     pool: { namespace, name },
     namespace: context.namespace,

@@ -4,7 +4,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
-import type { AttemptOptions, EvalPool } from '../run/pool.ts';
+import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { digestOf, type Variant } from '../run/variant.ts';
 
 /** Applies a patch to the prepared workspace of a task, in a place that may run strangers' code, and runs the hidden check. */
@@ -18,7 +18,7 @@ export interface ClusterPoolOptions {
   /** Where the AgentTasks are made. */
   readonly namespace: string;
   readonly judge: JudgePatch;
-  readonly wallSeconds?: number;
+  readonly budget?: AttemptBudget;
 }
 
 const pollMs = 500;
@@ -40,7 +40,7 @@ export class ClusterPool implements EvalPool {
 
   /** What the pool runs may change under us; its name and the profile are all that can be held on to. */
   digest({ name }: Variant): Promise<string> {
-    return Promise.resolve(digestOf({ pool: this.name, profile: name, wallSeconds: this.#options.wallSeconds }));
+    return Promise.resolve(digestOf({ pool: this.name, profile: name, budget: this.#options.budget ?? defaultBudget }));
   }
 
   async attempt(task: PackTask, variant: Variant, { seed, round, signal }: AttemptOptions): Promise<Attempted> {
@@ -63,11 +63,11 @@ export class ClusterPool implements EvalPool {
 
   /** The name is the same for the same attempt, so that one that was cut off is found again. */
   async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
-    const { namespace, pool, wallSeconds } = this.#options;
+    const { namespace, pool, budget: used = defaultBudget } = this.#options;
     const suffix = digestOf([variant.name, seed, round]).slice('sha256:'.length, 'sha256:'.length + 6);
     const profile = variant.name === 'full' ? {} : { profile: variant.name };
-    const budget = wallSeconds === undefined ? {} : { budget: { wallSeconds } as AgentTask['spec']['budget'] };
-    const manifest = toAgentTask(task, { namespace, pool, suffix, ...profile, ...budget });
+    const budget = { ...used } as AgentTask['spec']['budget'];
+    const manifest = toAgentTask(task, { namespace, pool, suffix, ...profile, budget });
     try {
       await this.#client.create(manifest as unknown as AgentTask, { fieldManager: 'fleet-eval', signal });
     } catch (error) {

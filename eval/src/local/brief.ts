@@ -3,6 +3,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { Ajv } from 'ajv';
 import { EvalError } from '../failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
+import type { AttemptBudget } from '../run/pool.ts';
 import type { LearnedPart, Variant } from '../run/variant.ts';
 import type { PartServers } from './servers.ts';
 
@@ -44,8 +45,8 @@ function verifierAt(url: string): NonNullable<PoolBrief['verifier']> {
 }
 
 /** The task as an API server would return it: with defaults. @throws EvalError when the API would refuse it */
-export function agentTaskOf(task: PackTask, wallSeconds: number): AgentTask {
-  const manifest = toAgentTask(task, { namespace, pool: { name: 'local', namespace }, budget: { wallSeconds } as AgentTaskSpec['budget'] });
+export function agentTaskOf(task: PackTask, budget: AttemptBudget): AgentTask {
+  const manifest = toAgentTask(task, { namespace, pool: { name: 'local', namespace }, budget: { ...budget } as AgentTaskSpec['budget'] });
   const object = structuredClone(manifest) as unknown as AgentTask;
   const fill = validators(new Ajv(ajvOptions)).AgentTask;
   if (!fill(object)) throw new EvalError(`${task.id} makes no AgentTask: ${JSON.stringify(fill.errors)}; correct the task`);

@@ -10,7 +10,7 @@ import { importWorkspace } from '@agentfleet/agent/workspace';
 import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PackTask } from '../format/index.ts';
-import type { AttemptOptions, EvalPool } from '../run/pool.ts';
+import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
 import { digestOf, type Variant } from '../run/variant.ts';
 import { attempt, judgeHidden, judgePatch } from './attempt.ts';
@@ -32,8 +32,8 @@ const sources = [
 export interface LocalPoolOptions {
   /** Root of the sources. */
   readonly checkout: string;
-  /** Of each attempt. Default: 120. */
-  readonly wallSeconds?: number;
+  /** Of each attempt. */
+  readonly budget?: AttemptBudget;
 }
 
 /** A pool of processes of this machine: real engine, keeper, runner and servers, without a cluster. */
@@ -44,7 +44,7 @@ export class LocalPool implements EvalPool {
   readonly #engine: AttemptEngine;
   readonly #servers: PartServers;
   readonly #sources: string;
-  readonly #wallSeconds: number;
+  readonly #budget: AttemptBudget;
 
   private constructor(folder: string, programs: Programs, engine: AttemptEngine, sourceDigest: string, options: LocalPoolOptions) {
     this.#folder = folder;
@@ -52,7 +52,7 @@ export class LocalPool implements EvalPool {
     this.#engine = engine;
     this.#servers = new PartServers(options.checkout);
     this.#sources = sourceDigest;
-    this.#wallSeconds = options.wallSeconds ?? 120;
+    this.#budget = options.budget ?? defaultBudget;
   }
 
   /** Builds what sandboxes need. @throws EvalError where this machine cannot have them */
@@ -70,7 +70,7 @@ export class LocalPool implements EvalPool {
   }
 
   digest({ parts, compute }: Variant): Promise<string> {
-    return Promise.resolve(digestOf({ pool: 'local', sources: this.#sources, parts, compute, wallSeconds: this.#wallSeconds }));
+    return Promise.resolve(digestOf({ pool: 'local', sources: this.#sources, parts, compute, budget: this.#budget }));
   }
 
   async attempt(task: PackTask, variant: Variant, { seed, signal }: AttemptOptions): Promise<Attempted> {
@@ -82,7 +82,7 @@ export class LocalPool implements EvalPool {
       const brief = await briefOf(variant, this.#servers, storage);
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);
       const { keeper } = sandbox;
-      const done = await attempt(agentTaskOf(task, this.#wallSeconds), { engine: this.#engine, brief, store, keeper, seed, signal });
+      const done = await attempt(agentTaskOf(task, this.#budget), { engine: this.#engine, brief, store, keeper, seed, signal });
       if (done.result !== 'Succeeded') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);
       return { ...done, hidden: passed ? 'Passed' : 'Failed', wallSeconds: seconds() };

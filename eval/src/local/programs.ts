@@ -1,7 +1,8 @@
 /** What a sandbox on this machine is made of: the keeper as one file, and the runner. Made from the sources of a checkout. */
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { EvalError } from '../failure.ts';
@@ -10,7 +11,7 @@ const run = promisify(execFile);
 
 /** Where things are on this machine. */
 export interface Programs {
-  /** Folder with `keeper.mjs`. */
+  /** Folder with `keeper.js`. */
   readonly keeper: string;
   /** Folder with `runner`. */
   readonly bin: string;
@@ -21,14 +22,24 @@ export interface Programs {
   readonly toolsPath: string;
 }
 
-const requireHere = "import{createRequire}from'node:module';const require=createRequire('file:///');";
+const requireHere = "import{createRequire as requireOf}from'node:module';const require=requireOf('file:///');";
 const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
+const grammars = ['bash', 'go', 'java', 'javascript', 'python', 'rust', 'tsx', 'typescript'];
+
+/** The keeper, the thread that parses for it, and what both find beside themselves, as in the sandbox image. */
 async function buildKeeper(checkout: string, folder: string): Promise<void> {
-  const entry = join(checkout, 'sandbox-image', 'keeper', 'src', 'main.ts');
-  const common = { bundle: true, platform: 'node', format: 'esm', target: 'node24', write: false, logLevel: 'silent' } as const;
-  const { outputFiles } = await build({ ...common, entryPoints: [entry], banner: { js: requireHere } });
-  await writeFile(join(folder, 'keeper.mjs'), outputFiles[0]?.contents ?? '');
+  const sources = join(checkout, 'sandbox-image', 'keeper', 'src');
+  const entries = { keeper: join(sources, 'main.ts'), 'keeper-syntax': join(sources, 'files', 'syntax', 'thread.ts') };
+  const common = { bundle: true, platform: 'node', format: 'esm', target: 'node24', logLevel: 'silent' } as const;
+  await build({ ...common, entryPoints: entries, outdir: folder, banner: { js: requireHere } });
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  const { resolve } = createRequire(entries.keeper);
+  const modules = [
+    'web-tree-sitter/web-tree-sitter.wasm',
+    ...grammars.map((name) => `@vscode/tree-sitter-wasm/wasm/tree-sitter-${name}.wasm`),
+  ];
+  for (const name of modules) await copyFile(resolve(name), join(folder, basename(name)));
 }
 
 /** Where Python lives when it is not the system's: shims in a home are of no use in a sandbox. */

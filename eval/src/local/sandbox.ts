@@ -21,6 +21,7 @@ const pod = { POD_NAME: 'local', POD_NAMESPACE: 'local', POD_UID: '00000000-0000
 const folders = ['root', 'workspace', 'home', 'link', 'store', 'jwks'] as const;
 const readyMs = 30_000;
 const pollMs = 20;
+const shownCharacters = 600;
 
 type Key = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -122,7 +123,8 @@ async function addressOf({ stdout, stderr }: ChildProcess, signal: AbortSignal):
     return address;
   }
   signal.throwIfAborted();
-  throw new EvalError(`a local sandbox did not start: ${said.join('').trim().slice(-500)}; look at the README of eval for what it needs`);
+  const words = said.join('').trim();
+  throw new EvalError(`a local sandbox did not start: ${words.slice(0, shownCharacters)}; look at the README of eval for what it needs`);
 }
 
 async function ready(keeper: KeeperClient, signal: AbortSignal): Promise<KeeperInfo> {

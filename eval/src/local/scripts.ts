@@ -13,7 +13,10 @@ drop() {
 }
 `;
 
-/** Makes the root, starts the keeper, and the runner as often as it ends: a restart is a fresh container, as in a pod. */
+/**
+ * Makes the root, starts the keeper, and the runner as often as it ends: a restart is a fresh container, as in a pod. It is PID 1 of its
+ * namespace, so that all ends with the keeper.
+ */
 export const superviseScript = String.raw`${drop}
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=64m none "$root"
@@ -40,11 +43,12 @@ mount --bind -o ro "$BIN" .agentfleet/bin
 mount --bind -o ro "$KEEPER" opt/agentfleet
 mount --bind -o ro "$AREA/jwks" etc/agentfleet
 mount -o remount,ro none "$root"
-( drop "$NODE" /opt/agentfleet/keeper.mjs ) &
+( drop "$NODE" --liftoff-only --disable-warning=ExperimentalWarning --max-semi-space-size=2 /opt/agentfleet/keeper.js ) &
 keeper=$!
-while kill -0 "$keeper" 2>/dev/null; do
+while :; do
   AGENTFLEET_LINK=/.agentfleet/link/keeper.sock unshare --mount --pid --net --ipc --fork --kill-child=SIGKILL sh -euc "$TOOLS" || sleep 0.05
-done
+done &
+wait "$keeper"
 `;
 
 /** The runner: PID 1 of a namespace of its own, without a network, and without the keeper's store and program. */

@@ -1,5 +1,5 @@
 /** Runs packs under variants, in any pool, into a file of results. Imports `format` and `stats`. */
-export { type AttemptOptions, type EvalPool } from './pool.ts';
+export { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from './pool.ts';
 export {
   keyOf,
   recordFormat,

@@ -2,6 +2,14 @@ import type { PackTask } from '../format/index.ts';
 import type { Attempted } from './record.ts';
 import type { Variant } from './variant.ts';
 
+/** What an attempt may use. Commands are counted, so that a busy machine gives the same results as an idle one. */
+export interface AttemptBudget {
+  readonly toolCalls: number;
+  readonly wallSeconds: number;
+}
+
+export const defaultBudget: AttemptBudget = { toolCalls: 150, wallSeconds: 600 };
+
 export interface AttemptOptions {
   readonly seed: number;
   readonly round: number;
