@@ -1,4 +1,5 @@
 import { edits } from './edits.ts';
+import { isolation } from './isolation.ts';
 import { suspensions } from './suspensions.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
@@ -287,5 +288,6 @@ export const mutants: readonly Mutant[] = [
     test: vitest(`${worker}/mind/schedule.test.ts`),
   },
   ...edits,
+  ...isolation,
   ...suspensions,
 ];

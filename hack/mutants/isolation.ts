@@ -1,0 +1,103 @@
+import type { Mutant } from './mutants.ts';
+
+const keeper = 'sandbox-image/keeper/src';
+const runner = 'sandbox-image/runner/internal/sandbox';
+const tasks = 'operator/src/controllers/agenttask';
+const effects = 'agent-image/src/effects';
+const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
+const go = (run: string, packages = './internal/sandbox'): Mutant['test'] => ({ kind: 'go', packages, run });
+
+/** Bugs in the ladder of isolation, in what user images may do, and in the journal of effects outside of the sandbox. */
+export const isolation: readonly Mutant[] = [
+  {
+    guarantee: 'a RuntimeClass counts only with a kernel of its own',
+    file: `${keeper}/isolation.ts`,
+    find: 'runtimeClass !== null && info.guest !== null',
+    replace: 'runtimeClass !== null',
+    test: vitest(`${keeper}/isolation.test.ts`),
+  },
+  {
+    guarantee: 'a guest kernel is known by what images cannot change',
+    file: 'sandbox-image/runner/internal/proc/guest.go',
+    find: 'strings.Contains(version, "-gvisor ")',
+    replace: 'strings.Contains(version, "-gvisor")',
+    test: go('TestGuestIsKnownByItsKernel', './internal/proc'),
+  },
+  {
+    guarantee: 'the filter for arm64 has the numbers of arm64',
+    file: `${runner}/calls.go`,
+    find: '"setns":             {308, 268}',
+    replace: '"setns":             {308, 308}',
+    test: go('TestNumbersAreTheKernels|TestFilterDecides'),
+  },
+  {
+    guarantee: 'the filter of one architecture kills the calls of another',
+    file: `${runner}/seccomp.go`,
+    find: 'Val: m.audit, SkipTrue: 1',
+    replace: 'Val: native.audit, SkipTrue: 1',
+    test: go('TestFilterDecides'),
+  },
+  {
+    guarantee: 'a command without network has no TCP behind the filter either',
+    file: `${runner}/landlock.go`,
+    find: 'unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP',
+    replace: 'unix.LANDLOCK_ACCESS_NET_BIND_TCP',
+    test: go('TestClosedPorts'),
+  },
+  {
+    guarantee: 'no command runs with a mount inside a root',
+    file: `${runner}/mounts.go`,
+    find: 'strings.HasPrefix(point, inside)',
+    replace: 'point == inside',
+    test: go('TestMountInsideOfARoot'),
+  },
+  {
+    guarantee: 'a RuntimeClass that does not exist is told before a pod is made',
+    file: `${tasks}/groundRefusal.ts`,
+    find: 'if (runtimeClass === null) {',
+    replace: 'if (runtimeClass === null && name === undefined) {',
+    test: vitest(`${tasks}/nodeAbility.test.ts`),
+  },
+  {
+    guarantee: 'users of its own are those of the handler of the sandbox',
+    file: `${tasks}/nodeAbility.ts`,
+    find: "const handler = runtimeClassOf(ground, wish)?.handler ?? '';",
+    replace: "const handler = '';",
+    test: vitest(`${tasks}/nodeAbility.test.ts`),
+  },
+  {
+    guarantee: 'the intent of an act is in the log before the act',
+    file: `${effects}/journal.ts`,
+    find: '    await note(effectNotes.planned, { ...planned });\n    return { planned, after };',
+    replace: '    setTimeout(() => void note(effectNotes.planned, { ...planned }), 0);\n    return { planned, after };',
+    test: vitest(effects),
+  },
+  {
+    guarantee: 'what somebody else pushed since is not taken back',
+    file: `${effects}/compensation/gitPush.ts`,
+    find: "`--force-with-lease=${ref}:${after.get(ref) ?? ''}`",
+    replace: '`--force-with-lease=${ref}`.slice(0, 7)',
+    test: vitest(effects),
+  },
+  {
+    guarantee: 'a remote that does not answer is not taken for an empty one',
+    file: `${effects}/compensation/gitPush.ts`,
+    find: 'if (exitCode !== 0) return undefined;',
+    replace: 'if (exitCode === null) return undefined;',
+    test: vitest(effects),
+  },
+  {
+    guarantee: 'a way back that nobody allowed does not run',
+    file: 'agent-image/src/attempt/acts/outward.ts',
+    find: "return approved ? null : 'a person has to allow its way back';",
+    replace: 'return null;',
+    test: vitest(effects),
+  },
+  {
+    guarantee: 'an effect that was taken back is not told as standing',
+    file: 'cli/src/commands/undo.ts',
+    find: "external.filter(({ state }) => state !== 'Undone')",
+    replace: 'external.filter(({ state }) => state !== undefined)',
+    test: vitest('cli/src/undo.test.ts'),
+  },
+];
