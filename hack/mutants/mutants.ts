@@ -1,4 +1,5 @@
 import { edits } from './edits.ts';
+import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
 import { suspensions } from './suspensions.ts';
 
@@ -288,6 +289,7 @@ export const mutants: readonly Mutant[] = [
     test: vitest(`${worker}/mind/schedule.test.ts`),
   },
   ...edits,
+  ...snapshots,
   ...isolation,
   ...suspensions,
 ];

@@ -67,6 +67,20 @@ describe('what stays', () => {
     expect(fs.readFileSync(join(h.workspace, 'a'), 'utf8')).toBe(big(1));
   });
 
+  test('a snapshot that was written against removed ones is whole without them', async () => {
+    const engine = await h.engine(keep(1, { protectedIds: () => Promise.resolve(['s0003']) }));
+    for (let at = 0; at < 20; at++) write(`f${at}`, String(at));
+    const digests: string[] = [];
+    for (let step = 1; step <= 5; step++) {
+      write('f1', `step ${step}`);
+      digests.push((await engine.take()).manifestDigest);
+    }
+    expect((await engine.collect()).removed).toEqual(['s0001', 's0002', 's0004']);
+    const fresh = await h.engine();
+    expect((await fresh.restore('s0003')).manifestDigest).toBe(digests[2]);
+    expect((await fresh.restore('s0005')).manifestDigest).toBe(digests[4]);
+  });
+
   test('a bundle that is being read keeps what it names', async () => {
     const engine = await h.engine(keep(1));
     for (let at = 0; at < 40; at++) write(`f${at}`, big(at));

@@ -1,0 +1,148 @@
+import type { Mutant } from './mutants.ts';
+
+const room = 'sandbox-image/keeper/src/snapshot';
+const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path: `${room}/${path}` });
+
+/** Bugs in what takes, keeps, collects, scrubs and restores snapshots. */
+export const snapshots: readonly Mutant[] = [
+  {
+    guarantee: 'snapshots: what a collection moved is found after a restart',
+    file: `${room}/objects/compactor.ts`,
+    find: '    commit(log.end());\n',
+    replace: '    void commit;\n',
+    test: vitest('collector.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: one that was written against a removed one stays whole',
+    file: `${room}/collector.ts`,
+    find: 'if (base !== this.#options.files.baseOf(id)) this.#options.files.rebase(id, this.#load(base));',
+    replace: 'void base;',
+    test: vitest('collector.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a bundle that is being read keeps its contents',
+    file: `${room}/readers.ts`,
+    find: '    this.#held.add(manifests);\n',
+    replace: '',
+    test: vitest('collector.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: labelled ones are not collected',
+    file: `${room}/records/retention.ts`,
+    find: 'label !== null && rule.labels.includes(label)',
+    replace: 'label !== null && rule.labels.includes(id)',
+    test: vitest('collector.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: the one that the tree is at is not collected',
+    file: `${room}/casEngine.ts`,
+    find: 'ids: head === undefined ? [] : [head]',
+    replace: 'ids: head === undefined ? [] : []',
+    test: vitest('collector.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a damaged content is stored again',
+    file: `${room}/scrubber.ts`,
+    find: 'for (const hash of blamed.keys()) this.#store.forget(hash);',
+    replace: '',
+    test: vitest('scrubber.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a broken one is not offered',
+    file: `${room}/records/snapshotFiles.ts`,
+    find: 'return this.all().filter(({ id }) => !this.#broken.has(id));',
+    replace: 'return this.all();',
+    test: vitest('scrubber.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a change in the tick of the last look is not missed after a restart',
+    file: `${room}/scan/statCache.ts`,
+    find: "racy: racy !== '0'",
+    replace: "racy: racy === 'x'",
+    test: vitest('scan/statCache.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a damaged stat cache is not believed',
+    file: `${room}/scan/statCache.ts`,
+    find: "digest('hex')) return 0;",
+    replace: "digest('hex').slice(64) + text.slice(cut, -1)) return 0;",
+    test: vitest('scan/statCache.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: what is skipped is told again after a restart',
+    file: `${room}/scan/statCache.ts`,
+    find: 'node.listed && children.every((child) => child.entry !== null)',
+    replace: 'node.listed && children.every((child) => child.name !== null)',
+    test: vitest('scan/statCache.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a sparse file comes back sparse',
+    file: `${room}/objects/holes.ts`,
+    find: 'const hole = isZero(piece.subarray(from, from + BLOCK));',
+    replace: 'const hole = isZero(piece.subarray(from, from + BLOCK)) && position < 0;',
+    test: vitest('objects/holes.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: extended attributes come back',
+    file: `${room}/restore/plan.ts`,
+    find: "(needsContent(change) || from?.type !== to.type ? '' : from.xattrs) !== to.xattrs",
+    replace: "needsContent(change) && to.xattrs !== ''",
+    test: vitest('xattrs.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: an attribute that was not read is not believed',
+    file: `${room}/scan/xattrScan.ts`,
+    find: 'for (const node of this.#asked) node.racy = true;',
+    replace: '',
+    test: vitest('xattrs.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a change of attributes alone is a change',
+    file: `${room}/compare.ts`,
+    find: 'if (from === null || to === null || from.xattrs !== to.xattrs) return false;',
+    replace: 'if (from === null || to === null) return false;',
+    test: vitest('xattrs.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: an ACL that is not captured is told after a restart',
+    file: `${room}/scan/statCache.ts`,
+    find: "${lost ?? '-'}",
+    replace: "${lost === null ? '-' : '+'}",
+    test: vitest('xattrs.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: the stats of one folder are not taken for those of another',
+    file: `${room}/scan/statCursor.ts`,
+    find: '      if (recordDepth < depth) return null;\n',
+    replace: '',
+    test: vitest('scan/statCursor.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a restore that is not exact is not called one',
+    file: `${room}/casEngine.ts`,
+    find: '    if (!report.verified) {',
+    replace: '    if (!report.verified && report.created < 0) {',
+    test: vitest('casEngine.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: a take that found no room leaves nothing behind',
+    file: `${room}/casEngine.ts`,
+    find: '      this.#store.abort();\n',
+    replace: '',
+    test: vitest('storeFull.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: hard links come back as links',
+    file: `${room}/scan/hardLinks.ts`,
+    find: 'if (entry.link !== known) node.entry',
+    replace: 'if (entry.link !== known && node.path === known) node.entry',
+    test: vitest('casEngine.property.test.ts'),
+  },
+  {
+    guarantee: 'snapshots: no attribute is set through a link',
+    file: 'sandbox-image/runner/internal/files/place.go',
+    find: 'unix.Openat(at, part, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)',
+    replace: 'unix.Openat(at, part, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)',
+    test: { kind: 'go', packages: './internal/files', run: 'TestXattrsNeverFollowLinks|TestLinksAreSetAndNeverFollowed' },
+  },
+];
