@@ -8,7 +8,7 @@ import { AstEditRequest, SyntaxMode } from './syntax.ts';
 export const mcpPath = '/mcp';
 
 /** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
-export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 60, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
+export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 50, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
 
 /** What a tool does to the sandbox, as MCP's annotations tell it. Nothing here reaches beyond the sandbox. */
 export interface McpAnnotations {

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { epochHeader } from '@agentfleet/protocol/keeper';
 import { asKeeperError, KeeperError } from '../failure.ts';
-import type { Keeper } from '../keeper.ts';
-import { errorFields, type Logger } from '../logger.ts';
+import type { Keeper, KeeperParts } from '../keeper.ts';
+import { errorFields } from '../logger.ts';
 import { limitInsideConnections } from './connections.ts';
 import { durableRoutes } from './routes-durable.ts';
 import { editRoutes } from './routes-edits.ts';
@@ -11,6 +11,7 @@ import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
 import { lookRoutes } from './routes-look.ts';
+import { mcpRoutes } from './routes-mcp.ts';
 import { noteRoutes } from './routes-notes.ts';
 import { secretRoutes } from './routes-secrets.ts';
 import { sessionRoutes } from './routes-sessions.ts';
@@ -40,14 +41,14 @@ export function createApp(keeper: Keeper): FastifyInstance {
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     return503OnClosing: true,
-    frameworkErrors: (error, _request, reply) => answer(reply, error, keeper.parts.logger),
+    frameworkErrors: (error, _request, reply) => answer(reply, error, keeper.parts),
   });
   limitInsideConnections(app.server);
   egressUpgrades(app.server, keeper);
   app.decorateRequest('epoch', 0);
-  app.setErrorHandler((error: FastifyError, _request, reply) => answer(reply, error, keeper.parts.logger));
+  app.setErrorHandler((error: FastifyError, _request, reply) => answer(reply, error, keeper.parts));
   app.setNotFoundHandler((request, reply) => {
-    answer(reply, new KeeperError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`), keeper.parts.logger);
+    answer(reply, new KeeperError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`), keeper.parts);
   });
   openRoutes(app, keeper);
   app.register(
@@ -57,6 +58,10 @@ export function createApp(keeper: Keeper): FastifyInstance {
     },
     { prefix: '/v1' },
   );
+  app.register((api, _options, done) => {
+    mcpRoutes(api, keeper);
+    done();
+  });
   return app;
 }
 
@@ -90,10 +95,11 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function answer(reply: FastifyReply, error: unknown, logger: Logger): void {
+/** Refusals quote lines of files: they are answers, too. */
+function answer(reply: FastifyReply, error: unknown, { logger, redaction }: KeeperParts): void {
   const failure = fromFastify(error) ?? asKeeperError(error);
   if (failure.code === 'AF_INTERNAL') logger.error('a request failed', errorFields(failure));
-  void reply.code(failure.status).type('application/json').send(failure.body);
+  void reply.code(failure.status).type('application/json').send(redaction.open().value(failure.body));
 }
 
 /** The framework's own refusals (size, syntax, media type) as ours. */

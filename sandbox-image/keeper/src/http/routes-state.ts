@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { ScrubReport } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { sendLines } from './stream.ts';
@@ -6,7 +7,7 @@ import { sequenceOf } from './validation.ts';
 
 /** What the keeper knows of itself, its log, and the restart of the tools container. */
 export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
-  const { fence, gate, link, log } = keeper.parts;
+  const { fence, gate, link, log, snapshots } = keeper.parts;
 
   app.get('/info', () => keeper.info);
 
@@ -16,6 +17,16 @@ export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
   });
 
   app.get('/audit', () => log.verify());
+
+  app.post('/scrub', async (request, reply): Promise<ScrubReport> => {
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    fence.assert(request.epoch);
+    const report = await snapshots.scrub({ signal: left.signal });
+    const { damaged, broken, ...counts } = report;
+    log.append('SnapshotsScrubbed', { ...counts, broken, damaged: damaged.map(({ sha256 }) => sha256).slice(0, 100) });
+    return report;
+  });
 
   app.post('/tools/restart', async (request, reply) => {
     const release = gate.exclusive({ kind: 'tools restart', name: '' });

@@ -89,6 +89,11 @@ function toolOf(body: unknown): 'ExecCode' | 'Shell' {
   throw new KeeperError('AF_INVALID', 'tool: it must be "ExecCode" or "Shell"');
 }
 
+/** A check of one schema that is not among {@link Validators}. */
+export function compileCheck(schema: object): (value: unknown) => Readonly<Record<string, unknown>> {
+  return check(new Ajv({ strict: false }).compile<Record<string, unknown>>(schema));
+}
+
 function check<T>(validate: ValidateFunction<T>): (value: unknown) => T {
   return (value) => {
     if (validate(value)) return value;
