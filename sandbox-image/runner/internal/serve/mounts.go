@@ -29,8 +29,9 @@ func (m mounts) follow(s *Server, link io.Closer) {
 		return
 	}
 	go func() {
-		// The waiting supervisor has its rules on the roots as they were.
+		// The waiting supervisor has its rules on the roots as they were, and an open shell its folder in them.
 		err := m.session.Follow(func() {
+			s.killAll("LayersSwitched")
 			s.seats.drop()
 			go s.seats.refill()
 		})
