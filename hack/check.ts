@@ -7,17 +7,24 @@ import { drift } from './generate/index.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const runner = `${root}sandbox-image/runner`;
 
-const steps: readonly { readonly name: string; readonly argv: readonly [string, ...string[]]; readonly cwd: string }[] = [
+const steps: readonly {
+  readonly name: string;
+  readonly argv: readonly [string, ...string[]];
+  readonly cwd: string;
+  readonly env?: NodeJS.ProcessEnv;
+}[] = [
   { name: 'types', argv: ['tsc'], cwd: root },
   { name: 'lint', argv: ['oxlint', '--type-aware', '--deny-warnings'], cwd: root },
   { name: 'format', argv: ['prettier', '--check', '--log-level=warn', '.'], cwd: root },
   { name: 'go vet', argv: ['go', 'vet', './...'], cwd: runner },
+  // Images are built for the machine's own architecture; the runner must compile for the other one too.
+  { name: 'go vet for arm64', argv: ['go', 'vet', './...'], cwd: runner, env: { GOARCH: 'arm64', CGO_ENABLED: '0' } },
 ];
 
 /** Runs one step; its output is shown only when it fails. */
-async function runStep({ name, argv, cwd }: (typeof steps)[number]): Promise<boolean> {
+async function runStep({ name, argv, cwd, env = {} }: (typeof steps)[number]): Promise<boolean> {
   const [command, ...args] = argv;
-  const result = await execa(command, args, { cwd, all: true, reject: false, localDir: root, preferLocal: true });
+  const result = await execa(command, args, { cwd, env, all: true, reject: false, localDir: root, preferLocal: true });
   const passed = result.exitCode === 0;
   console.log(`${passed ? 'ok  ' : 'FAIL'} ${name} (${(result.durationMs / 1000).toFixed(1)} s)`);
   if (!passed) console.log(result.all ?? result.message);
