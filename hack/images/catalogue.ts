@@ -31,6 +31,7 @@ export interface Parts {
   runner(): Promise<HashedFile>;
   keeper(): Promise<Bundle>;
   keeperSyntax(): Promise<Bundle>;
+  keeperMcp(): Promise<Bundle>;
   inference(): Promise<Bundle>;
   operator(): Promise<Bundle>;
   agent(): Promise<Bundle>;
@@ -67,6 +68,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     runner: once(() => runnerBinary(hostArch(), signal)),
     keeper: once(() => bundle('keeper', keeperEntry)),
     keeperSyntax: once(() => bundle('keeper-syntax', join(repository, 'sandbox-image/keeper/src/files/syntax/thread.ts'))),
+    keeperMcp: once(() => bundle('keeper-mcp', join(repository, 'sandbox-image/keeper/src/mcp/library.ts'))),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     operator: once(() => bundle('operator', join(repository, 'operator/src/main.ts'))),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
@@ -116,6 +118,8 @@ const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => 
   ...(await programContext(parts, 'keeper', grammarModules(...keeperGrammars))),
   { ...(await parts.keeperSyntax()).code, path: 'dist/keeper-syntax.js', mode: 0o644 },
   { ...(await parts.keeperSyntax()).licences, path: 'dist/keeper-syntax.LICENSES', mode: 0o644 },
+  { ...(await parts.keeperMcp()).code, path: 'dist/keeper-mcp.js', mode: 0o644 },
+  { ...(await parts.keeperMcp()).licences, path: 'dist/keeper-mcp.LICENSES', mode: 0o644 },
   { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
 ];
 

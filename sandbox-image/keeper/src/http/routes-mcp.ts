@@ -4,7 +4,7 @@ import { epochHeader, mcpPath, patchBounds } from '@agentfleet/protocol/keeper';
 import { newExecId } from '../client/index.ts';
 import { KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
-import type { McpFacade } from '../mcp/index.ts';
+import { loadMcpLibrary, McpFacade } from '../mcp/index.ts';
 import { compileCheck } from './validation.ts';
 
 const bodyLimit = 2 * patchBounds.diffBytes + 1024 * 1024;
@@ -36,8 +36,7 @@ export function mcpRoutes(app: FastifyInstance, keeper: Keeper): void {
 
 /** The library is loaded when it is needed: an idle keeper stays small. */
 async function open(keeper: Keeper): Promise<McpFacade> {
-  const { McpFacade } = await import('../mcp/index.ts');
-  return new McpFacade({ keeper, newId: newExecId, compile: compileCheck });
+  return new McpFacade({ library: await loadMcpLibrary(), keeper, newId: newExecId, compile: compileCheck });
 }
 
 /**

@@ -1,11 +1,11 @@
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import { toNodeHandler } from '@modelcontextprotocol/node';
+import type { Server } from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { mcpTools, type McpToolName } from '@agentfleet/protocol/keeper';
 import { asKeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { calls, type Arguments, type McpCall } from './calls.ts';
+import type * as library from './library.ts';
 
 /** One request over HTTP, already let in by its token. */
 export interface McpExchange {
@@ -16,7 +16,11 @@ export interface McpExchange {
   readonly epoch: string | undefined;
 }
 
+/** The SDK. */
+export type McpLibrary = typeof library;
+
 export interface FacadeOptions {
+  readonly library: McpLibrary;
   readonly keeper: Keeper;
   readonly newId: () => string;
   /** Makes a check of arguments. What is made throws `AF_INVALID`. */
@@ -36,14 +40,14 @@ export class McpFacade {
   }
 
   async serve({ request, response, body, epoch }: McpExchange): Promise<void> {
-    const { keeper, newId } = this.#options;
+    const { keeper, newId, library } = this.#options;
     const left = new AbortController();
     response.once('close', () => left.abort());
     const call: McpCall = { keeper, newId, signal: left.signal, admit: () => keeper.admit(epoch) };
     const onerror = (error: Error): void => keeper.parts.logger.warn('an MCP request failed', errorFields(error));
-    const handler = createMcpHandler(() => this.#server(call, epoch), { onerror });
+    const handler = library.createMcpHandler(() => this.#server(call, epoch), { onerror });
     try {
-      await toNodeHandler(handler, { onerror })(request, response, body);
+      await library.toNodeHandler(handler, { onerror })(request, response, body);
     } finally {
       await handler.close();
     }
@@ -51,7 +55,7 @@ export class McpFacade {
 
   #server(call: McpCall, epoch: string | undefined): Server {
     const { version } = this.#options.keeper.parts.config;
-    const server = new Server({ name: 'agentfleet-sandbox', version }, { capabilities: { tools: {} }, instructions });
+    const server = new this.#options.library.Server({ name: 'agentfleet-sandbox', version }, { capabilities: { tools: {} }, instructions });
     const tools = Object.entries(mcpTools).map(([name, { inputSchema, ...tool }]) => ({ name, ...tool, inputSchema: plain(inputSchema) }));
     server.setRequestHandler('tools/list', () => ({ tools }));
     server.setRequestHandler('tools/call', ({ params }) => this.#call(call, epoch, params.name, params.arguments ?? {}));
@@ -60,6 +64,7 @@ export class McpFacade {
 
   /** What goes wrong inside of a tool is an answer that a model can read: code, words and cure. */
   async #call(call: McpCall, epoch: string | undefined, name: string, args: unknown) {
+    const { ProtocolError, ProtocolErrorCode } = this.#options.library;
     if (!isTool(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${name.slice(0, 100)}`);
     const { keeper } = call;
     try {

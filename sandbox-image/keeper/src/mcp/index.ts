@@ -1,2 +1,3 @@
-/** The Model Context Protocol over the keeper's own handlers. Imported with the first request for it: the library is large. */
+/** The Model Context Protocol over the keeper's own handlers. The SDK, which is large, is loaded with the first request for it. */
 export { McpFacade, type FacadeOptions, type McpExchange } from './facade.ts';
+export { loadMcpLibrary } from './load.ts';
