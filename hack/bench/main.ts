@@ -1,23 +1,25 @@
 // `npm run bench`: measures and prints one table. Options: `--cold` adds a build from empty caches (many minutes),
-// `--only snapshots,fleet,cluster,sandbox` chooses, `--write FILE` also writes the table to a file.
+// `--only snapshots,durable,fleet,cluster,sandbox` chooses, `--write FILE` also writes the table to a file.
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { down, status } from '../cluster/index.ts';
 import { raiseGround } from '../ground/index.ts';
 import { clusterBench } from './clusterBench.ts';
+import { durableRows } from './durableRows.ts';
 import { fleetBench } from './fleetBench.ts';
 import { sandboxBench } from './sandboxBench.ts';
 import { snapshotRows } from './snapshotRows.ts';
 import { table, type Row } from './table.ts';
 
 const { values } = parseArgs({ options: { cold: { type: 'boolean' }, only: { type: 'string' }, write: { type: 'string' } } });
-const chosen = new Set((values.only ?? 'snapshots,fleet,cluster,sandbox').split(','));
+const chosen = new Set((values.only ?? 'snapshots,durable,fleet,cluster,sandbox').split(','));
 
 const wasUp = (await status()).state !== 'down';
 const rows: Row[] = [];
-const sizes = [10_000];
+const sizes = [1000, 10_000, 50_000];
 if (chosen.has('snapshots')) for (const files of sizes) rows.push(...(await snapshotRows(files)));
+if (chosen.has('durable')) rows.push(...(await durableRows()));
 if (chosen.has('fleet')) rows.push(...(await fleetBench()));
 if (chosen.has('cluster')) rows.push(...(await clusterBench(values.cold ?? false)).rows);
 if (chosen.has('sandbox')) rows.push(...(await sandboxBench(await raiseGround({ log: () => undefined }))));

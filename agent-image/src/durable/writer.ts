@@ -133,10 +133,19 @@ export class CheckpointWriter {
       this.#refreshedAt = clock.monotonic();
     }
     const whole = new WholeContents();
-    for (const plan of planPacks(lacking())) {
-      const parts = await keeper.exportParts(plan, signal);
-      whole.check(plan, parts);
-      await shelf.put(parts, signal);
+    const plans = planPacks(lacking());
+    let putting = Promise.resolve('');
+    try {
+      for (const plan of plans) {
+        // One pack is read while the one before it is stored.
+        const parts = await keeper.exportParts(plan, signal);
+        whole.check(plan, parts);
+        await putting;
+        putting = shelf.put(parts, signal);
+        putting.catch(() => undefined); // told by the await below or above
+      }
+    } finally {
+      await putting;
     }
   }
 

@@ -1,11 +1,13 @@
 import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openCasEngine, type Adoption } from '../../snapshot/index.ts';
+import { openCasEngine, type Adoption, type SetMeta } from '../../snapshot/index.ts';
 import { setMetaByTouch } from '../../snapshot/testing/harness.ts';
 import { startHarness, type Harness, type HarnessOptions } from '../../testing/index.ts';
 
 interface RealOptions extends HarnessOptions {
+  /** Default: one process of `touch` for each path. */
+  readonly setMeta?: SetMeta;
   /** Called when snapshots that are adopted have been made durable. */
   readonly onPlaced?: () => void;
 }
@@ -14,7 +16,12 @@ interface RealOptions extends HarnessOptions {
 export async function startRealKeeper(options: RealOptions = {}): Promise<Harness> {
   const storeDir = options.storeDir ?? join(await realpath(await mkdtemp(join(tmpdir(), 'keeper-store-'))), 'store');
   const snapshots: NonNullable<HarnessOptions['snapshots']> = async (config) => {
-    const engine = await openCasEngine({ storeDir: join(storeDir, 'cas'), roots: config.roots, setMeta: setMetaByTouch, clock: Date });
+    const engine = await openCasEngine({
+      storeDir: join(storeDir, 'cas'),
+      roots: config.roots,
+      setMeta: options.setMeta ?? setMetaByTouch,
+      clock: Date,
+    });
     const adopt = engine.adopt.bind(engine);
     engine.adopt = (maxBytes) => tellPlaced(adopt(maxBytes), options.onPlaced);
     return engine;
