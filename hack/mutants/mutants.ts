@@ -1,3 +1,4 @@
+import { durable } from './durable.ts';
 import { edits } from './edits.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -288,6 +289,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'if ((risk ?? 0) > Math.max(1, riskThreshold) || deliberate)',
     test: vitest(`${worker}/mind/schedule.test.ts`),
   },
+  ...durable,
   ...edits,
   ...snapshots,
   ...isolation,

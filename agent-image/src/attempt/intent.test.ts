@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '@agentfleet/kube';
+import { Hands } from './hands.ts';
+import type { Meter } from './meter.ts';
+import type { AttemptContext } from './ports.ts';
+
+/** Hands whose keeper and durable log write down what they are asked, in order. */
+function open(durable: () => Promise<void> = () => Promise.resolve()) {
+  const order: string[] = [];
+  const keeper = {
+    note: (kind: string, { command }: { readonly command?: string }): Promise<void> => {
+      order.push(`${kind} ${command ?? ''}`);
+      return Promise.resolve();
+    },
+    run: ({ command }: { readonly command: string }) => {
+      order.push(`run ${command}`);
+      return Promise.resolve({ stdout: '', stderr: '', end: { cpuMs: 1 } });
+    },
+  };
+  const context = {
+    keeper,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    assignment: { attempt: 1 },
+    task: { spec: { policy: { network: { mode: 'Loopback' } } } },
+    used: {},
+    intentDurable: async () => {
+      await durable();
+      order.push('durable');
+    },
+  } as unknown as AttemptContext;
+  const meter = { add: () => undefined } as unknown as Meter;
+  const egress = { environment: {}, close: () => Promise.resolve() };
+  return { order, hands: new Hands(context, meter, { roots: [{ name: 'workspace', path: '/workspace' }] }, () => Promise.resolve(egress)) };
+}
+
+const reach = { mode: 'Allowed', hosts: [], environment: {} } as const;
+
+describe('a command that may not be undone', () => {
+  it.each([
+    ['an act of an expert', { act: true }],
+    ['one that may reach hosts', { reach }],
+  ])('is declared, and the declaration is durable, before it runs: %s', async (_, more) => {
+    const { order, hands } = open();
+    await hands.exec({ command: 'git push', timeoutSeconds: 1, ...more });
+    expect(order).toEqual(['Intent git push', 'durable', 'run git push']);
+  });
+
+  it('does not run when its declaration cannot be stored', async () => {
+    const { order, hands } = open(() => Promise.reject(new Error('the store is away')));
+    await expect(hands.exec({ command: 'rm -r legacy', timeoutSeconds: 1, act: true })).rejects.toThrow('the store is away');
+    expect(order).toEqual(['Intent rm -r legacy']);
+  });
+
+  it('is not what checks are: they are not held up', async () => {
+    const { order, hands } = open();
+    await hands.exec({ command: 'npm test', timeoutSeconds: 1 });
+    expect(order).toEqual(['run npm test']);
+  });
+});
