@@ -22,7 +22,9 @@ describe('the gate', () => {
       take(gate, held);
       if (beside[held].includes(mode)) expect(() => take(gate, mode)).not.toThrow();
       else
-        expect(() => take(gate, mode)).toThrow(expect.objectContaining({ code: 'AF_BUSY', message: expect.stringContaining(`${held} x`) }));
+        expect(() => take(gate, mode)).toThrow(
+          expect.objectContaining({ code: 'AF_BUSY', message: expect.stringContaining(`${held} x`) as string }),
+        );
     }
   });
 

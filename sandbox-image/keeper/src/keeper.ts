@@ -79,7 +79,11 @@ export class Keeper {
       tools: { connected, instance, connections },
       isolation: info === null ? null : isolationOf(info, config.runtimeClass),
       network: network.info,
-      snapshots: { engine: config.snapshotEngine === 'Overlay' ? 'Overlay' : 'CAS', count: records.length, latest: records.at(-1)?.id ?? null },
+      snapshots: {
+        engine: config.snapshotEngine === 'Overlay' ? 'Overlay' : 'CAS',
+        count: records.length,
+        latest: records.at(-1)?.id ?? null,
+      },
       audit: { root: log.head.hash, records: log.head.seq },
       running: executor.running,
     };

@@ -5,7 +5,17 @@ import { egressBounds, syntaxBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { Adoptions, recoverAdoption } from './durable/index.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
-import { endOrphan, Executor, JournalArchive, Quota, Sessions, SpillStore, StoreReserve, StoreUsage, UnfinishedExecs } from './exec/index.ts';
+import {
+  endOrphan,
+  Executor,
+  JournalArchive,
+  Quota,
+  Sessions,
+  SpillStore,
+  StoreReserve,
+  StoreUsage,
+  UnfinishedExecs,
+} from './exec/index.ts';
 import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
 import { Gate } from './gate.ts';
@@ -106,18 +116,22 @@ function assemble(parts: Parts): KeeperParts {
   });
   const sessions = new Sessions({ ...forCommands, executor });
   link.subscribe(linkEvents({ log, executor, sessions, config }));
-  const { maxParked, maxOpen, idleSeconds, waitMillis } = egressBounds;
-  const egress = new EgressTunnels({
-    listen: config.egress,
-    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000, waitMs: waitMillis },
-    journal: new EgressJournal((type, body) => log.append(type, body)),
-    clock: parts.clock,
-  });
+  const egress = openEgress(parts);
   const { reserve, snapshots } = parts;
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes(0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
   const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, syntax };
   return whole;
+}
+
+function openEgress({ config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>): EgressTunnels {
+  const { maxParked, maxOpen, idleSeconds, waitMillis } = egressBounds;
+  return new EgressTunnels({
+    listen: config.egress,
+    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000, waitMs: waitMillis },
+    journal: new EgressJournal((type, body) => log.append(type, body)),
+    clock,
+  });
 }
 
 async function openStore({ config, clock, logger }: StartOptions) {

@@ -1,8 +1,6 @@
 import type { Duplex, Readable } from 'node:stream';
-import { Agent, request, type Dispatcher } from 'undici';
 import {
   epochHeader,
-  execBounds,
   treeHeaders,
   type AstEditReport,
   type AstEditRequest,
@@ -39,63 +37,40 @@ import {
   type TreeDiff,
   type TreeWritten,
 } from '@agentfleet/protocol/keeper';
-import { KeeperRefusal } from './errors.ts';
-import { readLines } from './ndjson.ts';
 import { collect, type ExecResult } from './result.ts';
+import { Transport, type KeeperClientOptions } from './transport.ts';
 import { openTunnel } from './tunnel.ts';
-
-/** Where a keeper is and who calls it. */
-export interface KeeperClientOptions {
-  /** For example `http://10.244.0.7:7070`. */
-  readonly baseUrl: string;
-  /** Called for every request, so that a rotated token is picked up. */
-  readonly token: () => string | Promise<string>;
-  /** Epoch of the assignment; the keeper refuses lower ones than it has seen. */
-  readonly epoch: number;
-  readonly dispatcher?: Dispatcher;
-}
-
-interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly json?: unknown;
-  readonly bytes?: Readable | Uint8Array;
-  readonly tar?: Readable | Uint8Array;
-  readonly signal?: AbortSignal | undefined;
-}
 
 /**
  * Client of one keeper (`@agentfleet/protocol/keeper` lists the requests).
- * Every method rejects with {@link KeeperRefusal} when the keeper says no.
+ * Every method rejects with a `KeeperRefusal` when the keeper says no.
  */
 export class KeeperClient {
   readonly #options: KeeperClientOptions;
-  readonly #dispatcher: Dispatcher;
+  readonly #http: Transport;
 
   constructor(options: KeeperClientOptions) {
     this.#options = options;
-    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: nobody is there any more
-    this.#dispatcher = options.dispatcher ?? new Agent({ bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
+    this.#http = new Transport(options);
   }
 
   info(signal?: AbortSignal): Promise<KeeperInfo> {
-    return this.#json({ method: 'GET', path: '/v1/info', signal });
+    return this.#http.json({ method: 'GET', path: '/v1/info', signal });
   }
 
   /** Starts a command, or replays it when its execId is known, and yields its events to the end. */
   exec(body: ExecRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#lines({ method: 'POST', path: '/v1/exec', json: body, signal });
+    return this.#http.lines({ method: 'POST', path: '/v1/exec', json: body, signal });
   }
 
   /** Follows a known command from sequence number `from` on. */
   follow(execId: string, from = 1, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal });
+    return this.#http.lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal });
   }
 
   /** A range of output that is in a file of the store (`ExecEnd.spill`); by default all of it. */
   async spilledOutput(execId: string, stream: 'stdout' | 'stderr', offset?: number, bytes?: number): Promise<Readable> {
-    return (await this.#send({ method: 'GET', path: `/v1/exec/${execId}/output`, query: { stream, offset, bytes } })).body;
+    return (await this.#http.send({ method: 'GET', path: `/v1/exec/${execId}/output`, query: { stream, offset, bytes } })).body;
   }
 
   /** Runs a command to its end and collects both outputs. */
@@ -105,36 +80,36 @@ export class KeeperClient {
 
   /** Waits at most `seconds` (60) for the end of a command; null when it runs on. */
   async waitFor(execId: string, seconds?: number, signal?: AbortSignal): Promise<ExecWaited['end']> {
-    return (await this.#json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds }, signal })).end;
+    return (await this.#http.json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds }, signal })).end;
   }
 
   /** Part `seq` (1, 2, …) of the input of a command with stdinMode Open or a pty. Repeat the same part when no answer came. */
   writeStdin(execId: string, seq: number, bytes: string | Uint8Array, eof = false): Promise<StdinTaken> {
     const query = { seq, eof: String(eof) };
-    return this.#json({ method: 'POST', path: `/v1/exec/${execId}/stdin`, query, bytes: Buffer.from(bytes) });
+    return this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/stdin`, query, bytes: Buffer.from(bytes) });
   }
 
   async resizeTerminal(execId: string, rows: number, columns: number): Promise<void> {
-    await this.#json({ method: 'POST', path: `/v1/exec/${execId}/resize`, json: { rows, columns } });
+    await this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/resize`, json: { rows, columns } });
   }
 
   /** SIGINT to what a command runs. */
   async interrupt(execId: string): Promise<void> {
-    await this.#json({ method: 'POST', path: `/v1/exec/${execId}/interrupt` });
+    await this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/interrupt` });
   }
 
   /** Opens a shell that lives over many commands. */
   openSession(session: SessionRequest): Promise<SessionInfo> {
-    return this.#json({ method: 'POST', path: '/v1/sessions', json: session });
+    return this.#http.json({ method: 'POST', path: '/v1/sessions', json: session });
   }
 
   async sessions(): Promise<readonly SessionInfo[]> {
-    return (await this.#json<{ items: SessionInfo[] }>({ method: 'GET', path: '/v1/sessions' })).items;
+    return (await this.#http.json<{ items: SessionInfo[] }>({ method: 'GET', path: '/v1/sessions' })).items;
   }
 
   /** Starts a command in a session and yields its events to the end; else as {@link exec}. */
   execInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal });
+    return this.#http.lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal });
   }
 
   /** Runs a command in a session to its end and collects both outputs. */
@@ -143,149 +118,149 @@ export class KeeperClient {
   }
 
   async closeSession(sessionId: string): Promise<void> {
-    await this.#json({ method: 'DELETE', path: `/v1/sessions/${sessionId}` });
+    await this.#http.json({ method: 'DELETE', path: `/v1/sessions/${sessionId}` });
   }
 
   async cancel(execId: string): Promise<void> {
-    await this.#json({ method: 'DELETE', path: `/v1/exec/${execId}` });
+    await this.#http.json({ method: 'DELETE', path: `/v1/exec/${execId}` });
   }
 
   /** A file without its secrets; `Raw` gives its exact bytes, as edits and artifacts need them, which is noted. */
   async readFile(path: string, redaction?: Redaction): Promise<Buffer> {
-    const response = await this.#send({ method: 'GET', path: '/v1/files', query: { path, redaction } });
+    const response = await this.#http.send({ method: 'GET', path: '/v1/files', query: { path, redaction } });
     return Buffer.from(await response.body.arrayBuffer());
   }
 
   /** Writes a file atomically; `mode` is octal text such as `755`. Only `Check` looks at the syntax of what is written. */
   writeFile(path: string, content: string | Uint8Array, mode?: string, syntax?: SyntaxMode): Promise<FileWritten> {
-    return this.#json({ method: 'PUT', path: '/v1/files', query: { path, mode, syntax }, bytes: Buffer.from(content) });
+    return this.#http.json({ method: 'PUT', path: '/v1/files', query: { path, mode, syntax }, bytes: Buffer.from(content) });
   }
 
   /** Lines of a text file, from 1, both ends included. */
   readLines(path: string, from?: number, to?: number): Promise<FileLines> {
-    return this.#json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to } });
+    return this.#http.json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to } });
   }
 
   /** What stands below a folder, `depth` levels deep. */
   listFiles(path: string, depth?: number, limit?: number): Promise<FileList> {
-    return this.#json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit } });
+    return this.#http.json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit } });
   }
 
   /** Lines that hold a text or match a regular expression, in the text files below a folder. */
   searchFiles(query: SearchQuery, signal?: AbortSignal): Promise<SearchResult> {
-    return this.#json({ method: 'GET', path: '/v1/files/search', query, signal });
+    return this.#http.json({ method: 'GET', path: '/v1/files/search', query, signal });
   }
 
   /** Replaces a text that stands exactly once in a file. */
   replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
-    return this.#json({ method: 'POST', path: '/v1/files/replace', json: edit });
+    return this.#http.json({ method: 'POST', path: '/v1/files/replace', json: edit });
   }
 
   /** Replaces code by its structure: `$NAME` is one node, `$$$NAME` any number of neighbours. */
   astEdit(edit: AstEditRequest): Promise<AstEditReport> {
-    return this.#json({ method: 'POST', path: '/v1/files/ast-edit', json: edit });
+    return this.#http.json({ method: 'POST', path: '/v1/files/ast-edit', json: edit });
   }
 
   /** Names the values that no answer may show, in the place of those before. A keeper that restarts forgets them. */
   declareSecrets(secrets: SecretsRequest['secrets']): Promise<SecretsDeclared> {
-    return this.#json({ method: 'PUT', path: '/v1/secrets', json: { secrets } });
+    return this.#http.json({ method: 'PUT', path: '/v1/secrets', json: { secrets } });
   }
 
   /** Reads the whole snapshot store and compares it with its hashes. */
   scrub(signal?: AbortSignal): Promise<ScrubReport> {
-    return this.#json({ method: 'POST', path: '/v1/scrub', signal });
+    return this.#http.json({ method: 'POST', path: '/v1/scrub', signal });
   }
 
   /** Applies a unified diff whole or not at all; a known requestId is answered again. */
   applyPatch(patch: PatchRequest): Promise<PatchReport> {
-    return this.#json({ method: 'POST', path: '/v1/files/patch', json: patch });
+    return this.#http.json({ method: 'POST', path: '/v1/files/patch', json: patch });
   }
 
   /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */
   writeTree(path: string, tar: Readable | Uint8Array, signal?: AbortSignal): Promise<TreeWritten> {
-    return this.#json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal });
+    return this.#http.json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal });
   }
 
   /** A tar of all that is below a folder; how many sockets, fifos, devices and closed files it leaves out. Read it to its end or destroy it. */
   async readTree(path: string, signal?: AbortSignal): Promise<{ readonly tar: Readable; readonly skipped: number }> {
-    const { body, headers } = await this.#send({ method: 'GET', path: '/v1/tree', query: { path }, signal });
+    const { body, headers } = await this.#http.send({ method: 'GET', path: '/v1/tree', query: { path }, signal });
     return { tar: body, skipped: Number(headers[treeHeaders.skipped] ?? 0) };
   }
 
   /** Puts a decision into the event log; it is on disk when this resolves. `kind` is CamelCase. */
   note(kind: string, data: Readonly<Record<string, unknown>>): Promise<NoteWritten> {
-    return this.#json({ method: 'POST', path: '/v1/notes', json: { kind, data } });
+    return this.#http.json({ method: 'POST', path: '/v1/notes', json: { kind, data } });
   }
 
   takeSnapshot(label?: string): Promise<SnapshotRecord> {
-    return this.#json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label } });
+    return this.#http.json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label } });
   }
 
   async snapshots(): Promise<readonly SnapshotRecord[]> {
-    return (await this.#json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots' })).items;
+    return (await this.#http.json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots' })).items;
   }
 
   /** Canonical text of a snapshot's manifest; its SHA-256 is the snapshot's digest. */
   manifest(id: string, signal?: AbortSignal): Promise<Buffer> {
-    return this.#bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal });
+    return this.#http.bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal });
   }
 
   /** Parts of contents, each behind its header; read them with `partsOf`. */
   exportParts(parts: readonly Part[], signal?: AbortSignal): Promise<Buffer> {
-    return this.#bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal });
+    return this.#http.bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal });
   }
 
   /** Begins, step by step, to bring log and snapshots of a lost keeper into this one, which must know nothing. */
   async beginAdoption(signal?: AbortSignal): Promise<void> {
-    await this.#json({ method: 'POST', path: '/v1/adoption', json: {}, signal });
+    await this.#http.json({ method: 'POST', path: '/v1/adoption', json: {}, signal });
   }
 
   async adoptLog(lines: Readable | Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#json({ method: 'PUT', path: '/v1/adoption/log', bytes: lines, signal });
+    await this.#http.json({ method: 'PUT', path: '/v1/adoption/log', bytes: lines, signal });
   }
 
   async adoptParts(parts: Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#json({ method: 'PUT', path: '/v1/adoption/objects', bytes: parts, signal });
+    await this.#http.json({ method: 'PUT', path: '/v1/adoption/objects', bytes: parts, signal });
   }
 
   async adoptManifest(id: string, text: Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#json({ method: 'PUT', path: `/v1/adoption/manifests/${id}`, bytes: text, signal });
+    await this.#http.json({ method: 'PUT', path: `/v1/adoption/manifests/${id}`, bytes: text, signal });
   }
 
   /** Puts all in place, or nothing. */
   commitAdoption(request: AdoptionRequest, signal?: AbortSignal): Promise<Adopted> {
-    return this.#json({ method: 'POST', path: '/v1/adoption/commit', json: request, signal });
+    return this.#http.json({ method: 'POST', path: '/v1/adoption/commit', json: request, signal });
   }
 
   async dropAdoption(): Promise<void> {
-    await this.#json({ method: 'DELETE', path: '/v1/adoption' });
+    await this.#http.json({ method: 'DELETE', path: '/v1/adoption' });
   }
 
   restore(id: string): Promise<RestoreReport> {
-    return this.#json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
+    return this.#http.json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
   }
 
   /** `Raw` for a diff that is to be applied, or whose names are judged. */
   diff(from: string, to?: string, redaction?: Redaction): Promise<TreeDiff> {
-    return this.#json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction } });
+    return this.#http.json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction } });
   }
 
   /** The tar with the revert script of `from` → `to`. */
   async revertBundle(from: string, to?: string): Promise<Readable> {
-    return (await this.#send({ method: 'GET', path: '/v1/revert', query: { from, to } })).body;
+    return (await this.#http.send({ method: 'GET', path: '/v1/revert', query: { from, to } })).body;
   }
 
   events(from = 1): AsyncGenerator<AuditRecord> {
-    return this.#lines({ method: 'GET', path: '/v1/events', query: { from } });
+    return this.#http.lines({ method: 'GET', path: '/v1/events', query: { from } });
   }
 
   audit(): Promise<AuditReport> {
-    return this.#json({ method: 'GET', path: '/v1/audit' });
+    return this.#http.json({ method: 'GET', path: '/v1/audit' });
   }
 
   /** Asks for a fresh tools container. The kubelet starts it; `info().tools.instance` then differs. */
   async restartTools(): Promise<void> {
-    await this.#json({ method: 'POST', path: '/v1/tools/restart' });
+    await this.#http.json({ method: 'POST', path: '/v1/tools/restart' });
   }
 
   /**
@@ -299,47 +274,6 @@ export class KeeperClient {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.close();
+    await this.#http.close();
   }
-
-  async #json<T>(call: Call): Promise<T> {
-    const response = await this.#send(call);
-    const text = await response.body.text();
-    return (text === '' ? undefined : JSON.parse(text)) as T;
-  }
-
-  async #bytes(call: Call): Promise<Buffer> {
-    return Buffer.from(await (await this.#send(call)).body.arrayBuffer());
-  }
-
-  async *#lines<T>(call: Call): AsyncGenerator<T> {
-    const response = await this.#send(call);
-    yield* readLines<T>(response.body);
-  }
-
-  async #send(call: Call): Promise<Dispatcher.ResponseData> {
-    const url = new URL(call.path, this.#options.baseUrl);
-    for (const [name, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
-    const body = call.tar ?? call.bytes ?? (call.json === undefined ? null : JSON.stringify(call.json));
-    const response = await request(url, {
-      method: call.method,
-      dispatcher: this.#dispatcher,
-      body,
-      headers: {
-        authorization: `Bearer ${await this.#options.token()}`,
-        [epochHeader]: String(this.#options.epoch),
-        ...(body === null ? {} : { 'content-type': mediaType(call) }),
-      },
-      ...(call.signal === undefined ? {} : { signal: call.signal }),
-    });
-    if (response.statusCode >= 300) throw KeeperRefusal.from(response.statusCode, await response.body.text());
-    return response;
-  }
-}
-
-function mediaType(call: Call): string {
-  if (call.tar !== undefined) return 'application/x-tar';
-  return call.bytes === undefined ? 'application/json' : 'application/octet-stream';
 }

@@ -47,7 +47,10 @@ describe.skipIf('why' in built)('commands that live, with the real runner', () =
     await expect(client.writeStdin(request.execId, 3, 'x')).rejects.toMatchObject({ code: 'AF_STDIN_CLOSED' });
     const inputs = [];
     for await (const { type, body } of client.events()) if (type === 'ExecInput') inputs.push(body);
-    expect(inputs).toMatchObject([{ seq: 1, bytes: 4, eof: false }, { seq: 2, bytes: 0, eof: true }]);
+    expect(inputs).toMatchObject([
+      { seq: 1, bytes: 4, eof: false },
+      { seq: 2, bytes: 0, eof: true },
+    ]);
   });
 
   it('say busy when their input is full, and others go on meanwhile', async () => {

@@ -116,7 +116,9 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     await open();
     await h.client(2).note('Took', {});
     expect(await h.client(2).sessions()).toEqual([]);
-    expect((await h.client(2).run({ execId: ulid(), tool: 'Shell', command: 'ps -e -o args | grep -c "[_]_af_" || true' })).stdout).toBe('0\n');
+    expect((await h.client(2).run({ execId: ulid(), tool: 'Shell', command: 'ps -e -o args | grep -c "[_]_af_" || true' })).stdout).toBe(
+      '0\n',
+    );
   });
 
   it('is one of a few, and one command of all runs at a time', async () => {

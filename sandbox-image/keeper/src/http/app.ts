@@ -10,6 +10,7 @@ import { editRoutes } from './routes-edits.ts';
 import { egressUpgrades } from './routes-egress.ts';
 import { execRoutes } from './routes-exec.ts';
 import { fileRoutes } from './routes-files.ts';
+import { liveRoutes } from './routes-live.ts';
 import { lookRoutes } from './routes-look.ts';
 import { mcpRoutes } from './routes-mcp.ts';
 import { noteRoutes } from './routes-notes.ts';
@@ -79,6 +80,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   const validators = compileValidators();
   stateRoutes(api, keeper);
   execRoutes(api, keeper, validators);
+  liveRoutes(api, keeper, validators);
   sessionRoutes(api, keeper, validators);
   editRoutes(api, keeper, validators);
   fileRoutes(api, keeper, validators);

@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { execBounds, type ExecWaited } from '@agentfleet/protocol/keeper';
-import { follow, waitForEnd } from '../exec/index.ts';
+import { follow } from '../exec/index.ts';
 import type { Keeper } from '../keeper.ts';
-import { streamOf, wholeOf } from './body.ts';
 import { sendLines } from './stream.ts';
 import { sequenceOf, type Validators } from './validation.ts';
 
@@ -13,7 +11,7 @@ interface ById {
   readonly Params: { readonly execId: string };
 }
 
-/** Commands: start or replay, follow, wait, write to, cancel. */
+/** Commands: start or replay, follow, cancel. */
 export function execRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   const { executor, clock, spills } = keeper.parts;
 
@@ -34,32 +32,6 @@ export function execRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
     await executor.find(execId); // an id that is none never becomes a path
     const output = await spills.read(execId, stream, Number(offset ?? 0), Number(bytes ?? Number.MAX_SAFE_INTEGER));
     return reply.type('application/octet-stream').header('content-length', output.bytes).send(output.content);
-  });
-
-  app.get<ById>('/exec/:execId/wait', async (request, reply): Promise<ExecWaited> => {
-    const { seconds } = validators.wait(request.query);
-    const { execId } = request.params;
-    const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
-    const ms = Math.min(Number(seconds ?? execBounds.maxWaitSeconds), execBounds.maxWaitSeconds) * 1000;
-    return { execId, end: await waitForEnd(await executor.find(execId), ms, { clock, signal: left.signal }) };
-  });
-
-  app.post<ById>('/exec/:execId/stdin', { bodyLimit: execBounds.stdinBytes }, async (request) => {
-    const { seq, eof } = validators.stdin(request.query);
-    const bytes = await wholeOf(streamOf(request, 'application/octet-stream'), execBounds.stdinBytes);
-    return executor.write(request.params.execId, { seq: Number(seq), bytes, eof: eof === 'true' });
-  });
-
-  app.post<ById>('/exec/:execId/resize', async (request, reply) => {
-    const { rows, columns } = validators.terminal(request.body);
-    (await executor.runningCommand(request.params.execId))?.resize(rows, columns);
-    return reply.code(202).send({ execId: request.params.execId });
-  });
-
-  app.post<ById>('/exec/:execId/interrupt', async (request, reply) => {
-    (await executor.runningCommand(request.params.execId))?.interrupt();
-    return reply.code(202).send({ execId: request.params.execId });
   });
 
   app.delete<ById>('/exec/:execId', async (request, reply) => {

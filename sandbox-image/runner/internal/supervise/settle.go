@@ -1,0 +1,110 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"agentfleet.dev/runner/internal/link"
+	"agentfleet.dev/runner/internal/proc"
+	"golang.org/x/sys/unix"
+)
+
+// nextRound kills what is left beside the shell.
+func (s *session) nextRound() {
+	if s.killing {
+		s.killRound()
+		return
+	}
+	if s.settling.IsZero() && !s.forced {
+		return
+	}
+	others, known := s.others()
+	for _, p := range others {
+		if s.killed[p.PID] != p.Start+1 {
+			s.killed[p.PID] = p.Start + 1
+			s.swept++
+		}
+		if p.Group > 1 && p.Group != s.root {
+			_ = unix.Kill(-p.Group, unix.SIGKILL)
+		}
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+	if known && len(others) == 0 {
+		s.quiet++
+	} else {
+		s.quiet = 0
+	}
+	switch {
+	case s.settling.IsZero():
+		s.round.Reset(roundPause)
+	case s.frozen && s.quiet >= 2:
+		s.settle()
+	case time.Since(s.settling) > settleMost:
+		s.beginKilling()
+	case s.quiet == 1 && s.frozen:
+		s.nextRound()
+	default:
+		s.round.Reset(roundPause / 4)
+	}
+}
+
+// settle ends a run: the shell is frozen and alone.
+func (s *session) settle() {
+	// More threads would not be stopped, and what cannot be read is not known to be a shell.
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.root))
+	if err != nil || threads(s.root) != 1 {
+		s.beginKilling()
+		return
+	}
+	s.cwd = cwd
+	s.finish(true)
+}
+
+// finish reports the run.
+func (s *session) finish(alive bool) {
+	s.timeout.Stop()
+	s.grace.Stop()
+	s.unwinding.Stop()
+	s.watch.Reset(time.Hour)
+	if !s.opened {
+		s.opened = alive
+		s.run = nil
+		_ = s.control.Send(link.Start{T: "start", ID: s.job.ID, PID: s.root, Shell: s.shell}, nil)
+		return
+	}
+	end := s.end("end")
+	end.CPUMs, end.MaxRSSBytes = max(0, s.cpuNow()-s.cpu), 0
+	end.ID, end.DurationMs = s.run.ID, time.Since(s.started).Milliseconds()
+	switch {
+	case s.timedOut || s.reason != nil:
+		name := "SIGTERM"
+		end.Signal, end.ExitCode = &name, nil
+	case s.outcome != nil:
+		end.Signal, end.ExitCode = nil, &s.outcome.status
+	}
+	end.Session = &link.ShellState{Alive: alive, Cwd: s.cwd}
+	s.run = nil
+	_ = s.control.Send(end, []byte(s.exports))
+}
+
+// cpuNow is what the tree has used, as far as its processes were waited for.
+func (s *session) cpuNow() int64 {
+	var use unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &use)
+	return (use.Utime.Nano()+use.Stime.Nano())/int64(time.Millisecond) + proc.CPUMillis(s.root)
+}
+
+// over reports that nothing is left.
+func (s *session) over() int {
+	if !s.opened && s.fault == nil {
+		s.fault = &link.Fault{Code: "EIO", Message: fmt.Sprintf("the shell %q ended before it took a command", s.shell)}
+	}
+	if s.opened && s.run != nil {
+		s.finish(false)
+	}
+	if err := s.control.Send(link.Closed{T: "closed", ID: s.job.ID, Error: s.fault}, nil); err != nil {
+		return 1
+	}
+	return 0
+}
