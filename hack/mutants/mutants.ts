@@ -1,5 +1,6 @@
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
+import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
 import { suspensions } from './suspensions.ts';
@@ -291,6 +292,7 @@ export const mutants: readonly Mutant[] = [
   },
   ...durable,
   ...edits,
+  ...tools,
   ...snapshots,
   ...isolation,
   ...suspensions,
