@@ -79,7 +79,7 @@ describe('a suspended task', () => {
     expect(task.status?.phase, await fleet.explain('paused')).toBe('Succeeded');
     expect(task.status).toMatchObject({
       assignment: { attempt: 1, epoch: 2, sandbox: 'paused-2' },
-      attempts: [{ reason: 'ChecksPassed' }],
+      attempts: [{ reason: 'ChecksHold' }],
     });
     const trace = await logOf(task);
     tell('object storage', times, trace);
@@ -118,7 +118,7 @@ describe('a task with a volume', () => {
     });
     const task = await fleet.finished('stored');
     expect(task.status?.phase, await fleet.explain('stored')).toBe('Succeeded');
-    expect(task.status).toMatchObject({ assignment: { attempt: 1, epoch: 2 }, attempts: [{ reason: 'ChecksPassed' }] });
+    expect(task.status).toMatchObject({ assignment: { attempt: 1, epoch: 2 }, attempts: [{ reason: 'ChecksHold' }] });
     const trace = await logOf(task);
     tell('VolumeSnapshot', times, trace);
     // The keeper's own log is on the volume, so that nothing is taken over; the tree is verified all the same.
@@ -141,7 +141,8 @@ describe('a task with a volume', () => {
 
 describe('a task whose sandbox dies', () => {
   test('goes on from its checkpoint', async () => {
-    await fleet.task('killed', oneBug, { checks, snapshots: { checkpointSeconds: 10 } });
+    const slower = [{ name: 'unit', command: ['sh', '-c', 'sleep 4; exec python3 -m unittest -v'] }];
+    await fleet.task('killed', oneBug, { checks: slower, snapshots: { checkpointSeconds: 5 } });
     await fleet.until(
       'killed',
       'has a checkpoint',
@@ -151,7 +152,7 @@ describe('a task whose sandbox dies', () => {
     await fleet.run('delete', 'pod', 'killed-1', '--grace-period=0', '--force');
     const task = await fleet.finished('killed');
     expect(task.status?.phase, await fleet.explain('killed')).toBe('Succeeded');
-    expect(task.status?.attempts?.map(({ reason }) => reason)).toEqual(['SandboxLost', 'ChecksPassed']);
+    expect(task.status?.attempts?.map(({ reason }) => reason)).toEqual(['SandboxLost', 'ChecksHold']);
     const trace = await logOf(task);
     expect(countOf(trace, 'Adopted')).toBe(1);
     expect(countOf(trace, 'TreeWritten')).toBe(countOf(plain, 'TreeWritten'));
