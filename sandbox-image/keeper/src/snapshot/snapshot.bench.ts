@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { GitPlumbing } from './testing/gitPlumbing.ts';
 import { setMetaByTouch } from './testing/harness.ts';
 import { openCasEngine } from './casEngine.ts';
-import type { SetMeta, SnapshotEngine } from './engine.ts';
+import type { CasOptions } from './casOptions.ts';
+import type { SnapshotEngine } from './engine.ts';
 
 /** Medians in milliseconds. */
 export interface SnapshotTimes {
@@ -17,6 +18,9 @@ export interface SnapshotTimes {
   readonly restartMs: number;
   /** Back over such an edit. Ours includes the verification of the whole tree; git does not verify. */
   readonly restoreMs: number;
+  /** Time on processors, user and system, with that of the processes that are started; means, as it is counted in steps of 10 ms. */
+  readonly incrementalCpuMs: number;
+  readonly restoreCpuMs: number;
 }
 
 export interface SnapshotBenchOptions {
@@ -24,8 +28,8 @@ export interface SnapshotBenchOptions {
   readonly bytesPerFile: number;
   /** Default 7; the first snapshot is measured on three fresh stores. */
   readonly rounds?: number;
-  /** Default: one `touch` process per changed path, slower than the runner that ships. */
-  readonly setMeta?: SetMeta;
+  /** The programs beside the engine. Default: one `touch` process per changed path, slower than the runner that ships. */
+  readonly programs?: Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'>;
 }
 
 /** Milliseconds between an edit and the measured call: longer than the clock tick that makes a file look racy. */
@@ -43,7 +47,7 @@ export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ o
     makeTree(tree, options);
     await settle();
     const git = await measure(options, tree, () => gitSubject(dir, tree));
-    const ours = await measure(options, tree, () => engineSubject(dir, tree, options.setMeta ?? setMetaByTouch));
+    const ours = await measure(options, tree, () => engineSubject(dir, tree, options.programs ?? { setMeta: setMetaByTouch }));
     return { ours, git };
   } finally {
     fs.rmSync(dir, { recursive: true, force: true });
@@ -60,43 +64,42 @@ interface Subject {
 }
 
 async function measure(options: SnapshotBenchOptions, tree: string, open: () => Promise<Subject>): Promise<SnapshotTimes> {
-  const first: number[] = [];
-  const incremental: number[] = [];
-  const noop: number[] = [];
-  const restore: number[] = [];
-  const restart: number[] = [];
+  const [first, incremental, noop, restore, restart] = [new Samples(), new Samples(), new Samples(), new Samples(), new Samples()];
   for (let round = 1; round < FIRST_ROUNDS; round++) {
     const once = await open();
-    first.push(await timed(() => once.take()));
+    await first.add(() => once.take());
     await once.dispose();
   }
   const subject = await open();
-  first.push(await timed(() => subject.take()));
+  await first.add(() => subject.take());
   for (let round = 0; round < (options.rounds ?? 7); round++) {
     const before = await subject.take();
     edit(tree, options, round);
     await settle();
-    incremental.push(await timed(() => subject.take()));
+    await incremental.add(() => subject.take());
     await settle();
-    noop.push(await timed(() => subject.take()));
+    await noop.add(() => subject.take());
     await subject.restart();
-    restart.push(await timed(() => subject.take()));
-    restore.push(await timed(() => subject.restore(before)));
+    await restart.add(() => subject.take());
+    await restore.add(() => subject.restore(before));
     await settle();
   }
   await subject.dispose();
   return {
-    firstMs: median(first),
-    incrementalMs: median(incremental),
-    noopMs: median(noop),
-    restartMs: median(restart),
-    restoreMs: median(restore),
+    firstMs: first.medianMs,
+    incrementalMs: incremental.medianMs,
+    noopMs: noop.medianMs,
+    restartMs: restart.medianMs,
+    restoreMs: restore.medianMs,
+    incrementalCpuMs: incremental.meanCpuMs,
+    restoreCpuMs: restore.meanCpuMs,
   };
 }
 
-async function engineSubject(dir: string, tree: string, setMeta: SetMeta): Promise<Subject> {
+async function engineSubject(dir: string, tree: string, programs: Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'>): Promise<Subject> {
   const storeDir = fs.mkdtempSync(join(dir, 'store-'));
-  const open = (): Promise<SnapshotEngine> => openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], setMeta, clock: Date });
+  const open = (): Promise<SnapshotEngine> =>
+    openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], ...programs, clock: Date });
   let engine = await open();
   return {
     take: async () => (await engine.take()).id,
@@ -149,17 +152,35 @@ function edit(tree: string, { files }: SnapshotBenchOptions, round: number): voi
   fs.rmSync(pathOf(tree, (round * 7 + 977) % files));
 }
 
-async function timed(run: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await run();
-  return performance.now() - start;
-}
-
 function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+/** How long something took, several times. */
+class Samples {
+  readonly #wall: number[] = [];
+  #cpuMs = 0;
+
+  async add(run: () => Promise<unknown>): Promise<void> {
+    const [cpu, start] = [cpuMs(), performance.now()];
+    await run();
+    this.#wall.push(performance.now() - start);
+    this.#cpuMs += cpuMs() - cpu;
+  }
+
+  get medianMs(): number {
+    const sorted = [...this.#wall].sort((a, b) => a - b);
+    return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  }
+
+  get meanCpuMs(): number {
+    return this.#cpuMs / this.#wall.length;
+  }
+}
+
+/** Of this process and of those that it has started and that have ended. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  const fields = fs.readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (user + system) / 1000 + 10 * (Number(fields[13]) + Number(fields[14]));
 }
