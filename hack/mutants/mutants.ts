@@ -1,5 +1,6 @@
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
+import { execs } from './exec.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -292,6 +293,7 @@ export const mutants: readonly Mutant[] = [
   },
   ...durable,
   ...edits,
+  ...execs,
   ...tools,
   ...snapshots,
   ...isolation,
