@@ -253,6 +253,9 @@ func (s *session) told(r record, ok bool) {
 	}
 	s.settling = time.Now()
 	if err := freeze(s.root); err != nil {
+		if !s.opened {
+			s.fault = &link.Fault{Code: "EPERM", Message: "a shell cannot be frozen here, so none is opened: " + err.Error()}
+		}
 		s.beginKilling() // it may be gone, or hide itself from tracing
 		return
 	}
