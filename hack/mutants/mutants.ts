@@ -1,6 +1,7 @@
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
 import { execs } from './exec.ts';
+import { layers } from './layers.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -297,5 +298,6 @@ export const mutants: readonly Mutant[] = [
   ...tools,
   ...snapshots,
   ...isolation,
+  ...layers,
   ...suspensions,
 ];

@@ -91,4 +91,85 @@ describe('roots that are layers, in a real pod', () => {
     expect(await sandbox.client.restore(last.id)).toMatchObject({ verified: true, manifestDigest: last.manifestDigest });
     expect((await shell(sandbox, 'cat /workspace/n')).stdout).toBe('59\n');
   }, 120_000);
+
+  test('random changes: each snapshot comes back as a command saw it, and layers tell what reading everything tells', async () => {
+    const seen = new Map<string, string>();
+    for (let round = 0; round < 24; round++) {
+      const changed = await shell(sandbox, `python3 - ${round} <<'P'\n${randomChanges}\nP`, { timeoutSeconds: 60 });
+      expect([changed.end.exitCode, changed.stderr]).toEqual([0, '']);
+      const { id } = await sandbox.client.takeSnapshot();
+      seen.set(id, await look());
+      const ids = [...seen.keys()];
+      if (round % 3 !== 2) continue;
+      const back = ids[(round * 7) % ids.length] ?? id;
+      expect(await sandbox.client.restore(back)).toMatchObject({ verified: true });
+      expect(await look()).toBe(seen.get(back));
+    }
+    // The store would mend what layers got wrong, and say so.
+    const said = await bench.kubectl.text(['-n', sandbox.namespace, 'logs', sandbox.name, '-c', 'keeper']);
+    expect(said).toContain('the layers were switched');
+    expect(said).not.toContain('layers could not be tidied');
+    const { manifestDigest } = await sandbox.client.takeSnapshot();
+    await killContainer(bench.kubectl, sandbox, 'keeper');
+    await eventually('the keeper is back', 60, async () => (await sandbox.client.info()).ready);
+    // A keeper that has just started knows nothing, and reads every file.
+    expect((await sandbox.client.takeSnapshot()).manifestDigest).toBe(manifestDigest);
+  }, 120_000);
 });
+
+/** The tree as a command sees it, in one hash: types, modes, times, link targets, contents, names of one file. */
+async function look(): Promise<string> {
+  const program = `import os, hashlib
+out, first = [], {}
+for d, dirs, files in os.walk("/workspace"):
+    for n in sorted(dirs + files):
+        p = os.path.join(d, n); s = os.lstat(p)
+        what = os.readlink(p) if os.path.islink(p) else "" if os.path.isdir(p) else hashlib.sha256(open(p, "rb").read()).hexdigest()
+        out.append((p, s.st_mode, s.st_mtime_ns, what))
+names = {}
+for p, *_ in sorted(out):
+    s = os.lstat(p)
+    if os.path.isfile(p) and not os.path.islink(p): names.setdefault(s.st_ino, []).append(p)
+print(hashlib.sha256(repr((sorted(out), sorted(names.values()))).encode()).hexdigest())`;
+  const { stdout, stderr } = await shell(sandbox, `python3 - <<'P'\n${program}\nP`, { timeoutSeconds: 60 });
+  expect(stderr).toBe('');
+  return stdout.trim();
+}
+
+/** Everything that layers treat in a way of their own: what is removed, replaced by another type, renamed, linked. */
+const randomChanges = `import os, random, shutil, sys
+r = random.Random(int(sys.argv[1])); base = "/workspace/tree"; os.makedirs(base, exist_ok=True)
+def places():
+    return [base] + [os.path.join(d, n) for d, dirs, _ in os.walk(base) for n in dirs if not os.path.islink(os.path.join(d, n))]
+def anything():
+    found = [os.path.join(d, n) for d, dirs, files in os.walk(base) for n in dirs + files]
+    return r.choice(found) if found else None
+def fresh():
+    return os.path.join(r.choice(places()), "n%d" % r.randrange(12))
+def gone(p):
+    if os.path.isdir(p) and not os.path.islink(p): shutil.rmtree(p)
+    elif os.path.lexists(p): os.remove(p)
+def write():
+    p = fresh(); gone(p); open(p, "w").write(str(r.random()) * r.randrange(1, 2000))
+def append():
+    p = anything()
+    if p and os.path.isfile(p) and not os.path.islink(p): open(p, "a").write("more")
+def folder():
+    p = fresh(); gone(p); os.makedirs(os.path.join(p, "deep")); open(os.path.join(p, "deep", "f"), "w").write("x")
+def remove():
+    p = anything(); p and gone(p)
+def again():
+    p = r.choice(places()[1:] or [base + "/d"]); gone(p); os.makedirs(p); open(os.path.join(p, "new"), "w").write("y")
+def link():
+    p = fresh(); gone(p); os.symlink(r.choice(["n1", "../n2", "nowhere"]), p)
+def hard():
+    p, q = anything(), fresh()
+    if p and os.path.isfile(p) and not os.path.islink(p) and not os.path.isdir(q) and p != q: gone(q); os.link(p, q)
+def mode():
+    p = anything()
+    if p and not os.path.islink(p): os.chmod(p, r.choice([0o755, 0o700, 0o775]))
+def move():
+    p, q = anything(), fresh()
+    if p and not (q + "/").startswith(p + "/") and not (p + "/").startswith(q + "/"):
+        gone(q); shutil.move(p, q, copy_function=shutil.copy2)
+for _ in range(30): r.choice([write, write, append, folder, remove, again, link, hard, mode, move])()`;

@@ -77,7 +77,7 @@ function readState(path: string): LedgerState | null {
 
 function parse(text: string): Partial<LedgerState> {
   try {
-    return JSON.parse(text) as Partial<LedgerState>;
+    return (JSON.parse(text) as Partial<LedgerState> | null) ?? {};
   } catch {
     return {};
   }

@@ -95,7 +95,11 @@ class OverlayEngine implements SnapshotEngine {
       const switched = compare(before, this.#look(changed));
       const mended = await this.#store.restore(id);
       // What the store had to mend was not what the layers were for.
-      if (mended.created + mended.modified + mended.deleted > 0) this.#layers.unbind(id);
+      const paths = mended.created + mended.modified + mended.deleted;
+      if (paths > 0) {
+        this.#layers.unbind(id);
+        this.#options.onFailed(new Error(`the layers of ${id} differed from it in ${paths} paths, which the store has mended`));
+      }
       this.#layers.tidy();
       const { created, modified, deleted } = switched;
       const sum = { created: created + mended.created, modified: modified + mended.modified, deleted: deleted + mended.deleted };

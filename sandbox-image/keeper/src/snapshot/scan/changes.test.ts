@@ -1,0 +1,73 @@
+import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Harness } from '../testing/harness.ts';
+import type { Below, TreeChanges } from './changes.ts';
+
+let h: Harness;
+/** What the next scan is told. */
+let told: Below | null;
+let seen: number;
+const changes: TreeChanges = {
+  since: () => (told === null ? null : new Map([['workspace', told]])),
+  seen: () => void seen++,
+};
+
+beforeEach(() => {
+  h = new Harness();
+  told = null;
+  seen = 0;
+});
+afterEach(() => h.dispose());
+
+/** The digest by an engine that is told of changes must be that of one that looks at everything. */
+async function sameAsLookingAtAll(): Promise<void> {
+  const engine = await h.engine({ changes });
+  await engine.take();
+  const root = h.workspace;
+  writeFileSync(join(root, 'a/new'), 'n');
+  rmSync(join(root, 'a/two'));
+  renameSync(join(root, 'b'), join(root, 'c'));
+  writeFileSync(join(root, 'b'), 'a file now');
+  rmSync(join(root, 'link1'));
+  told = new Map<string, Below | null>([
+    [
+      'a',
+      new Map([
+        ['new', null],
+        ['two', null],
+      ]),
+    ],
+    ['b', null],
+    ['c', null],
+    ['link1', null],
+  ]);
+  const digest = (await engine.scan()).digest;
+  told = null;
+  expect((await engine.scan()).digest).toBe(digest);
+  expect(seen).toBe(3);
+}
+
+function plant(): void {
+  for (const dir of ['a', 'b', 'still']) mkdirSync(join(h.workspace, dir));
+  for (const file of ['a/one', 'a/two', 'b/x', 'still/same', 'link1']) writeFileSync(join(h.workspace, file), file);
+  for (const name of ['link2', 'link3']) linkSync(join(h.workspace, 'link1'), join(h.workspace, name));
+}
+
+test('what is told to have changed is read, with files that became folders and names of one file', async () => {
+  plant();
+  await sameAsLookingAtAll();
+});
+
+test('what is told to be the same is not looked at', async () => {
+  plant();
+  const engine = await h.engine({ changes });
+  const before = await engine.take();
+  writeFileSync(join(h.workspace, 'still/same'), 'other');
+  told = new Map();
+  expect((await engine.scan()).digest).toBe(before.manifestDigest);
+  told = new Map([['still', new Map([['same', null]])]]);
+  utimesSync(join(h.workspace, 'still/same'), 1, 1);
+  expect((await engine.scan()).digest).not.toBe(before.manifestDigest);
+  expect(readdirSync(h.workspace)).toContain('still');
+});
