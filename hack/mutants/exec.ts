@@ -19,7 +19,7 @@ export const execs: readonly Mutant[] = [
     file: `${runner}/supervise/settle.go`,
     find: 'case s.frozen && s.quiet >= 2:',
     replace: 'case s.frozen:',
-    test: go('./test', 'TestNothingActsBetweenRuns'),
+    test: go('./test', 'TestRabbitsOfASessionAreCaught'),
   },
   {
     guarantee: 'a hung command of a session begins no next step',

@@ -153,6 +153,25 @@ func TestNothingActsBetweenRuns(t *testing.T) {
 	}
 }
 
+// Processes that fork and end on and on are never all seen at once. Either the rounds catch them, or
+// the shell goes with them; nothing but the shell is ever left.
+func TestRabbitsOfASessionAreCaught(t *testing.T) {
+	s, c := serve(t, options{})
+	for range 5 {
+		x := s.open("", "bash")
+		o := x.do(helper + " try rabbit 3 & sleep 0.1; true")
+		left := c.alive()
+		if want := map[bool]int{true: 1, false: 0}[o.Session.Alive]; len(left) > want {
+			t.Errorf("%d processes beside the shell: %.500q (%s)", len(left)-want, left, o)
+		}
+		if o.Session.Alive {
+			s.must(s.Send(link.ByID{T: "close", ID: x.id}, nil))
+		}
+		x.dead()
+		c.mustBeEmpty()
+	}
+}
+
 //go:embed impostor.py
 var impostor string
 
