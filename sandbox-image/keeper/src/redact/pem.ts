@@ -37,6 +37,7 @@ export function keyLine(line: string, state: KeyState): KeyState | 'End' | 'Not'
 export function openKey(text: string): number {
   const at = text.lastIndexOf('-----BEGIN');
   if (at !== -1 && text.length - at < 80 && !text.slice(at).includes('\n') && !/-----BEGIN[^-]*-----/.test(text.slice(at))) return at;
-  const dashes = /-{1,5}(?:B|BE|BEG|BEGI)?$/.exec(text);
-  return dashes?.index ?? text.length;
+  const last = text.slice(-9);
+  const dashes = /-{1,5}(?:B|BE|BEG|BEGI)?$/.exec(last);
+  return dashes === null ? text.length : text.length - last.length + dashes.index;
 }

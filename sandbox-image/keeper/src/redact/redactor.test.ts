@@ -170,6 +170,13 @@ describe('redaction', () => {
     expect(redactor.push(token.slice(5)) + redactor.finish()).toBe('[REDACTED:Token]');
   });
 
+  it('looks at a word that grows byte by byte once', () => {
+    const redactor = new Redaction(() => undefined).open().redactor();
+    let out = '';
+    for (let n = 0; n < 200_000; n++) out += redactor.push('x');
+    expect((out + redactor.finish()).length).toBe(200_000);
+  });
+
   it('holds little, whatever comes', () => {
     const redactor = new Redaction(() => undefined).open().redactor();
     for (let n = 0; n < 100; n++) {

@@ -39,6 +39,8 @@ export class Redactor {
 
   push(text: string): string {
     this.#held += text;
+    // More of a word that has not ended: nothing can go yet, so nothing is looked at.
+    if (this.#key === null && this.#held.length < maxHeld && !/[ \t\r\n]/.test(text)) return '';
     return this.#drain(false);
   }
 
@@ -94,9 +96,13 @@ export class Redactor {
     const key = nextKey(window);
     const whole = this.#context + window.slice(0, key?.start ?? window.length);
     const before = this.#context.length;
-    const spans = findSecrets(whole, this.#declared);
     const last = all && window.length === this.#held.length;
-    const cut = key !== null || last ? whole.length : this.#cut(whole, before, spans);
+    const ready = key !== null || last ? whole.length : this.#ready(whole, before);
+    // Nothing is looked for before something may go: a word that grows byte by byte is looked at once.
+    if (key === null && ready <= before) return null;
+    const spans = findSecrets(whole, this.#declared);
+    const crossing = spans.find(({ start, end }) => start < ready && end > ready);
+    const cut = crossing?.start ?? ready;
     if (key === null) return cut <= before ? null : this.#emit(whole, before, cut, spans);
     const out = this.#emit(whole, before, cut, spans);
     this.#held = this.#held.slice(key.end - key.start);
@@ -123,12 +129,10 @@ export class Redactor {
   }
 
   /** Up to where nothing that follows can change what is a secret. */
-  #cut(whole: string, before: number, spans: readonly Span[]): number {
+  #ready(whole: string, before: number): number {
     const word = wordAt(whole, Math.max(before, whole.length - maxHeld));
     const long = whole.length - word >= maxHeld ? whole.length - maxSecret : word;
-    const cut = Math.min(long, this.#declaredFrom(whole), openKey(whole));
-    const crossing = spans.find(({ start, end }) => start < cut && end > cut);
-    return crossing === undefined ? cut : crossing.start;
+    return Math.min(long, this.#declaredFrom(whole), openKey(whole));
   }
 
   /** Where a declared value may have begun at the end of a text. */
@@ -145,7 +149,5 @@ export class Redactor {
 
 /** Where the last word of a text begins, not before `least`. */
 function wordAt(text: string, least: number): number {
-  let at = text.length;
-  while (at > least && !/\s/.test(text.charAt(at - 1))) at -= 1;
-  return at;
+  return Math.max(least, ...[' ', '\t', '\r', '\n'].map((space) => text.lastIndexOf(space) + 1));
 }
