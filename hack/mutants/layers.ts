@@ -44,13 +44,6 @@ export const layers: readonly Mutant[] = [
     test: vitest(`${snapshot}/overlay`),
   },
   {
-    guarantee: 'a folder in which layers have names is listed anew',
-    file: `${snapshot}/scan/scanner.ts`,
-    find: 'if (!node.listed || below !== null) reader.list(node);',
-    replace: 'if (!node.listed) reader.list(node);',
-    test: vitest(`${snapshot}/scan/changes.test.ts`),
-  },
-  {
     guarantee: 'what layers say nothing of is not looked at',
     file: `${snapshot}/scan/scanner.ts`,
     find: 'return reader.isSettled(node) ? NOTHING : null;',

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"agentfleet.dev/runner/internal/link"
 	"agentfleet.dev/runner/internal/proc"
 	"golang.org/x/sys/unix"
 )
@@ -170,6 +171,26 @@ func TestMountsAreHandedToWhoHoldsTheKeyAlone(t *testing.T) {
 	}
 	if _, err := NewFollower(socket, []byte(strings.Repeat("x", 32))).Join(); err == nil {
 		t.Fatal("a stranger got the mounts")
+	}
+	// One that does not care who we are gets nothing either.
+	dialled, err := link.Dial(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := &peer{file: dialled}
+	defer stranger.close()
+	stranger.deadline(joinTime)
+	challenge, err := stranger.expect("challenge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := link.NewNonce()
+	mac := link.Mac([]byte(strings.Repeat("x", 32)), runnerText(challenge.Nonce, nonce))
+	if err := stranger.send(line{T: "hello", Nonce: nonce, Mac: mac}); err != nil {
+		t.Fatal(err)
+	}
+	if l, fds, err := stranger.receive(); err == nil {
+		t.Fatalf("a stranger was answered: %v with %d descriptors", l, len(fds))
 	}
 	// A namespace of its own, as the other container has: only the thread changes, and it is thrown away.
 	result := make(chan error, 1)
