@@ -80,6 +80,20 @@ test('an image with musl runs what is linked against it, and a shell', async () 
   await sandbox.close();
 }, 120_000);
 
+test.each([undefined, false])(
+  'the runner may come in a volume of its image (hostUsers %s), and is out of reach there, too',
+  async (hostUsers) => {
+    const { images } = inject('ground');
+    const users = hostUsers === undefined ? {} : { hostUsers };
+    const sandbox = await bench.open({ toolsImage: images['tools-busybox'] ?? '', runnerVolume: true, ...users });
+    expect((await sandbox.client.info()).isolation?.level).toBe(hostUsers === false ? 'UserNamespace' : 'Landlock');
+    const { stdout } = await shell(sandbox, 'echo here; cat /.agentfleet/bin/runner /.agentfleet/bin/keeper.js 2>&1 | head -c 200');
+    expect(stdout).toMatch(/^here\n(?:cat: can't open '\/\.agentfleet\/bin\/(?:runner|keeper\.js)': Permission denied\n){2}$/);
+    await sandbox.close();
+  },
+  120_000,
+);
+
 test('an image with glibc and no shell runs what is linked against that', async () => {
   const sandbox = await bench.open({ toolsImage: inject('ground').images['sandbox'] ?? '' });
   const program = 'require("node:fs").writeFileSync("made", "x"); console.log(process.report.getReport().header.glibcVersionRuntime)';

@@ -53,7 +53,8 @@ export interface Namespace extends KubeObject {
 /** The parts of `v1.Node` that decisions look at. */
 export interface Node extends KubeObject {
   readonly status?: {
-    /** What each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
+    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string };
     readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
   };
 }

@@ -50,8 +50,10 @@ export function slimNamespace(namespace: Namespace): Namespace {
 
 /** Labels of a node and what its runtimes can; images, addresses and conditions are most of one. */
 export function slimNode(node: Node): Node {
-  const runtimeHandlers = node.status?.runtimeHandlers;
-  return { ...slimAnnotations(node), ...(runtimeHandlers === undefined ? { status: {} } : { status: { runtimeHandlers } }) };
+  const { runtimeHandlers, nodeInfo } = node.status ?? {};
+  const { kubeletVersion = '', containerRuntimeVersion = '' } = nodeInfo ?? {};
+  const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion } };
+  return { ...slimAnnotations(node), status: { ...versions, ...(runtimeHandlers === undefined ? {} : { runtimeHandlers }) } };
 }
 
 /** Any other object. */

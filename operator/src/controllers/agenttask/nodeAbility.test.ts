@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Node, RuntimeClass } from '../../runtime/objects.ts';
 import { withoutGround } from './groundRefusal.ts';
-import { handlerOffered, hasOwnUsers, userNamespaces, type Ground } from './nodeAbility.ts';
+import { handlerOffered, hasOwnUsers, imageVolumes, userNamespaces, type Ground } from './nodeAbility.ts';
 import { newPool } from './testing/objects.ts';
 import { snapshotOf, taskOf } from './testing/snapshots.ts';
 
@@ -46,6 +46,35 @@ describe('user namespaces', () => {
     expect(hasOwnUsers('Auto', 'UserNamespace', ground(mixed), { runtimeClassName: 'gvisor' })).toBe(false);
     expect(hasOwnUsers('Never', 'Landlock', ground(able), {})).toBe(false);
   });
+});
+
+test.each([
+  [true, [['v1.36.3', 'containerd://2.2.7']]],
+  [
+    true,
+    [
+      ['v1.37.0-gke.1', 'containerd://2.1.0'],
+      ['v2.0.0', 'containerd://v3.0.1'],
+    ],
+  ],
+  [
+    false,
+    [
+      ['v1.36.3', 'containerd://2.2.7'],
+      ['v1.35.9', 'containerd://2.2.7'],
+    ],
+  ],
+  [false, [['v1.36.3', 'containerd://2.0.9']]],
+  [false, [['v1.36.3', 'cri-o://1.36.0']]],
+  [false, [['', '']]],
+  [false, []],
+] as const)('the runner comes in a volume of its image: %s on %j', (can, versions) => {
+  const nodes = versions.map(([kubeletVersion, containerRuntimeVersion], at) => ({
+    ...node(`n${at}`, { '': true }),
+    status: { nodeInfo: { kubeletVersion, containerRuntimeVersion } },
+  }));
+  expect(imageVolumes(ground(...nodes), {})).toBe(can);
+  expect(imageVolumes(ground(...nodes), { runtimeClassName: 'gvisor' })).toBe(false);
 });
 
 test('a handler is looked for where the RuntimeClass selects nodes', () => {

@@ -70,6 +70,32 @@ export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Alwa
   return sandbox.snapshotEngine === 'Overlay' ? 'Always' : sandbox.userNamespace;
 }
 
+/**
+ * Whether every node that a sandbox may run on can mount an image as a volume and run programs from it. Kubelets from 1.36
+ * on always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a
+ * volume run, of other runtimes we do not know it. Pure.
+ */
+export function imageVolumes(ground: Ground, wish: Wish): boolean {
+  if (wish.runtimeClassName !== undefined) return false;
+  const nodes = eligible(ground, wish);
+  return (
+    nodes.length > 0 &&
+    nodes.every(({ status }) => {
+      const { kubeletVersion = '', containerRuntimeVersion = '' } = status?.nodeInfo ?? {};
+      return (
+        isFrom(/^v(\d+)\.(\d+)\./.exec(kubeletVersion), 1, 36) &&
+        isFrom(/^containerd:\/\/v?(\d+)\.(\d+)\./.exec(containerRuntimeVersion), 2, 1)
+      );
+    })
+  );
+}
+
+function isFrom(found: RegExpExecArray | null, major: number, minor: number): boolean {
+  if (found === null) return false;
+  const [ours, below] = [Number(found[1]), Number(found[2])];
+  return ours > major || (ours === major && below >= minor);
+}
+
 /** As the caches show it. */
 export function groundOf({ nodes, runtimeClasses, namespaces }: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces'>): Ground {
   return {
@@ -81,6 +107,6 @@ export function groundOf({ nodes, runtimeClasses, namespaces }: Pick<Caches, 'no
 
 /** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
-  const told = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers]);
+  const told = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
   return told(old) === told(node);
 }

@@ -48,6 +48,8 @@ export interface SandboxPodInput {
   readonly allowUnenforcedNetwork?: boolean;
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
+  /** Brings the runner by a volume of its image instead of an init container that copies it. */
+  readonly runnerVolume?: boolean;
   readonly nodeSelector?: Sandbox['nodeSelector'];
   readonly tolerations?: Sandbox['tolerations'];
   readonly priorityClassName?: string;
@@ -113,7 +115,7 @@ function plainPod(input: SandboxPodInput): V1Pod {
         fsGroupChangePolicy: 'OnRootMismatch',
         seccompProfile: { type: 'RuntimeDefault' },
       },
-      initContainers: [installRunner(input)],
+      ...(input.runnerVolume === true ? {} : { initContainers: [installRunner(input)] }),
       containers: [keeper(input), tools(input)],
       volumes: volumes(input),
     },
@@ -220,7 +222,7 @@ function tools(input: SandboxPodInput): V1Container {
       limits: { memory: '1Gi' },
     },
     volumeMounts: [
-      { name: 'bin', mountPath: `${hiddenDir}/bin`, readOnly: true },
+      { name: 'bin', mountPath: `${hiddenDir}/bin`, readOnly: true, ...(input.runnerVolume === true ? { subPath: 'opt/agentfleet' } : {}) },
       // Read-only, so that nothing in this container can replace the keeper's socket.
       { name: 'link', mountPath: `${hiddenDir}/link`, readOnly: true },
       kept(input, 'workspace', workspaceDir),
@@ -244,7 +246,9 @@ function volumes(input: SandboxPodInput): V1Volume[] {
     return { name, emptyDir: { ...(memory ? { medium: 'Memory' } : {}), sizeLimit: String(memory ? bytes : slack * bytes) } };
   };
   return [
-    { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
+    input.runnerVolume === true
+      ? { name: 'bin', image: { reference: input.sandboxImage, pullPolicy: 'IfNotPresent' } }
+      : { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
     scratch('tmp', input.workspaceBytes ?? 2 * gib),
     ...(input.claim === undefined

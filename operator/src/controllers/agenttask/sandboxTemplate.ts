@@ -5,7 +5,7 @@ import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
-import { hasOwnUsers, userMode, type Ground } from './nodeAbility.ts';
+import { hasOwnUsers, imageVolumes, userMode, type Ground } from './nodeAbility.ts';
 import type { SandboxPodInput } from './sandboxPod.ts';
 
 const longest = 63;
@@ -71,6 +71,7 @@ export function poolTemplate(
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
+    ...(imageVolumes(ground, rest) ? { runnerVolume: true } : {}),
     ...(hasOwnUsers(userMode(spec.sandbox), floor, ground, rest) ? { hostUsers: false } : {}),
     ...(spec.sandbox.snapshotEngine === 'Overlay' ? { layered: true } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),

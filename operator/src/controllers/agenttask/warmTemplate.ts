@@ -7,7 +7,7 @@ import { childName } from '../../pools/names.ts';
 import { poolNamespaceLabel, templateAnnotation } from '../../pools/warm.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { sandboxPod } from './sandboxPod.ts';
-import { hasOwnUsers } from './nodeAbility.ts';
+import { hasOwnUsers, imageVolumes } from './nodeAbility.ts';
 import { poolTemplate, type TemplateSource } from './sandboxTemplate.ts';
 
 /** What all sandboxes of a pool are made from. */
@@ -59,7 +59,7 @@ export class TemplateHashes {
     const known = this.#known.get(source.pool) ?? new Map<string, string>();
     this.#known.set(source.pool, known);
     const { userNamespace, template = {} } = source.pool.spec.sandbox;
-    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)}`;
+    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)} ${imageVolumes(source.ground, template)}`;
     let hash = known.get(key);
     if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
     return hash;
