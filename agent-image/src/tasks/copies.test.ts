@@ -53,6 +53,29 @@ describe('the end of an attempt', () => {
     expect(told?.auditRoot).toBe('ab'.repeat(32));
   });
 
+  it('says when the copy expires; one of a task that goes on does not', async () => {
+    const expires = (bed: WorkerBed): unknown =>
+      (JSON.parse(bed.store.objects.get(checkpoints(bed).at(-1) ?? '')?.content.toString() ?? '{}') as { expires?: unknown }).expires;
+    await using bed = await running();
+    bed.engine.onOther = succeeded;
+    await bed.assign('fix', { directive: 'Quiesce' });
+    await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
+    expect(expires(bed)).toBeNull();
+    for (const [name, end] of [
+      ['a', (): void => bed.engine.last?.finish(succeeded)],
+      ['b', (): void => void bed.assign('b', { directive: 'Stop' })],
+    ] as const) {
+      await bed.sandbox(`${name}-1`);
+      await bed.task(name);
+      await eventually(`${name} runs`, () => bed.engine.last?.context.task.metadata.name === name);
+      end();
+      await eventually(`${name} has ended`, () => bed.status(name).run?.outcome !== undefined);
+      const left = Date.parse(String(expires(bed))) - Date.now();
+      expect(Math.abs(left - 604_800_000)).toBeLessThan(600_000);
+      bed.store.objects.clear();
+    }
+  });
+
   it('is reported also when it cannot be copied', async () => {
     await using bed = await running();
     bed.store.goAway();

@@ -74,10 +74,11 @@ export class Copies {
     if (lost.aborted || stop.reason === 'Lost') return;
     const { clock, log } = this.#options;
     const limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
+    const goesOn = stop.aborted && stop.reason !== 'Stop';
     try {
       // While it goes on nobody knows how long it is needed; at the end the spec says so.
-      await this.#durability.checkpoint(limit.signal, stop.aborted ? undefined : spec.retention.snapshotsSeconds * 1000);
-      if (!stop.aborted) this.#options.onCopied();
+      await this.#durability.checkpoint(limit.signal, goesOn ? undefined : spec.retention.snapshotsSeconds * 1000);
+      if (!goesOn) this.#options.onCopied();
     } catch (error) {
       if (!isSuperseded(error)) log.warn('the end could not be copied', { error: asError(error).message });
     } finally {

@@ -38,7 +38,12 @@ export const Retention = struct(
   'How long a finished task keeps what it holds.',
   {
     sandboxSeconds: integer('Seconds after the end that the sandbox pod stays.', 0, year, 0),
-    snapshotsSeconds: integer('Seconds after the end that the VolumeSnapshot of spec.sandbox.storage stays.', 0, year, 604_800),
+    snapshotsSeconds: integer(
+      'Seconds after the end that the durable copies and the VolumeSnapshot of spec.sandbox.storage stay.',
+      0,
+      year,
+      604_800,
+    ),
   },
   { filled: true },
 );

@@ -116,7 +116,16 @@ describe('what is refused', () => {
   beforeEach(withKeeper);
 
   const damages: readonly [string, string, (cargo: Cargo) => Cargo][] = [
-    ['a content that was altered', 'AF_SNAPSHOT_OBJECT_CORRUPT', (cargo) => ({ ...cargo, parts: cargo.parts.map(altered) })],
+    [
+      'a small content that was altered',
+      'AF_SNAPSHOT_OBJECT_CORRUPT',
+      (cargo) => ({ ...cargo, parts: cargo.parts.map((one) => altered(one, 1, 1000)) }),
+    ],
+    [
+      'a large content that was altered',
+      'AF_SNAPSHOT_OBJECT_CORRUPT',
+      (cargo) => ({ ...cargo, parts: cargo.parts.map((one) => altered(one, 1000)) }),
+    ],
     ['a content that is missing', 'AF_SNAPSHOT_OBJECT_CORRUPT', (cargo) => ({ ...cargo, parts: cargo.parts.slice(1) })],
     ['a content that ends early', 'AF_ADOPTION_INVALID', (cargo) => ({ ...cargo, parts: cargo.parts.map((part) => part.subarray(0, -1)) })],
     [
@@ -248,9 +257,10 @@ async function stateAfterKill(store: string, cargo: Cargo): Promise<'adopted' | 
   }
 }
 
-function altered(part: Buffer): Buffer {
+function altered(part: Buffer, least: number, most = Number.POSITIVE_INFINITY): Buffer {
   const copy = Buffer.from(part);
-  if (contentLength(copy) > 0) copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1;
+  const length = contentLength(copy);
+  if (length >= least && length <= most) copy[copy.length - 1] = (copy.at(-1) ?? 0) ^ 1;
   return copy;
 }
 
