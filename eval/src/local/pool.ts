@@ -95,7 +95,7 @@ export class LocalPool implements EvalPool {
   /** Judges what a pool elsewhere made of a task, in a sandbox of this machine. */
   async judgePatch(task: PackTask, patch: string, signal: AbortSignal): Promise<boolean> {
     await using sandbox = await ProcessSandbox.open(this.#programs, signal);
-    return judgePatch(task, patch, sandbox.keeper, signal);
+    return await judgePatch(task, patch, sandbox.keeper, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

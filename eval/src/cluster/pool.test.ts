@@ -1,0 +1,97 @@
+import { createTransport, defineResource, ResourceClient, systemClock, type Transport } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import { agentTask, group, version, type AgentTask } from '@agentfleet/protocol/api';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { PackTask } from '../format/index.ts';
+import { full, type Attempted } from '../run/index.ts';
+import { pack } from '../testing/records.ts';
+import { ClusterPool } from './index.ts';
+
+const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
+const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
+const task = pack(1, 'assert secret').tasks[0] as PackTask;
+const usage = { tokensIn: 7, tokensOut: 1, toolCalls: 5, cpuMillis: 40, wallSeconds: 2, candidates: 4, vetoes: 1, backtracks: 0 };
+
+let server: FakeApiServer;
+let transport: Transport;
+let client: ResourceClient<AgentTask>;
+let judged: string[];
+beforeEach(async () => {
+  server = await startFakeServer({ kinds: [{ resource: tasks }] });
+  transport = createTransport(server.config, { userAgent: 'test' });
+  client = new ResourceClient(transport, tasks);
+  await new ResourceClient(transport, namespaces).create({ metadata: { name: 'eval' } });
+  judged = [];
+});
+afterEach(async () => {
+  await transport.close();
+  await server.close();
+});
+
+const poolAt = (): ClusterPool =>
+  new ClusterPool({
+    transport,
+    clock: systemClock,
+    tasks,
+    pool: { name: 'coding', namespace: 'pools' },
+    namespace: 'eval',
+    judge: (_, patch) => {
+      judged.push(patch);
+      return Promise.resolve(patch.includes('right'));
+    },
+  });
+
+/** Plays operator and worker for the next task. */
+async function finish(status: object): Promise<AgentTask> {
+  const found = await vi.waitUntil(() => server.objects(tasks)[0], { timeout: 20_000, interval: 10 });
+  await client.patch({ name: found.metadata.name, namespace: 'eval' }, { status });
+  return found;
+}
+
+async function attempt(status: object, variant = full): Promise<{ attempted: Attempted; sent: AgentTask }> {
+  const signal = new AbortController().signal;
+  const [attempted, sent] = await Promise.all([poolAt().attempt(task, variant, { seed: 3, round: 1, signal }), finish(status)]);
+  return { attempted, sent };
+}
+
+const succeeded = (patch: string): object => ({
+  phase: 'Succeeded',
+  finished: 'true',
+  run: { attempt: 1, epoch: 1, outcome: { result: 'Succeeded', reason: 'ChecksHold' }, usage, patch },
+});
+
+test('makes a task, judges its patch and removes it', async () => {
+  const { attempted, sent } = await attempt(succeeded('right\n'));
+  expect(attempted).toMatchObject({ result: 'Succeeded', hidden: 'Passed', usage: { candidates: 4, vetoes: 1 } });
+  expect(sent.spec).toMatchObject({ poolRef: { name: 'coding', namespace: 'pools' }, budget: { toolCalls: 150 } });
+  expect(JSON.stringify(sent)).not.toMatch(/secret|h\.py/);
+  expect(server.objects(tasks)).toEqual([]);
+  expect((await attempt(succeeded('wrong\n'))).attempted.hidden).toBe('Failed');
+  expect(judged).toEqual(['right\n', 'wrong\n']);
+});
+
+test('does not judge half a patch', async () => {
+  const { attempted } = await attempt(succeeded('right\n… cut; the whole is the artifact change.patch\n'));
+  expect(attempted).toMatchObject({
+    result: 'Error',
+    hidden: 'NotJudged',
+    message: expect.stringMatching(/is cut in its status/) as string,
+  });
+  expect(judged).toEqual([]);
+});
+
+test('tells why a task was not accepted', async () => {
+  const condition = { type: 'Accepted', status: 'False', reason: 'ProfileNotFound', message: 'there is no profile K4' };
+  const { attempted, sent } = await attempt({ phase: 'Failed', finished: 'true', conditions: [condition] }, { ...full, name: 'K4' });
+  expect(sent.spec.profile).toBe('K4');
+  expect(attempted).toMatchObject({ result: 'Error', reason: 'ProfileNotFound', hidden: 'NotJudged' });
+});
+
+test('finds a task again that a run before has made', async () => {
+  const signal = new AbortController();
+  const first = poolAt().attempt(task, full, { seed: 3, round: 1, signal: signal.signal });
+  await vi.waitUntil(() => server.objects(tasks).length === 1, { timeout: 20_000, interval: 10 });
+  signal.abort(new Error('cut off'));
+  await expect(first).rejects.toThrow();
+  expect((await attempt(succeeded('right\n'))).attempted.hidden).toBe('Passed');
+});

@@ -1,0 +1,113 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newExecId } from '@agentfleet/keeper/client';
+import { createTwoFilesPatch } from 'diff';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
+import { variantsOf, type Variant } from '../run/index.ts';
+import { LocalPool } from './index.ts';
+import { buildPrograms, type Programs } from './programs.ts';
+import { ProcessSandbox } from './sandbox.ts';
+
+/** Real processes: a machine that is busy with other things takes its time. */
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const checkout = join(import.meta.dirname, '../../..');
+const folder = await mkdtemp(join(tmpdir(), 'agentfleet-local-'));
+const [keeper, bin] = [join(folder, 'keeper'), join(folder, 'bin')];
+for (const part of [keeper, bin]) await mkdir(part);
+const built: Programs | Error = await buildPrograms(checkout, { keeper, bin }).catch((error: Error) => error);
+if (built instanceof Error) console.error(`SKIPPED: ${built.message}`);
+const signal = new AbortController().signal;
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const test1 = (line: string): string =>
+  `import unittest\nfrom sums import total\n\n\nclass Sums(unittest.TestCase):\n    def test_it(self):\n        ${line}\n`;
+const file: TaskFile = {
+  language: 'python',
+  files: { 'sums.py': 'def total(prices):\n    result = 0\n    for price in prices:\n        result += price\n    return result\n' },
+  visible: { files: { 'test_sums.py': test1('self.assertEqual(total([2, 3]), 5)') } },
+  hidden: { files: { 'hidden/test_more.py': test1('self.assertEqual(total([1, 1, 1]), 3)') } },
+  tasks: [{ id: 'minus', goal: 'Make the tests pass.', break: [{ find: '+=', put: '-=' }] }],
+};
+const task = buildTasks(file, { pack: 'mini', family: 'sums', half: 'dev' })[0] as PackTask;
+/** Its visible check is fooled by what its hidden one is not. */
+const stricter: PackTask = {
+  ...task,
+  hidden: { ...task.hidden, files: { 'hidden/test_more.py': test1('self.assertEqual(total([1]), 4)') } },
+};
+
+describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
+  let sandbox: ProcessSandbox;
+  beforeAll(async () => {
+    sandbox = await ProcessSandbox.open(built as Programs, signal);
+  });
+  afterAll(() => sandbox[Symbol.asyncDispose]());
+  const shell = async (command: string): Promise<string> => {
+    const { stdout, stderr } = await sandbox.keeper.run({ execId: newExecId(), tool: 'Shell', command });
+    return stdout + stderr;
+  };
+
+  test('has the wall of the runner', () => {
+    expect(sandbox.isolation).toMatchObject({ noNewPrivs: true, capEff: '0000000000000000' });
+  });
+
+  test('shows nothing of this machine: no packs, no homes, no store, no key', async () => {
+    const found = await shell(
+      `find / -xdev \\( -name 'hidden*' -o -name '*.jsonl' -o -name instances.jsonl \\) -not -path '/usr/*' -not -path '/proc/*' 2>/dev/null`,
+    );
+    expect(found).toBe('');
+    const packs = `${checkout}/test/packs`;
+    expect(await shell(`ls ${packs} /root/.ssh /var/lib/agentfleet /opt/agentfleet/keeper.js 2>&1 | grep -vc 'No such file'`)).toBe('0\n');
+    expect(await shell('env')).not.toMatch(/LINK_KEY/);
+  });
+
+  test('has no network', async () => {
+    expect(await shell('tail -n +3 /proc/net/dev | grep -vc lo:')).toBe('0\n');
+  });
+
+  test('comes back fresh from a restart, with its workspace', async () => {
+    await shell('echo a > /workspace/kept; echo b > /tmp/gone');
+    await sandbox.keeper.restartTools();
+    await vi.waitUntil(async () => (await sandbox.keeper.info()).ready, { timeout: 30_000, interval: 20 });
+    expect(await shell('cat /workspace/kept; ls /tmp')).toBe('a\n');
+  });
+});
+
+describe.skipIf(built instanceof Error)('a local pool', () => {
+  let pool: LocalPool;
+  const alone = variantsOf(['Learned'])[1] as Variant;
+  beforeAll(async () => {
+    pool = await LocalPool.open({ checkout, budget: { toolCalls: 100, wallSeconds: 120 } });
+  });
+  afterAll(() => pool[Symbol.asyncDispose]());
+  const attempt = (one: PackTask) => pool.attempt(one, alone, { seed: 1, round: 1, signal });
+
+  test('solves a task and judges it by what no agent saw', async () => {
+    const attempted = await attempt(task);
+    expect(attempted).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold', hidden: 'Passed', degraded: [] });
+    expect(attempted.tried.at(-1)).toMatchObject({ result: 'Reached' });
+    expect(attempted.usage.candidates).toBe(attempted.tried.length);
+  });
+
+  test('does not believe an attempt that only its own tests praise', async () => {
+    expect(await attempt(stricter)).toMatchObject({ result: 'Succeeded', hidden: 'Failed' });
+  });
+
+  test('tells a broken set-up as a failure of the attempt', async () => {
+    expect(await attempt({ ...task, setup: ['exit 3'] })).toMatchObject({ result: 'Failed', hidden: 'NotJudged' });
+  });
+
+  test('judges a patch from elsewhere', async () => {
+    const [before, after] = [task.files['sums.py'] ?? '', task.oracle.files['sums.py'] ?? ''];
+    const patch = createTwoFilesPatch('a/sums.py', 'b/sums.py', before, after).split('\n').slice(1).join('\n');
+    expect(await pool.judgePatch(task, patch, signal)).toBe(true);
+    expect(await pool.judgePatch(task, '', signal)).toBe(false);
+    await expect(pool.judgePatch(task, patch.replaceAll('sums.py', 'gone.py'), signal)).rejects.toThrow(/does not fit its workspace/);
+  });
+
+  test('has another digest for another variant', async () => {
+    expect(await pool.digest(alone)).not.toBe(await pool.digest(variantsOf([])[0] as Variant));
+  });
+});
