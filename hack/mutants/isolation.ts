@@ -59,6 +59,13 @@ export const isolation: readonly Mutant[] = [
     test: vitest(`${tasks}/nodeAbility.test.ts`),
   },
   {
+    guarantee: 'the runner comes in a volume only where every node can run it from there',
+    file: `${tasks}/nodeAbility.ts`,
+    find: 'if (wish.runtimeClassName !== undefined) return false;',
+    replace: 'if (wish.runtimeClassName !== undefined || ground.nodes.length > 0) return ground.nodes.length > 0;',
+    test: vitest(`${tasks}/nodeAbility.test.ts`),
+  },
+  {
     guarantee: 'users of its own are those of the handler of the sandbox',
     file: `${tasks}/nodeAbility.ts`,
     find: "const handler = runtimeClassOf(ground, wish)?.handler ?? '';",

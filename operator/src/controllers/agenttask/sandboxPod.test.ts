@@ -46,6 +46,14 @@ describe('sandbox pod', () => {
     for (const name of ['bin', 'link']) expect(mounts('tools').find((mount) => mount.name === name)?.readOnly).toBe(true);
   });
 
+  test('brings the runner by a volume of its image, of which only the folder of the runner is mounted, read-only', () => {
+    const made = sandboxPod({ ...input, runnerVolume: true }).spec;
+    expect(made?.initContainers).toBeUndefined();
+    expect(made?.volumes).toContainEqual({ name: 'bin', image: { reference: input.sandboxImage, pullPolicy: 'IfNotPresent' } });
+    const [bin] = made?.containers.find(({ name }) => name === 'tools')?.volumeMounts ?? [];
+    expect(bin).toEqual({ name: 'bin', mountPath: '/.agentfleet/bin', subPath: 'opt/agentfleet', readOnly: true });
+  });
+
   test('lets the keeper stop a command before the kubelet evicts the pod', () => {
     const size = (name: string) => Number(spec?.volumes?.find((volume) => volume.name === name)?.emptyDir?.sizeLimit);
     const limit = (name: string) => Number(containers.flatMap(({ env }) => env ?? []).find((variable) => variable.name === name)?.value);
