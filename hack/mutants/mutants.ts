@@ -132,20 +132,6 @@ export const mutants: readonly Mutant[] = [
     test: vitest(`${keeper}/network`),
   },
   {
-    guarantee: 'a restore brings back modes',
-    file: `${keeper}/snapshot/restore/apply.ts`,
-    find: 'for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);',
-    replace: '',
-    test: vitest(`${keeper}/snapshot/casEngine`),
-  },
-  {
-    guarantee: 'a change in the tick of the last look is not missed',
-    file: `${keeper}/snapshot/scan/scanner.ts`,
-    find: 'const RACY_MS = 20;',
-    replace: 'const RACY_MS = -1e12;',
-    test: vitest(`${keeper}/snapshot/casEngine`),
-  },
-  {
     guarantee: 'user code never mounts the store',
     file: 'operator/src/controllers/agenttask/sandboxPod.ts',
     find: "      { name: 'tmp', mountPath: '/tmp' },",

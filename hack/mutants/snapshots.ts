@@ -6,6 +6,20 @@ const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path: `${roo
 /** Bugs in what takes, keeps, collects, scrubs and restores snapshots. */
 export const snapshots: readonly Mutant[] = [
   {
+    guarantee: 'a restore brings back modes',
+    file: `${room}/restore/apply.ts`,
+    find: 'for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);',
+    replace: '',
+    test: vitest('casEngine'),
+  },
+  {
+    guarantee: 'a change in the tick of the last look is not missed',
+    file: `${room}/scan/scanner.ts`,
+    find: 'const RACY_MS = 20;',
+    replace: 'const RACY_MS = -1e12;',
+    test: vitest('casEngine'),
+  },
+  {
     guarantee: 'snapshots: what a collection moved is found after a restart',
     file: `${room}/objects/compactor.ts`,
     find: '    commit(log.end());\n',
