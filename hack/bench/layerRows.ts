@@ -64,7 +64,11 @@ for i in range(${files}):
   }
   for (let round = 0; round < rounds; round++) {
     const before = (await sandbox.client.snapshots()).at(-1)?.id ?? first.id;
-    await run(sandbox, ['sh', '-c', `for i in 1 2 3 4 5; do echo ${round} > /workspace/d$i/f$((i * 100)); done; echo n > /workspace/more; rm -r /workspace/d8`]);
+    await run(sandbox, [
+      'sh',
+      '-c',
+      `for i in 1 2 3 4 5; do echo ${round} > /workspace/d$i/f$((i * 100)); done; echo n > /workspace/more; rm -r /workspace/d8`,
+    ]);
     restore.push((await sandbox.client.restore(before)).tookMs);
   }
   return { take, restore };

@@ -8,6 +8,7 @@ import { raiseGround } from '../ground/index.ts';
 import { clusterBench } from './clusterBench.ts';
 import { durableRows } from './durableRows.ts';
 import { fleetBench } from './fleetBench.ts';
+import { layerRows } from './layerRows.ts';
 import { sandboxBench } from './sandboxBench.ts';
 import { snapshotRows } from './snapshotRows.ts';
 import { table, type Row } from './table.ts';
@@ -22,7 +23,10 @@ if (chosen.has('snapshots')) for (const files of sizes) rows.push(...(await snap
 if (chosen.has('durable')) rows.push(...(await durableRows()));
 if (chosen.has('fleet')) rows.push(...(await fleetBench()));
 if (chosen.has('cluster')) rows.push(...(await clusterBench(values.cold ?? false)).rows);
-if (chosen.has('sandbox')) rows.push(...(await sandboxBench(await raiseGround({ log: () => undefined }))));
+if (chosen.has('sandbox')) {
+  const ground = await raiseGround({ log: () => undefined });
+  rows.push(...(await sandboxBench(ground)), ...(await layerRows(ground, 10_000)));
+}
 if (!wasUp) await down({ log: () => undefined });
 
 const processors = cpus();
