@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
 import { withValue, type Node } from './fields.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Answer, type Server } from './server.ts';
+import { typicalStatus } from './typicalStatus.ts';
 
 const merge = 'application/merge-patch+json';
 const applyPatch = 'application/apply-patch+yaml';
@@ -194,7 +195,7 @@ describe.runIf(enabled)('custom resources in use', () => {
   it('keeps a typical status with its bookkeeping within 8 KiB', async () => {
     const { operator, worker } = fieldManagers;
     await create(example.minimalTask, 'typical');
-    const { run, ...ofOperator } = example.typicalStatus;
+    const { run, ...ofOperator } = typicalStatus;
     await applyStatus('typical', operator, ofOperator);
     const { body } = await applyStatus('typical', worker, { run }, true);
     const bookkeeping = body.metadata.managedFields?.filter(({ subresource }) => subresource === 'status') ?? [];

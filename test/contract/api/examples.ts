@@ -78,7 +78,7 @@ export const workspaces: Readonly<Record<string, Node>> = {
   ConfigMap: { type: 'ConfigMap', configMap: { name: 'files' } },
 };
 
-const condition = {
+export const condition = {
   type: 'Ready',
   status: 'True',
   observedGeneration: 1,
@@ -87,7 +87,7 @@ const condition = {
   message: 'runs',
 };
 const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
-const time = '2026-01-01T00:00:00Z';
+export const time = '2026-01-01T00:00:00Z';
 
 export const fullRun: Node = {
   attempt: 1,
@@ -264,41 +264,4 @@ export const fullModelStatus: Node = {
   replicas: 2,
   ready: 2,
   thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.2' },
-};
-
-/** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; nobody was asked. */
-export const typicalStatus: Node = {
-  ...fullTaskStatus,
-  queue: undefined,
-  clock: { startedAt: time, pausedSeconds: 0 },
-  rollback: undefined,
-  approvals: undefined,
-  storage: undefined,
-  conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
-    ...condition,
-    type,
-    message: 'works on step 3 of 12',
-  })),
-  run: {
-    ...fullRun,
-    pendingApproval: undefined,
-    rollback: undefined,
-    quiescedAt: undefined,
-    signals: { ...(fullRun['signals'] as Node), degraded: undefined },
-    plan: Array.from({ length: 16 }, (_, index) => ({
-      id: `1.${index}`,
-      kind: 'Step',
-      intent: `correct the comparison in function number ${index}`,
-      state: 'Done',
-      p: '0.75',
-      snapshot: 's0001',
-      attempts: 1,
-    })),
-    patch: '-  a\n+  b\n'.repeat(96),
-    outcome: {
-      result: 'Succeeded',
-      reason: 'ChecksPassed',
-      checks: ['unit', 'lint', 'types'].map((name) => ({ name, passed: 20, failed: 0, skipped: 0, seconds: 3 })),
-    },
-  },
 };

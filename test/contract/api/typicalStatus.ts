@@ -1,0 +1,39 @@
+import { condition, fullRun, fullTaskStatus, time } from './examples.ts';
+import type { Node } from './fields.ts';
+
+/** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; nobody was asked. */
+export const typicalStatus: Node = {
+  ...fullTaskStatus,
+  queue: undefined,
+  clock: { startedAt: time, pausedSeconds: 0 },
+  rollback: undefined,
+  approvals: undefined,
+  storage: undefined,
+  conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
+    ...condition,
+    type,
+    message: 'works on step 3 of 12',
+  })),
+  run: {
+    ...fullRun,
+    pendingApproval: undefined,
+    rollback: undefined,
+    quiescedAt: undefined,
+    signals: { ...(fullRun['signals'] as Node), degraded: undefined },
+    plan: Array.from({ length: 16 }, (_, index) => ({
+      id: `1.${index}`,
+      kind: 'Step',
+      intent: `correct the comparison in function number ${index}`,
+      state: 'Done',
+      p: '0.75',
+      snapshot: 's0001',
+      attempts: 1,
+    })),
+    patch: '-  a\n+  b\n'.repeat(96),
+    outcome: {
+      result: 'Succeeded',
+      reason: 'ChecksPassed',
+      checks: ['unit', 'lint', 'types'].map((name) => ({ name, passed: 20, failed: 0, skipped: 0, seconds: 3 })),
+    },
+  },
+};
