@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { ablations, defaultBudget } from '@agentfleet/eval';
 import { evalCompare, evalReport } from './commands/evalCompare.ts';
+import { evalJudge, type EvalJudgeFlags } from './commands/evalJudge.ts';
 import { evalRunCluster, evalRunLocal, type EvalRunFlags } from './commands/evalRun.ts';
 import { evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -59,6 +60,12 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .command('compare <first> <second>')
     .description('compare two results task by task; each is a folder, or FOLDER:VARIANT')
     .action((first: string, second: string) => dispatch.locally((context) => evalCompare(context, first, second)));
+  program
+    .command('judge <pack>')
+    .description('judge the dev half of hazard or injection by the gates, as before an act; nothing is run')
+    .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
+    .option('--out <folder>', 'where the verdicts go as JSON')
+    .action((pack: string, flags: EvalJudgeFlags) => dispatch.locally((context) => evalJudge(context, pack, flags)));
   program
     .command('report <folder>')
     .description('write the reports of results anew')

@@ -3,7 +3,7 @@ import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Re
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
-import { notAttempted, type Attempted } from '../run/record.ts';
+import { notAttempted, resultOf, type Attempted } from '../run/record.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { digestOf, type Variant } from '../run/variant.ts';
 
@@ -50,7 +50,7 @@ export class ClusterPool implements EvalPool {
     try {
       const name = await this.#create(task, variant, seed, round, signal);
       const ended = await this.#ended(name, signal);
-      const attempted = resultOf(ended);
+      const attempted = attemptedOf(ended);
       const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
       const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal)) ? 'Passed' : 'Failed';
       await this.#client.delete({ name, namespace: this.#options.namespace }, { signal });
@@ -94,11 +94,11 @@ export class ClusterPool implements EvalPool {
   }
 }
 
-function resultOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSeconds'> {
+function attemptedOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSeconds'> {
   const { outcome, usage, signals } = status?.run ?? {};
   const phase = status?.phase ?? '';
   const last = status?.conditions?.find(({ type, status: value }) => type === 'Accepted' && value === 'False');
-  const result = outcome?.result ?? 'Error';
+  const result = outcome === undefined ? 'Error' : resultOf(outcome);
   return {
     result: result === 'Succeeded' && phase !== 'Succeeded' ? 'Failed' : result,
     reason: outcome?.reason ?? last?.reason ?? 'NoOutcome',

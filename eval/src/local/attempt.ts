@@ -10,7 +10,7 @@ import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { EvalError } from '../failure.ts';
 import { scriptSeconds, type PackTask } from '../format/index.ts';
-import type { Attempted, TriedCandidate } from '../run/record.ts';
+import { resultOf, type Attempted, type TriedCandidate } from '../run/record.ts';
 import { seeded } from '../stats/index.ts';
 import { checkPassed } from '../verify/index.ts';
 
@@ -34,9 +34,9 @@ export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omi
   });
   const outcome = await ground.engine.run(context);
   const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
-  const { result, reason, message } = outcome;
+  const { reason, message } = outcome;
   return {
-    result,
+    result: resultOf(outcome),
     reason,
     message: message ?? '',
     ...(outcome.class === undefined ? {} : { class: outcome.class }),

@@ -62,6 +62,11 @@ export const keyOf = ({ task, variant, seed, round }: AttemptKey): string => JSO
 /** Whether the task is solved: the attempt says so and the hidden check agrees. */
 export const solved = ({ result, hidden }: Pick<Attempted, 'result' | 'hidden'>): boolean => result === 'Succeeded' && hidden === 'Passed';
 
+/** How an attempt counts that ended so: what the infrastructure failed says nothing about the agent. */
+export function resultOf(outcome: { readonly result: 'Succeeded' | 'Failed' | 'Stopped'; readonly class?: string }): Attempted['result'] {
+  return outcome.result === 'Failed' && outcome.class === 'Infrastructure' ? 'Error' : outcome.result;
+}
+
 /** A fault of pool or machine, told as such: it says nothing about the agent. */
 export function notAttempted(error: unknown, wallSeconds: number): Attempted {
   const message = error instanceof Error ? error.message : String(error);
