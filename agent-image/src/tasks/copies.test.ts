@@ -61,6 +61,7 @@ describe('the end of an attempt', () => {
     await bed.assign('fix', { directive: 'Quiesce' });
     await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
     expect(expires(bed)).toBeNull();
+    bed.store.objects.clear();
     for (const [name, end] of [
       ['a', (): void => bed.engine.last?.finish(succeeded)],
       ['b', (): void => void bed.assign('b', { directive: 'Stop' })],
