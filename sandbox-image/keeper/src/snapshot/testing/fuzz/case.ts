@@ -93,10 +93,14 @@ async function killInRestore(harness: Harness, runner: string, id: string, after
 function attributes(harness: Harness): string[] {
   if (!hasGetfattr) return [];
   const roots = [harness.workspace, harness.home];
-  const { stdout, error } = spawnSync('getfattr', ['-R', '-P', '-h', '-d', '-m', '^user\\.', '-e', 'base64', '--absolute-names', ...roots], {
-    encoding: 'latin1',
-    maxBuffer: 1 << 28,
-  });
+  const { stdout, error } = spawnSync(
+    'getfattr',
+    ['-R', '-P', '-h', '-d', '-m', '^user\\.', '-e', 'base64', '--absolute-names', ...roots],
+    {
+      encoding: 'latin1',
+      maxBuffer: 1 << 28,
+    },
+  );
   // No room for a process: the machine's fault, not the engine's.
   if (error !== undefined) throw error;
   return stdout.split('\n\n').sort();
