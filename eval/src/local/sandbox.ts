@@ -1,6 +1,6 @@
 /** A sandbox of this machine: the real keeper and the real runner with its walls, as processes instead of a pod. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,8 @@ import { EvalError } from '../failure.ts';
 import type { Programs } from './programs.ts';
 import { superviseScript, toolsScript } from './scripts.ts';
 
-/** The uid of sandboxes in pods. */
-const account = 10_001;
+/** Uids of sandboxes: one each, because the kernel counts processes by uid, and another's fork bomb must not stop us. */
+const accounts = { from: 20_000, to: 60_000 } as const;
 const issuer = 'https://local.agentfleet.dev';
 const subject = 'system:serviceaccount:local:worker';
 const pod = { POD_NAME: 'local', POD_NAMESPACE: 'local', POD_UID: '00000000-0000-4000-8000-000000000001' };
@@ -66,6 +66,7 @@ export class ProcessSandbox implements AsyncDisposable {
 async function start(area: string, programs: Programs, pair: Key): Promise<ChildProcess> {
   await chmod(area, 0o755);
   const drops = process.getuid?.() === 0;
+  const account = randomInt(accounts.from, accounts.to);
   for (const name of folders) {
     await mkdir(join(area, name));
     if (drops) await chown(join(area, name), account, account);
