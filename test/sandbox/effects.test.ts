@@ -43,9 +43,16 @@ const dataOf = async (name: string): Promise<unknown> =>
 describe('what kubectl changed on a real API server', () => {
   test('is made, put back and made again as it was', async () => {
     const log = new Log();
-    const before = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: ['changed', 'gone'].map((name) => JSON.parse(map(name, { was: name })) as object) });
+    const before = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'List',
+      items: ['changed', 'gone'].map((name) => JSON.parse(map(name, { was: name })) as object),
+    });
     await writeFile(join(folder, 'before.json'), before);
-    await writeFile(join(folder, 'new.json'), `{"apiVersion":"v1","kind":"List","items":[${map('changed', { is: "it's new" })},${map('made', {})}]}`);
+    await writeFile(
+      join(folder, 'new.json'),
+      `{"apiVersion":"v1","kind":"List","items":[${map('changed', { is: "it's new" })},${map('made', {})}]}`,
+    );
     await writeFile(join(folder, 'gone.json'), map('gone', {}));
     const flags = `-n ${bench.namespace}`;
     await shellIn(here())(`kubectl apply ${flags} -f before.json`);

@@ -53,7 +53,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       budget: { whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: { max: 3, backoff: { seconds: 10, factor: 2, capSeconds: 360 } },
-      snapshots: { policy: 'RiskGated' },
+      snapshots: { policy: 'RiskGated', checkpointSeconds: 120 },
       rollback: { whenFailed: 'RestoreInitial', revertScript: true },
       suspend: false,
       cancel: 'None',
@@ -67,7 +67,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       allowedNamespaces: { from: 'Same' },
       experts: [{ name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 1 }],
       workers: { replicas: 1, concurrency: 8 },
-      sandbox: { snapshotEngine: 'Auto' },
+      sandbox: { snapshotEngine: 'Auto', userNamespace: 'Auto' },
       policy: { minIsolation: 'Container', allowUnenforcedNetwork: false },
     });
     const model = { ...example.fullModel, spec: { artifact: { uri: 'builtin://features-v1' } } };

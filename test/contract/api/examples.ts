@@ -194,7 +194,12 @@ export const fullPool: Node = {
       { name: 'planner', role: 'Planner', engine: { type: 'Builtin' } },
     ],
     workers: { replicas: 2, concurrency: 4, resources: fullSandbox['resources'] },
-    sandbox: { template: fullSandbox, snapshotEngine: 'CAS', warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }] },
+    sandbox: {
+      template: fullSandbox,
+      snapshotEngine: 'CAS',
+      userNamespace: 'Always',
+      warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }],
+    },
     policy: { minIsolation: 'Seccomp', allowUnenforcedNetwork: true, maxBudget: { wallSeconds: 3600, toolCalls: 500 } },
     storage: {
       uri: 's3://agents/fleet',

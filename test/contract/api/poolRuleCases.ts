@@ -19,6 +19,24 @@ const llama = { type: 'Llama', llama: {} } as const;
 const synth = { type: 'Synth' } as const;
 const single = withValue(fullPool, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
 
+/** What the engine of layers does not go with. */
+const layerCases: readonly RuleCase[] = [
+  change(
+    withValue(fullPool, 'spec.sandbox', { snapshotEngine: 'Overlay' }),
+    'spec.sandbox.userNamespace',
+    'Always',
+    'Never',
+    'spec.sandbox.userNamespace must not be Never beside spec.sandbox.snapshotEngine Overlay; set one of the two to Auto',
+  ),
+  change(
+    withValue(fullPool, 'spec.sandbox', { snapshotEngine: 'Overlay' }),
+    'spec.sandbox.template',
+    {},
+    { runtimeClassName: 'gvisor' },
+    'spec.sandbox.template.runtimeClassName must not be set beside spec.sandbox.snapshotEngine Overlay; remove it, or set the engine to Auto',
+  ),
+];
+
 /** Which engine a role may have, and how many of a role there may be. */
 const roleCases: readonly RuleCase[] = [
   ...(
@@ -200,4 +218,11 @@ const modelCases: readonly RuleCase[] = [
   ),
 ];
 
-export const poolAndOrderCases: readonly RuleCase[] = [...orderCases, ...poolCases, ...roleCases, ...profileCases, ...modelCases];
+export const poolAndOrderCases: readonly RuleCase[] = [
+  ...orderCases,
+  ...poolCases,
+  ...layerCases,
+  ...roleCases,
+  ...profileCases,
+  ...modelCases,
+];
