@@ -1,5 +1,6 @@
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
+import { evaluations } from './evaluations.ts';
 import { execs } from './exec.ts';
 import { layers } from './layers.ts';
 import { tools } from './tools.ts';
@@ -280,6 +281,7 @@ export const mutants: readonly Mutant[] = [
   },
   ...durable,
   ...edits,
+  ...evaluations,
   ...execs,
   ...tools,
   ...snapshots,

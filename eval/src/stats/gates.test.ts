@@ -38,7 +38,10 @@ describe('calibrationGate', () => {
 
   test('refuses what is too sure of itself', () => {
     const sure = honest.map(({ score, right }) => ({ score: score > 0.5 ? Math.min(1, score + 0.2) : Math.max(0, score - 0.2), right }));
-    expect(gate(sure)).toMatchObject({ passed: false, why: expect.stringMatching(/calibration error is 0\.1\d+, above 0\.05/) as string });
+    expect(gate(sure, 0.1)).toMatchObject({
+      passed: false,
+      why: expect.stringMatching(/calibration error is 0\.1\d+, above 0\.1/) as string,
+    });
   });
 
   test('refuses labels that were flipped', () => {

@@ -137,7 +137,7 @@ describe('bootstrap', () => {
   test('draws whole problems, so that copies of an item make nothing surer', () => {
     const random = seeded(3);
     const once = Array.from({ length: 40 }, (_, at) => ({ score: random(), right: at % 2 === 0, problem: `p${at}` }));
-    const often = once.flatMap((item) => Array.from({ length: 10 }, () => item));
+    const often = once.flatMap((item) => Array.from({ length: 10 }, () => ({ ...item })));
     const width = (items: typeof once): number => {
       const { low, high } = scoredInterval(items, auc, { random: seeded(5), resamples: 500 });
       return high - low;

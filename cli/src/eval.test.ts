@@ -1,0 +1,120 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { headFormat, recordFormat, type EvalRecord } from '@agentfleet/eval';
+import { systemClock } from '@agentfleet/kube';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { run } from './run.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fleet-eval-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function fleet(...args: readonly string[]): Promise<{ status: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const status = await run(['eval', ...args], {
+    env: { AGENTFLEET_CHECKOUT: join(import.meta.dirname, '../..') },
+    clock: systemClock,
+    random: () => 0.5,
+    terminal: false,
+    signal: new AbortController().signal,
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+  });
+  return { status, out, err };
+}
+
+const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 1, cpuMillis: 1, candidates: 2, vetoes: 0, backtracks: 0 };
+const record = (task: string, variant: string, right: boolean): EvalRecord => ({
+  format: recordFormat,
+  task,
+  variant,
+  seed: 1,
+  round: 1,
+  pack: 'mini',
+  packDigest: 'sha256:p',
+  variantDigest: 'sha256:v',
+  half: 'dev',
+  kind: 'single',
+  languages: ['python'],
+  tags: [],
+  result: 'Succeeded',
+  reason: 'ChecksHold',
+  message: '',
+  hidden: right ? 'Passed' : 'Failed',
+  tried: [],
+  usage,
+  wallSeconds: 1,
+  degraded: [],
+});
+
+async function results(packDigest = 'sha256:p'): Promise<void> {
+  const head = {
+    format: headFormat,
+    pool: 'local',
+    seed: 1,
+    packs: { mini: packDigest },
+    variants: { full: 'sha256:a', '-EBM': 'sha256:b' },
+  };
+  const lines = [0, 1, 2, 3].flatMap((at) => [record(`mini/t${at}`, 'full', true), record(`mini/t${at}`, '-EBM', at === 0)]);
+  await writeFile(join(folder, 'results.jsonl'), [head, ...lines].map((line) => `${JSON.stringify(line)}\n`).join(''));
+}
+
+describe('fleet eval compare', () => {
+  test('compares two variants of a folder', async () => {
+    await results();
+    const { status, out } = await fleet('compare', folder, `${folder}:-EBM`);
+    expect(status).toBe(0);
+    expect(out).toMatch(/:-EBM with .*\s4\s+3\s+0\s+0\.250\s+-75\.0 /);
+  });
+
+  test('refuses variants that are not there and results that are none', async () => {
+    await results();
+    expect(await fleet('compare', folder, `${folder}:K4`)).toMatchObject({
+      status: 1,
+      err: expect.stringMatching(/has no variant K4; it has full, -EBM/) as string,
+    });
+    expect((await fleet('compare', folder, join(folder, 'gone'))).err).toMatch(/there are no results in/);
+  });
+});
+
+test('fleet eval report writes the reports anew', async () => {
+  await results();
+  const { status, out } = await fleet('report', folder);
+  expect(status).toBe(0);
+  expect(out).toMatch(/mini\s+full\s+4\s+100\.0 %/);
+  expect(await readFile(join(folder, 'junit.xml'), 'utf8')).toContain('failures="3"');
+});
+
+describe('fleet eval run', () => {
+  test.each<[string, readonly string[], RegExp]>([
+    ['an ablation that nothing obeys', ['run', 'repair', '--ablate', 'Memory'], /Memory cannot be ablated/],
+    ['profiles of no cluster', ['run', 'repair', '--profiles', 'deep'], /--profiles are those of a pool of a cluster/],
+    ['a pack that is none', ['run', './nowhere'], /is no pack/],
+    ['a half that is none', ['run', 'repair', '--split', 'sealed'], /Allowed choices are dev, held-out/],
+    ['no number', ['run', 'repair', '--sample', 'some'], /write a whole number from 1/],
+    ['a sealed pack', ['judge', 'repair'], /repair is no pack of judgements/],
+  ])('refuses %s', async (_, args, message) => {
+    const { status, err } = await fleet(...args, '--out', folder);
+    expect(status).toBe(1);
+    expect(err).toMatch(message);
+  });
+});
+
+test('fleet eval verify refuses a task whose check always passes', async () => {
+  const manifest = { name: 'mini', version: '1.0.0', licence: 'x', author: 'x', halves: { dev: ['sum'], 'held-out': [] } };
+  const check = (command: string): string => `{ files: {}, command: [sh, -c, '${command}'] }`;
+  await writeFile(join(folder, 'pack.json'), JSON.stringify(manifest));
+  const task = 'tasks: [{ id: one, goal: Write., kind: operate, oracle: { script: touch done } }]';
+  await mkdir(join(folder, 'tasks'));
+  await writeFile(
+    join(folder, 'tasks', 'sum.yaml'),
+    `language: shell\nfiles: {}\nvisible: ${check('test -e done')}\nhidden: ${check('true')}\n${task}\n`,
+  );
+  const { status, out, err } = await fleet('verify', folder);
+  expect(status).toBe(1);
+  expect(out).toMatch(/REFUSED\s+mini\/sum\/one[^]*the no-op passes its hidden check/);
+  expect(err).toMatch(/1 tasks are refused/);
+});
