@@ -88,13 +88,15 @@ interface Ground {
 
 function groundOf(file: TaskFile, entry: TaskEntry, built: ReadonlyMap<string, PackTask>): Ground {
   const own = entry.setup === undefined ? [] : [entry.setup];
-  if (entry.after === undefined) return { files: file.files, setup: [...(file.setup === undefined ? [] : [file.setup]), ...own] };
+  if (entry.after === undefined)
+    return { files: { ...file.files, ...entry.files }, setup: [...(file.setup === undefined ? [] : [file.setup]), ...own] };
   const before = built.get(entry.after);
   if (before === undefined) throw new PackError(`comes after ${entry.after}, which is no earlier task of its file; correct "after"`);
   const { oracle } = before;
   const files = Object.fromEntries(Object.entries(before.files).filter(([path]) => !(path in before.visible.files)));
-  if (before.setup.length === 0 && oracle.script === undefined) return { files: changed(files, oracle.files), setup: own };
-  return { files, setup: [...before.setup, scriptOf(oracle), ...own] };
+  if (before.setup.length === 0 && oracle.script === undefined)
+    return { files: { ...changed(files, oracle.files), ...entry.files }, setup: own };
+  return { files: { ...files, ...entry.files }, setup: [...before.setup, scriptOf(oracle), ...own] };
 }
 
 function buildTask(file: TaskFile, entry: TaskEntry, place: Place, built: ReadonlyMap<string, PackTask>): PackTask {

@@ -57,6 +57,13 @@ describe('loadPack', () => {
     ]);
   });
 
+  it('gives a task files of its own', async () => {
+    const own = { ...task, files: { 'own.txt': 'x\n' } };
+    const { tasks } = await loadPack(await pack({ ...family, tasks: [own, { ...task, id: 'other' }] }));
+    expect(tasks[0]?.files).toMatchObject({ 'own.txt': 'x\n', 'sum.py': 'def add(a, b):\n    return a - b\n' });
+    expect(tasks[1]?.files).not.toHaveProperty('own.txt');
+  });
+
   it('tells kinds by where the edits are', async () => {
     const files = { 'a.py': 'x = 1\ny = 2\n', 'b.py': 'z = 3\n' };
     const edit = (path: string, find: string): object => ({ in: path, find, put: '0' });

@@ -39,6 +39,7 @@ const task = {
   ...struct(['id', 'goal'], {
     id: name,
     goal: { ...words, maxLength: 4096 },
+    files: tree,
     break: edits,
     oracle,
     kind: { enum: kinds },

@@ -98,6 +98,8 @@ export type Facts = Readonly<Record<string, string | number | boolean>>;
 export interface TaskEntry {
   readonly id: string;
   readonly goal: string;
+  /** Of this task alone, beside those of the family. */
+  readonly files?: Tree;
   /** Edits that plant the bug; the files of the family are then what is right. */
   readonly break?: readonly Edit[];
   /** What makes it right; the files of the family are then what the task starts from. */
