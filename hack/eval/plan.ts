@@ -24,12 +24,12 @@ const full: readonly EvalStep[] = [
   {
     name: 'repair-dev',
     kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--sample', '12', '--ablate', 'EBM', '--tool-calls', '60', '--wall-seconds', '300'],
+    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '12', '--ablate', 'EBM', '--tool-calls', '150'],
   },
   {
     name: 'flakes',
     kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--sample', '6', '--rounds', '2', '--tool-calls', '60', '--wall-seconds', '300'],
+    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '6', '--rounds', '2', '--tool-calls', '60'],
   },
   {
     name: 'matrix',
