@@ -53,6 +53,7 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
       maxItems: scoreBounds.maxItems,
     }),
     reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[])),
+    calibration: Type.Optional(Type.Union([Type.String({ maxLength: 128 }), Type.Null()])),
   }),
   Embed: Type.Object({
     ...answered,

@@ -1,6 +1,8 @@
-import { judgeBounds, scoreBounds, type PolicyVerdict } from '@agentfleet/protocol/inference';
+import { judgeBounds, scoreBounds, type EnergyHead, type PolicyVerdict } from '@agentfleet/protocol/inference';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
 import { decisions } from '../rails/index.ts';
+import { abstention } from './calibration.ts';
 import { partMillis, type Steering } from './control.ts';
 import type { Fleet } from './fleet.ts';
 import { decide, type Voice, type Voices } from './opinion.ts';
@@ -14,16 +16,22 @@ export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: plan
   const unsafe = policy !== null && 'unsafe' in policy ? policy.unsafe : undefined;
   const verifier = await askVerifier(fleet, act, unsafe);
   const { compute, pool } = fleet.options;
+  const thresholds = thresholdsOf(pool.verifier, act.head);
   const voices: Voices = {
     policy,
     planner,
     verifier,
     whenUnavailable: pool.verifier?.whenUnavailable ?? 'FailClosed',
     riskThreshold: compute.riskThreshold,
-    vetoBelowProbability: pool.verifier?.vetoBelowProbability ?? 0,
-    warnBelowProbability: pool.verifier?.warnBelowProbability ?? 0,
+    ...thresholds,
   };
   return decide(voices, act.rails.risk);
+}
+
+/** Those of the head, else those of the model. */
+function thresholdsOf(verifier: PoolBrief['verifier'], head: EnergyHead): Pick<Voices, 'vetoBelowProbability' | 'warnBelowProbability'> {
+  const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
+  return { vetoBelowProbability, warnBelowProbability };
 }
 
 /** A long content is judged in pieces, so that nothing hides behind a bound; the worst one counts. */
@@ -67,6 +75,10 @@ async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | un
   const score = scores.get(id);
   if (score === undefined) return { silent: 'no score' };
   const { verifier } = fleet;
+  const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);
+  // What abstains has not answered: whenUnavailable decides.
+  if (why !== null) return { silent: why };
+  if (score.pSuccess === null && verifier?.calibration !== undefined) return { silent: `its head ${act.head} is not calibrated` };
   if (score.pSuccess === null && verifier !== undefined) fleet.tell(verifier, 'not calibrated; it ranks and vetoes nothing');
   return score;
 }

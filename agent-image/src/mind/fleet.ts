@@ -10,6 +10,8 @@ export interface FleetOptions {
   /** Begins the ids of all requests; of the characters that a request id may have. */
   readonly name: string;
   readonly signal: AbortSignal;
+  /** Wall time, ms: whether a calibration is stale. Absent: the brief's word alone counts. */
+  readonly now?: () => number;
   /** What verifiers read, by their addresses; shared by the attempts of a worker, so that each needs not find out anew. */
   readonly reads?: Map<string, ReadonlySet<keyof Features>>;
 }
@@ -42,6 +44,7 @@ export class Fleet {
   readonly #missing = new Map<string, string>();
   readonly #participants = new Map<string, Participant>();
   readonly #reads: Map<string, ReadonlySet<keyof Features>>;
+  #calibration: string | null | undefined;
   #asked = 0;
 
   constructor(options: FleetOptions) {
@@ -112,6 +115,15 @@ export class Fleet {
 
   learnReads(features: readonly (keyof Features)[]): void {
     this.#reads.set(this.verifier?.url ?? '', new Set(features));
+  }
+
+  /** Which calibration the verifier's last answer was made by; undefined before the first one. */
+  get calibration(): string | null | undefined {
+    return this.#calibration;
+  }
+
+  learnCalibration(digest: string | null): void {
+    this.#calibration = digest;
   }
 
   get degraded(): readonly string[] {

@@ -1,4 +1,5 @@
 import { featureSet, type EnergyScore, type ScoreItem } from '@agentfleet/protocol/inference';
+import { abstention } from './calibration.ts';
 import type { Fleet } from './fleet.ts';
 
 /**
@@ -26,8 +27,11 @@ export async function scoresOrSilence(
     const request = { requestId: fleet.requestId, featureSet, items: items.slice(at, at + verifier.batchMax) };
     const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, manner);
     if (typeof answer === 'string') return answer;
-    for (const score of answer.scores) scores.set(score.id, score);
+    const why = abstention(verifier.calibration, answer.calibration ?? null, fleet.options.now?.() ?? null);
+    if (why !== null) fleet.tell(verifier, `${why}; it ranks and vetoes nothing`);
+    for (const score of answer.scores) scores.set(score.id, why === null ? score : { ...score, pSuccess: null });
     fleet.learnReads(answer.reads);
+    fleet.learnCalibration(answer.calibration ?? null);
   }
   return scores;
 }

@@ -64,7 +64,8 @@ export class TenureFactory {
       experts: experts.of(pool.experts),
       openMind: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
-        return new FleetMind({ pool, compute: computeOf(pool, of.spec.profile), parts: experts.parts, name, signal, reads: this.#reads });
+        const compute = computeOf(pool, of.spec.profile);
+        return new FleetMind({ pool, compute, parts: experts.parts, name, signal, now: () => clock.now(), reads: this.#reads });
       },
       store: this.#store(pool.storage),
       link: this.#link({ namespace, name: sandbox, epoch }, log),

@@ -19,6 +19,7 @@ const Scored = Type.Object(
       { maxItems: scoreBounds.maxItems },
     ),
     reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[]), { uniqueItems: true }),
+    calibration: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   },
   { additionalProperties: false },
 );

@@ -1,6 +1,7 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import { expertPort } from '@agentfleet/protocol/pool';
 import type { Pod } from '../runtime/objects.ts';
+import { calibrationOf, type ToldCalibration } from './calibration.ts';
 
 /** The part of `GET /v1/info` that statuses tell. */
 export interface ServerInfo {
@@ -10,6 +11,8 @@ export interface ServerInfo {
   readonly artifact: string | null;
   /** Why what it says is not acted upon; null: it is. */
   readonly shadow: string | null;
+  /** How its probabilities were calibrated; absent: it tells nothing. */
+  readonly calibration?: ToldCalibration;
 }
 
 /** Asks a server for its `/v1/info`: the parsed body. Rejects when it does not answer with one. */
@@ -44,13 +47,15 @@ const isDigest = (value: unknown): value is string => typeof value === 'string' 
 
 /** What is told of an answer. @throws Error when it has no digest */
 export function infoOf(answer: unknown): ServerInfo {
-  const { modelDigest, shadow, about } = objectOf(answer);
+  const { modelDigest, shadow, about, calibration: told } = objectOf(answer);
   if (!isDigest(modelDigest)) throw new Error('modelDigest is not a digest');
   const { artifactDigest } = objectOf(about);
+  const calibration = calibrationOf(told);
   return {
     digest: modelDigest,
     artifact: isDigest(artifactDigest) ? artifactDigest : null,
     shadow: typeof shadow === 'string' && shadow !== '' ? shadow : null,
+    ...(calibration !== undefined && { calibration }),
   };
 }
 

@@ -7,7 +7,15 @@ export * from './agenttaskorder/index.ts';
 export { customResourceDefinition, objectSchema } from './crd/definition.ts';
 export type { Column, Kind } from './crd/kind.ts';
 export { kindReference } from './crd/reference.ts';
-export { defaultLambda, energyModel, EnergyModelSpec, EnergyModelStatus, Thresholds, type EnergyModel } from './energymodel/index.ts';
+export {
+  CalibrationStatus,
+  defaultLambda,
+  energyModel,
+  EnergyModelSpec,
+  EnergyModelStatus,
+  Thresholds,
+  type EnergyModel,
+} from './energymodel/index.ts';
 export * from './expertpool/index.ts';
 export * from './group.ts';
 export { kinds } from './kinds.ts';

@@ -13,6 +13,7 @@
  * | `GET /v1/info` | {@link InferenceInfo} | all |
  * | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and Prometheus | all |
  */
+export * from './calibration.ts';
 export * from './control.ts';
 export * from './embed.ts';
 export * from './errors.ts';

@@ -1,3 +1,5 @@
+import type { ModelCalibration } from './calibration.ts';
+
 /** Roles that answer `/v1/generate`. */
 export const generatingRoles = ['Generalist', 'Specialist', 'Draft', 'Child'] as const;
 export type GeneratingRole = (typeof generatingRoles)[number];
@@ -49,6 +51,8 @@ export interface InferenceInfo {
   readonly languages: readonly string[];
   /** Why what it says is told but not acted upon; null: it is. */
   readonly shadow: string | null;
+  /** Of a Verifier whose probabilities were calibrated; null or absent: they were not. */
+  readonly calibration?: ModelCalibration | null;
   /** What is in force, for people: artifact, sizes, measures of the weights on held-out data. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
 }

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { expertRoles } from '../api/expertpool/experts.ts';
+import { energyHeads } from '../inference/features.ts';
 import { engineTypes } from '../inference/roles.ts';
 import { isolationLevels } from '../keeper/info.ts';
 
@@ -22,6 +23,26 @@ export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
 export const AbsentExpert = Type.Object({ name, role: Type.Enum([...expertRoles]) }, { additionalProperties: false });
 export type AbsentExpert = Static<typeof AbsentExpert>;
 
+/** Whether probabilities of a verifier count, where its EnergyModel asks for a calibration. */
+export const CalibrationBrief = Type.Object(
+  {
+    abstains: Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: 'why no probability counts; null: they count' }),
+    digest: Type.Optional(Type.String({ description: 'of the calibration in force; probabilities of another one do not count' })),
+    until: Type.Optional(Type.String({ description: 'RFC 3339; from then on it is stale' })),
+  },
+  { additionalProperties: false },
+);
+export type CalibrationBrief = Static<typeof CalibrationBrief>;
+
+const HeadThresholds = Type.Object(
+  {
+    head: Type.Enum([...energyHeads]),
+    vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+    warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+  },
+  { additionalProperties: false },
+);
+
 /** Where the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
 export const VerifierEndpoint = Type.Object(
   {
@@ -32,6 +53,8 @@ export const VerifierEndpoint = Type.Object(
     vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
     warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
     whenUnavailable: Type.Enum(['FailClosed', 'Degrade']),
+    heads: Type.Optional(Type.Array(HeadThresholds, { description: 'heads that are measured by thresholds of their own' })),
+    calibration: Type.Optional(CalibrationBrief),
   },
   { additionalProperties: false },
 );

@@ -256,7 +256,9 @@ export const fullModel: Node = {
     heads: [{ name: 'Code', lambda: '0.5' }],
     scoring: { batchMax: 8, timeoutMillis: 500 },
     resources: { replicas: 2, container: fullSandbox['resources'] },
-    thresholds: { source: 'Fixed', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
+    thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
+    calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
+    gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
   },
 };
 
@@ -268,5 +270,16 @@ export const fullModelStatus: Node = {
   digest: sha,
   replicas: 2,
   ready: 2,
-  thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.2' },
+  thresholdsInForce: {
+    vetoBelowProbability: '0.1',
+    warnBelowProbability: '0.2',
+    heads: [{ name: 'Shell', vetoBelowProbability: '0.2', warnBelowProbability: '0.5' }],
+  },
+  calibration: {
+    digest: sha,
+    samples: 400,
+    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02', samples: 400 }],
+    knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
+    fittedAt: '2030-01-01T00:00:00Z',
+  },
 };

@@ -20,6 +20,8 @@ type Failure = 'Silent' | 'Refuses' | 'Nonsense';
 export interface Script {
   energy: (item: ScoreItem) => number;
   pSuccess: (item: ScoreItem) => number | null;
+  /** Which calibration made the probabilities. */
+  calibration: string | null;
   /** Features that change energies. */
   reads: readonly (keyof Features)[];
   risk: number;
@@ -66,7 +68,7 @@ function answerOf(route: string, body: unknown, script: Script): object {
         const energy = script.energy(item);
         return { id: item.id, energy, model: energy, features: 0, pSuccess: script.pSuccess(item) };
       };
-      return { ...base, scores: (body as ScoreRequest).items.map(scoreOf), reads: script.reads };
+      return { ...base, scores: (body as ScoreRequest).items.map(scoreOf), reads: script.reads, calibration: script.calibration };
     }
     case routes.Embed: {
       const vectors = (body as EmbedRequest).texts.map(script.vector);
@@ -86,6 +88,7 @@ function answerOf(route: string, body: unknown, script: Script): object {
 const willing = (): Script => ({
   energy: () => 0,
   pSuccess: () => 0.9,
+  calibration: null,
   reads: ['specCosine', 'likelihoodGain'],
   risk: 0.1,
   deliberate: false,

@@ -22,6 +22,7 @@ import type { ChildWriter } from '../expertpool/children.ts';
 import { executePool } from '../expertpool/execute.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
 import { readyEvent } from '../expertpool/statusWriter.ts';
+import { judgeCalibration } from './calibration.ts';
 import { decideModel } from './decide.ts';
 import { modelKinds, observeModel, type ModelObserver } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
@@ -43,9 +44,16 @@ function goes(namespace: Namespace | undefined): boolean {
 }
 
 /** Ms after which time alone may change what is decided. */
-function nextLookMs({ pods, info }: ModelSnapshot): number {
+function nextLookMs(snapshot: ModelSnapshot, now: number): number {
+  const { pods, info } = snapshot;
+  const { staleAt = Infinity } = judgeCalibration(snapshot, now);
   const silent = info === undefined && newestReady(pods) !== undefined;
-  return Math.min(idleMs, ...(pods.some(isPreparing) ? [notePollMs] : []), ...(silent ? [infoRetryMs] : []));
+  return Math.min(
+    idleMs,
+    ...(pods.some(isPreparing) ? [notePollMs] : []),
+    ...(silent ? [infoRetryMs] : []),
+    ...(staleAt > now ? [staleAt - now] : []),
+  );
 }
 
 function sourcesOf(context: OperatorContext, children: ChildCaches): readonly Source[] {
@@ -92,7 +100,7 @@ export function createEnergyModelController(context: OperatorContext, { children
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
     await writeStatus(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
     if (refusal !== undefined) throw refusal.error;
-    return requeueAfter(nextLookMs(after));
+    return requeueAfter(nextLookMs(after, clock.now()));
   };
   return new Controller({ name: 'energymodel', sources: sourcesOf(context, children), reconcile, maxConcurrent: 4, clock, log, registry });
 }

@@ -3,6 +3,7 @@ import type { EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
 import { verifierName } from '../../pools/names.ts';
 import { rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import { cut, type Word } from '../expertpool/conditions.ts';
+import { calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 import type { ModelDecision } from './decide.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
@@ -42,11 +43,12 @@ function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullabl
   return snapshot.deployment === undefined && fault?.stalled !== true ? 'Pending' : phase;
 }
 
-function conditionsOf(model: EnergyModel, whole: Word, now: number): NonNullable<EnergyModelStatus['conditions']> {
+function conditionsOf(model: EnergyModel, whole: Word, calibrated: Word, now: number): NonNullable<EnergyModelStatus['conditions']> {
   const ready = whole.status === 'True';
   const words: readonly (readonly [string, Word | undefined])[] = [
     ['Ready', whole],
     ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
+    ['Calibrated', calibrated],
     ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
   ];
   const observedGeneration = model.metadata.generation ?? 0;
@@ -59,17 +61,19 @@ function conditionsOf(model: EnergyModel, whole: Word, now: number): NonNullable
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
 export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
   const { model, info } = snapshot;
-  const { vetoBelowProbability, warnBelowProbability } = model.spec.thresholds;
   const serving = servingNow(snapshot, decision);
+  const judgement = judgeCalibration(snapshot, now);
+  const { told } = judgement;
   return {
     observedGeneration: model.metadata.generation ?? 0,
-    conditions: conditionsOf(model, wordOf(serving), now),
+    conditions: conditionsOf(model, wordOf(serving), judgement.word, now),
     phase: phaseOf(serving, snapshot),
     endpoint: serverUrl(verifierName(model.metadata.name), model.metadata.namespace ?? ''),
     // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
     replicas: serving.replicas,
     ready: serving.ready,
-    thresholdsInForce: { vetoBelowProbability, warnBelowProbability },
+    thresholdsInForce: thresholdsInForce(model, judgement),
+    ...(told === undefined ? {} : { calibration: calibrationStatus(told) }),
   };
 }

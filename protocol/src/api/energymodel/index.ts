@@ -4,7 +4,21 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kin
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { choice, digest, integer, listByKey, optional, probability, rule, struct, text, weight } from '../schema/index.ts';
+import {
+  atomicList,
+  choice,
+  decimal,
+  digest,
+  integer,
+  listByKey,
+  optional,
+  probability,
+  rule,
+  struct,
+  text,
+  timestamp,
+  weight,
+} from '../schema/index.ts';
 
 /** `spec.artifact`. */
 export const Artifact = struct('The weights or rules.', {
@@ -17,7 +31,11 @@ export const Artifact = struct('The weights or rules.', {
 export const Thresholds = struct(
   'From which judgement on an act is refused.',
   {
-    source: choice('Fixed: the numbers below.', ['Fixed'], 'Fixed'),
+    source: choice(
+      'Fixed: the numbers below. Calibration: those that the model was calibrated to; while it has none in force, it abstains.',
+      ['Fixed', 'Calibration'],
+      'Fixed',
+    ),
     vetoBelowProbability: probability('Below it the act is refused.', '0.15'),
     warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.', '0.35'),
     whenUnavailable: choice(
@@ -37,6 +55,20 @@ export const Thresholds = struct(
   },
 );
 export type Thresholds = Static<typeof Thresholds>;
+
+/** `spec.calibration`. */
+export const CalibrationSpec = struct('What a calibration has to be for probabilities to count.', {
+  method: choice('How probabilities are made from energies.', ['Isotonic'], 'Isotonic'),
+  minSamples: integer('Labelled acts per head that it was made from, at least.', 1, 10_000_000, 100),
+  maxAgeSeconds: optional(integer('Age from which on it is stale and the model abstains; left out: it never is.', 60, 315_360_000)),
+});
+
+/** `spec.gates`. */
+export const GateSpec = struct('What a model must be worth, on problems that it never saw, for its probabilities to count.', {
+  auc: probability('Area under the ROC curve of each head, at least.', '0.75'),
+  ece: probability('Expected calibration error of each head, at most.', '0.10'),
+  minSamples: integer('Labelled acts that both were measured on, at least.', 1, 10_000_000, 100),
+});
 
 const Head = struct('One head: what kind of act it judges.', {
   name: choice('Code: edits of programs. Shell: commands. Editor: edits of other files.', energyHeads),
@@ -73,11 +105,42 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
   heads: optional(heads),
   scoring: Scoring,
   thresholds: Thresholds,
+  calibration: optional(CalibrationSpec),
+  gates: optional(GateSpec),
   resources: ModelResources,
 });
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
 export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;
+
+const HeadThresholds = struct('One head.', {
+  name: choice('Which one.', energyHeads),
+  vetoBelowProbability: probability('Below it the act is refused.'),
+  warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
+});
+
+const CalibratedHead = struct('One head, on problems that its fit never saw.', {
+  name: choice('Which one.', energyHeads),
+  auc: probability('Area under the ROC curve.'),
+  ece: probability('Expected calibration error.'),
+  samples: integer('Labelled acts that both were measured on.', 0, 2_147_483_647),
+});
+
+const Knot = struct('A point of a map from energy to probability.', {
+  head: choice('Whose.', energyHeads),
+  energy: decimal('Energy of an act.'),
+  probability: probability('That it is good.'),
+});
+
+/** `status.calibration`. */
+export const CalibrationStatus = struct('How the model in use was calibrated, as it tells.', {
+  digest: digest('Of curves, thresholds and figures.'),
+  samples: integer('Labelled acts of all heads.', 0, 2_147_483_647),
+  heads: listByKey('What each head is worth.', 'name', CalibratedHead, { max: energyHeads.length }),
+  knots: atomicList('Energies and probabilities.', Knot, { max: 64 }),
+  fittedAt: timestamp('When it was made.'),
+});
+export type CalibrationStatus = Static<typeof CalibrationStatus>;
 
 /** `EnergyModel.status`. */
 export const EnergyModelStatus = struct('What has become of the model.', {
@@ -92,8 +155,12 @@ export const EnergyModelStatus = struct('What has become of the model.', {
     struct('What acts are measured by.', {
       vetoBelowProbability: probability('Below it the act is refused.'),
       warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
+      heads: optional(
+        listByKey('Heads with thresholds of their own, from the calibration.', 'name', HeadThresholds, { max: energyHeads.length }),
+      ),
     }),
   ),
+  calibration: optional(CalibrationStatus),
 });
 export type EnergyModelStatus = Static<typeof EnergyModelStatus>;
 
@@ -107,13 +174,20 @@ export const energyModel: Kind = {
   description: 'The verifier that ranks proposals and refuses unsafe acts.',
   spec: EnergyModelSpec,
   status: EnergyModelStatus,
-  rules: [nameFitsLabel],
+  rules: [
+    nameFitsLabel,
+    rule(
+      "self.spec.thresholds.source != 'Calibration' || has(self.spec.calibration)",
+      'spec.thresholds.source: Calibration needs spec.calibration, which says what a calibration has to be; write `calibration: {}`',
+    ),
+  ],
   columns: [
     conditionColumn('Ready', 'Ready', 'status'),
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary.' },
     { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
     ageColumn,
     { name: 'Digest', type: 'string', jsonPath: '.status.digest', description: 'What is in use.', priority: 1 },
+    conditionColumn('Calibrated', 'Calibrated', 'status', 1),
     conditionColumn('Reason', 'Ready', 'reason', 1),
   ],
   selectable: [],

@@ -1,3 +1,4 @@
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import { PoolBrief } from '@agentfleet/protocol/pool';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
@@ -83,6 +84,29 @@ describe('the brief of the workers', () => {
       vetoBelowProbability: 0.2,
       warnBelowProbability: 0.4,
     });
+  });
+
+  it('says whether probabilities count, where the model asks for a calibration', () => {
+    const model = newModel({ thresholds: { source: 'Calibration' }, calibration: { maxAgeSeconds: 3600 } });
+    const verifierOf = (status: EnergyModel['status']) => briefOf({}, { energyModel: { ...model, ...(status && { status }) } }).verifier;
+    expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotTold' });
+    const word = {
+      type: 'Calibrated',
+      status: 'True',
+      reason: 'Calibrated',
+      message: '',
+      lastTransitionTime: '2030-01-01T00:00:00Z',
+    } as const;
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const calibration = { digest, samples: 1, heads: [], knots: [], fittedAt: '2030-01-01T00:00:00Z' };
+    const heads = [{ name: 'Shell', vetoBelowProbability: '0.3', warnBelowProbability: '0.6' } as const];
+    const thresholdsInForce = { vetoBelowProbability: '0.1', warnBelowProbability: '0.2', heads };
+    expect(verifierOf({ conditions: [word], calibration, thresholdsInForce })).toMatchObject({
+      heads: [{ head: 'Shell', vetoBelowProbability: 0.3, warnBelowProbability: 0.6 }],
+      calibration: { abstains: null, digest, until: '2030-01-01T01:00:00.000Z' },
+    });
+    const stale = { ...word, status: 'False', reason: 'Stale' } as const;
+    expect(verifierOf({ conditions: [stale], calibration })?.calibration).toEqual({ abstains: 'Stale' });
   });
 
   it('always has a profile called default', () => {

@@ -1,4 +1,5 @@
 import { defaultCompute, type Compute, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
+import type { EnergyHead } from '@agentfleet/protocol/inference';
 import { artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
 import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
@@ -31,8 +32,10 @@ function place(pool: ExpertPool): ArtifactPlace {
  * Where a model answers. It is named also while it does not answer: then its `whenUnavailable` decides, and not the
  * moment at which its pods started.
  */
-function verifier({ metadata, spec, status }: EnergyModel): VerifierEndpoint {
-  const { vetoBelowProbability, warnBelowProbability } = status?.thresholdsInForce ?? spec.thresholds;
+function verifier(model: EnergyModel): VerifierEndpoint {
+  const { metadata, spec, status } = model;
+  const { vetoBelowProbability, warnBelowProbability, heads }: NonNullable<NonNullable<EnergyModel['status']>['thresholdsInForce']> =
+    status?.thresholdsInForce ?? spec.thresholds;
   return {
     name: metadata.name,
     url: status?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? ''),
@@ -41,7 +44,32 @@ function verifier({ metadata, spec, status }: EnergyModel): VerifierEndpoint {
     vetoBelowProbability: Number(vetoBelowProbability),
     warnBelowProbability: Number(warnBelowProbability),
     whenUnavailable: spec.thresholds.whenUnavailable,
+    ...(heads !== undefined && { heads: heads.map(headThresholds) }),
+    ...calibrationBrief(model),
   };
+}
+
+function headThresholds({
+  name,
+  ...head
+}: { readonly name: EnergyHead } & Record<'vetoBelowProbability' | 'warnBelowProbability', string>) {
+  return {
+    head: name,
+    vetoBelowProbability: Number(head.vetoBelowProbability),
+    warnBelowProbability: Number(head.warnBelowProbability),
+  };
+}
+
+/** Where the spec asks for a calibration, probabilities count from the moment on at which one is known to be in force. */
+function calibrationBrief({ spec, status }: EnergyModel): Pick<VerifierEndpoint, 'calibration'> {
+  const { calibration, gates, thresholds } = spec;
+  if (calibration === undefined && gates === undefined && thresholds.source === 'Fixed') return {};
+  const word = status?.conditions?.find(({ type }) => type === 'Calibrated');
+  if (word?.status !== 'True') return { calibration: { abstains: word?.reason ?? 'NotTold' } };
+  const { fittedAt, digest } = status?.calibration ?? {};
+  const maxAge = calibration?.maxAgeSeconds;
+  const until = fittedAt === undefined || maxAge === undefined ? undefined : new Date(Date.parse(fittedAt) + maxAge * 1000).toISOString();
+  return { calibration: { abstains: null, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) } };
 }
 
 function numbers({ entropyFastNats, margin, riskThreshold, kBase, kMax, earlyExitMargin }: Compute): ComputeBrief {

@@ -1,0 +1,106 @@
+import type { CalibrationStatus, EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
+import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
+import type { Word } from '../expertpool/conditions.ts';
+import type { ModelSnapshot } from './snapshot.ts';
+
+/** A clock of another machine may be so far ahead, ms. */
+const clockDriftMs = 300_000;
+
+/** What is to be thought of the probabilities of a model. */
+export interface Judgement {
+  /** The condition Calibrated. */
+  readonly word: Word;
+  /** Whether the spec asks that only calibrated probabilities count. */
+  readonly demanded: boolean;
+  /** What the model in use tells; undefined when it tells none that can be read. */
+  readonly told: ModelCalibration | undefined;
+  /** Wall time from which on it is stale, ms; undefined: never. */
+  readonly staleAt: number | undefined;
+}
+
+type Refusal = { readonly reason: string; readonly message: string };
+
+/** Probabilities that nobody asks to be calibrated count as before. */
+function isDemanded({ spec }: EnergyModel): boolean {
+  return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
+}
+
+const retrain = 'take an image whose model was calibrated anew, or train it';
+
+function headRefusal({ spec }: EnergyModel, { name, samples, auc, ece }: HeadCalibration): Refusal | undefined {
+  const { calibration, gates } = spec;
+  const needed = Math.max(calibration?.minSamples ?? 0, gates?.minSamples ?? 0);
+  if (samples < needed)
+    return { reason: 'TooFewSamples', message: `${name} was calibrated on ${samples} acts, and ${needed} are asked for; ${retrain}` };
+  // Written so that a number that is none fails, too.
+  if (gates !== undefined && !(auc >= Number(gates.auc)))
+    return { reason: 'GateFailed', message: `${name} has AUC ${auc.toFixed(3)}, below spec.gates.auc ${gates.auc}; ${retrain}` };
+  if (gates !== undefined && !(ece <= Number(gates.ece)))
+    return { reason: 'GateFailed', message: `${name} has ECE ${ece.toFixed(3)}, above spec.gates.ece ${gates.ece}; ${retrain}` };
+  return undefined;
+}
+
+function refusalOf(model: EnergyModel, told: ModelCalibration, staleAt: number | undefined, now: number): Refusal | undefined {
+  if (told.featureSet !== featureSet)
+    return {
+      reason: 'FeatureSetDiffers',
+      message: `it was calibrated with ${told.featureSet}, and workers send ${featureSet}; ${retrain}`,
+    };
+  if (Date.parse(told.fittedAt) > now + clockDriftMs)
+    return { reason: 'FittedInFuture', message: `it says that it was calibrated at ${told.fittedAt}; correct the clock, or ${retrain}` };
+  const failed = told.heads.map((head) => headRefusal(model, head)).find((refusal) => refusal !== undefined);
+  if (failed !== undefined) return failed;
+  if (staleAt === undefined || now < staleAt) return undefined;
+  const { maxAgeSeconds = 0 } = model.spec.calibration ?? {};
+  return { reason: 'Stale', message: `it was calibrated at ${told.fittedAt}, more than ${maxAgeSeconds} s ago; ${retrain}` };
+}
+
+/** Whether the probabilities of a model may count. Pure. `now` is wall time in ms. */
+export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, now: number): Judgement {
+  const demanded = isDemanded(model);
+  const nothing = { demanded, told: undefined, staleAt: undefined };
+  if (info === undefined)
+    return { ...nothing, word: { status: 'Unknown', reason: 'NotTold', message: 'no pod has told yet how it was calibrated' } };
+  const { calibration } = info;
+  if (calibration === undefined)
+    return { ...nothing, word: { status: 'False', reason: 'NotCalibrated', message: `the model in use tells no calibration; ${retrain}` } };
+  if ('fault' in calibration)
+    return {
+      ...nothing,
+      word: { status: 'False', reason: 'Unreadable', message: `its calibration is refused: ${calibration.fault}; ${retrain}` },
+    };
+  const { maxAgeSeconds } = model.spec.calibration ?? {};
+  const staleAt = maxAgeSeconds === undefined ? undefined : Date.parse(calibration.fittedAt) + maxAgeSeconds * 1000;
+  const refusal = refusalOf(model, calibration, staleAt, now);
+  const heads = calibration.heads.map(({ name, auc, ece }) => `${name} AUC ${auc.toFixed(3)}, ECE ${ece.toFixed(3)}`).join('; ');
+  const word: Word = refusal === undefined ? { status: 'True', reason: 'Calibrated', message: heads } : { status: 'False', ...refusal };
+  return { word, demanded, told: calibration, staleAt };
+}
+
+const decimal = (value: number): string => value.toFixed(4);
+
+/** `status.calibration`: what the model in use tells, whether it counts or not. */
+export function calibrationStatus(told: ModelCalibration): CalibrationStatus {
+  return {
+    digest: told.digest,
+    fittedAt: told.fittedAt,
+    samples: told.heads.reduce((sum, { samples }) => Math.min(2 ** 31 - 1, sum + samples), 0),
+    heads: told.heads.map(({ name, auc, ece, samples }) => ({ name, auc: decimal(auc), ece: decimal(ece), samples })),
+    knots: told.heads.flatMap(({ name, knots }) =>
+      knots.map(({ energy, probability }) => ({ head: name, energy: decimal(energy), probability: decimal(probability) })),
+    ),
+  };
+}
+
+/** What acts are measured by: the numbers of the spec, and of the calibration where it is the source and in force. */
+export function thresholdsInForce({ spec }: EnergyModel, { word, told }: Judgement): NonNullable<EnergyModelStatus['thresholdsInForce']> {
+  const { source, vetoBelowProbability, warnBelowProbability } = spec.thresholds;
+  const fixed = { vetoBelowProbability, warnBelowProbability };
+  if (source === 'Fixed' || told === undefined || word.status !== 'True') return fixed;
+  const heads = told.heads.map(({ name, ...head }) => ({
+    name,
+    vetoBelowProbability: decimal(head.vetoBelowProbability),
+    warnBelowProbability: decimal(head.warnBelowProbability),
+  }));
+  return { ...fixed, heads };
+}

@@ -1,0 +1,36 @@
+import type { EnergyHead } from './features.ts';
+
+/** A point of the map from energy to probability; between two it is linear. */
+export interface CalibrationKnot {
+  readonly energy: number;
+  /** P(the act is good). */
+  readonly probability: number;
+}
+
+/** How one head was calibrated, and what that is worth on problems that neither its fit nor its calibration saw. */
+export interface HeadCalibration {
+  readonly name: EnergyHead;
+  /** Items that AUC and ECE were measured on. */
+  readonly samples: number;
+  readonly auc: number;
+  readonly ece: number;
+  /** Found on the development half: see docs/reference/gates.md. */
+  readonly vetoBelowProbability: number;
+  readonly warnBelowProbability: number;
+  readonly knots: readonly CalibrationKnot[];
+}
+
+/** `calibration` of `GET /v1/info` of a Verifier. */
+export interface ModelCalibration {
+  /** `sha256:` of the curves, thresholds and figures. */
+  readonly digest: string;
+  /** Features that it was fitted with. */
+  readonly featureSet: string;
+  /** RFC 3339. */
+  readonly fittedAt: string;
+  /** One for each head that gives probabilities. */
+  readonly heads: readonly HeadCalibration[];
+}
+
+/** Knots of one head that `/v1/info` tells at most, so that those of all heads fit the 64 of a status. */
+export const maxKnots = 21;
