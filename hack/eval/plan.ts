@@ -14,7 +14,7 @@ const quick: readonly EvalStep[] = [
   {
     name: 'repair-ci',
     kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--sample', '3', '--ablate', 'EBM', '--tool-calls', '40'],
+    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '4', '--ablate', 'EBM', '--tool-calls', '150'],
   },
 ];
 

@@ -84,8 +84,13 @@ async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFl
   const minutes = (performance.now() - began) / 60_000;
   const { groups, comparisons, flakes } = await writeReports(flags.out, head, results.records);
   for (const line of ['', ...terminalReport(groups, comparisons, flakes).split('\n'), '']) world.print(line);
+  const errors = results.records.filter(({ result }) => result === 'Error').length;
   const made = results.records.length - before;
   world.print(`${made} attempts in ${minutes.toFixed(1)} min, ${(made / minutes).toFixed(1)} a minute; reports are in ${flags.out}`);
+  if (errors > 0)
+    throw new CliError(
+      `pool or machine failed ${errors} of ${results.records.length} attempts, so that the tables say too little; ${flags.out}/report.html tells why`,
+    );
 }
 
 async function planOf(names: readonly string[], variants: readonly Variant[], flags: EvalRunFlags, env: NodeJS.ProcessEnv): Promise<Plan> {

@@ -9,6 +9,7 @@ import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store
 import { importWorkspace } from '@agentfleet/agent/workspace';
 import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 import type { PackTask } from '../format/index.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
@@ -69,15 +70,22 @@ export class LocalPool implements EvalPool {
     }
   }
 
-  digest({ parts, compute }: Variant): Promise<string> {
-    return Promise.resolve(digestOf({ pool: 'local', sources: this.#sources, parts, compute, budget: this.#budget }));
+  /** Starts the servers of the variant too: one that cannot start must end a run before it begins, not fail each of its attempts. */
+  async digest(variant: Variant): Promise<string> {
+    await briefOf(variant, this.#servers, this.#storage);
+    const { parts, compute } = variant;
+    return digestOf({ pool: 'local', sources: this.#sources, parts, compute, budget: this.#budget });
+  }
+
+  get #storage(): ArtifactPlace {
+    return { type: 'Volume', path: join(this.#folder, 'artifacts'), claim: 'artifacts' };
   }
 
   async attempt(task: PackTask, variant: Variant, { seed, signal }: AttemptOptions): Promise<Attempted> {
     const began = performance.now();
     const seconds = (): number => (performance.now() - began) / 1000;
     try {
-      const storage = { type: 'Volume', path: join(this.#folder, 'artifacts'), claim: 'artifacts' } as const;
+      const storage = this.#storage;
       const store: ArtifactStore = createArtifactStore(storage, { clock: systemClock, random: Math.random, spool: this.#folder });
       const brief = await briefOf(variant, this.#servers, storage);
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);

@@ -13,8 +13,17 @@ export interface EvalReport {
   readonly flakes: Flakes;
 }
 
-/** The numbers of results. */
-export function reportOf(head: ResultsHead, records: readonly EvalRecord[]): EvalReport {
+/** By pack, then by variant as the head names them (the first is what others are compared with), then by task; whatever ended first. */
+export function inOrder(head: ResultsHead, records: readonly EvalRecord[]): readonly EvalRecord[] {
+  const variants = Object.keys(head.variants);
+  const orderOf = ({ pack, variant, task, seed, round }: EvalRecord): string =>
+    [pack, String(variants.indexOf(variant)).padStart(4, '0'), task, seed, round].join('\u0000');
+  return records.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1));
+}
+
+/** The numbers of results, whatever their order. */
+export function reportOf(head: ResultsHead, unordered: readonly EvalRecord[]): EvalReport {
+  const records = inOrder(head, unordered);
   return { format: reportFormat, head, groups: groupsOf(records), comparisons: comparisonsOf(records), flakes: flakesOf(records) };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
-import { headFormat, type EvalRecord } from '../run/index.ts';
+import { headFormat, type Attempted, type EvalRecord } from '../run/index.ts';
 import { failure, overfit, record, success } from '../testing/records.ts';
 import {
   compareRecords,
@@ -71,7 +71,7 @@ describe('comparisons', () => {
 });
 
 describe('flakes', () => {
-  const again = (one: EvalRecord, attempted = success): EvalRecord => ({ ...one, ...attempted, round: 2 });
+  const again = (one: EvalRecord, attempted: Attempted = success): EvalRecord => ({ ...one, ...attempted, round: 2 });
 
   test('are attempts that end otherwise with the same seed', () => {
     const first = records.slice(0, 10);
@@ -81,6 +81,12 @@ describe('flakes', () => {
       /10 repeated attempts, OVER the budget of 2\.0 %: mini\/sum\/t4\./,
     );
     expect(terminalReport([], [], flakesOf([...first, ...first.map((one) => again(one))]))).toMatch(/within the budget/);
+  });
+
+  test('are not hidden by attempts that the machine failed', () => {
+    const broken = { ...failure, result: 'Error' } as const;
+    const [one, two] = [record('a', 'full', success), record('b', 'full', broken)];
+    expect(flakesOf([one, again(one, broken), two, again(two, broken)])).toMatchObject({ pairs: 1, share: { value: 1 }, tasks: ['a'] });
   });
 
   test('are unknown where nothing was repeated', () => {
@@ -109,6 +115,10 @@ describe('files', () => {
     expect(page.match(/<svg/g)?.length).toBeGreaterThanOrEqual(4);
     expect(page).not.toContain('NaN');
     expect(htmlReport(reportOf(head, []), [])).not.toContain('NaN');
+  });
+
+  test('the first variant of the head is what others are compared with, whichever ended first', () => {
+    expect(reportOf(head, records.toReversed())).toEqual(reportOf(head, records));
   });
 
   test('the JSON fits its schema, and the same records give the same bytes in any order', async () => {

@@ -127,7 +127,9 @@ export const flakeBudget = 0.02;
 /** What differs between the first round and later ones of the same task, variant and seed. */
 export function flakesOf(records: readonly EvalRecord[]): Flakes {
   const same = Map.groupBy(records, (record) => keyOf({ ...record, round: 1 }));
-  const pairs = [...same.values()].flatMap(([one, ...others]) => others.map((other) => [one as EvalRecord, other] as const));
+  const all = [...same.values()].flatMap(([one, ...others]) => others.map((other) => [one as EvalRecord, other] as const));
+  // Two attempts that the machine failed agree about nothing.
+  const pairs = all.filter(([one, other]) => one.result !== 'Error' || other.result !== 'Error');
   const differ = pairs.filter(([one, other]) => solved(one) !== solved(other) || one.result !== other.result);
   return { pairs: pairs.length, share: wilson(differ.length, pairs.length), tasks: [...new Set(differ.map(([one]) => one.task))] };
 }
