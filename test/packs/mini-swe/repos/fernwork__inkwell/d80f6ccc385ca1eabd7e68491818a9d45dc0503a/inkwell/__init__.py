@@ -1,0 +1,3 @@
+from inkwell.page import render
+
+__all__ = ["render"]
