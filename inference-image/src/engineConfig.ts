@@ -40,7 +40,7 @@ export type EngineConfig = { readonly type: 'Synth' } | { readonly type: 'Replay
 
 /** Artifacts by role; the first is the default. */
 export const artifacts = {
-  Verifier: ['features-v1'],
+  Verifier: ['features-v2', 'features-v1'],
   Planner: ['gru512'],
   Embedder: ['sentences-en'],
   Policy: ['policy-v1'],

@@ -48,7 +48,7 @@ export function createServer({ config, engine, logger, now, pause }: ServerOptio
 }
 
 function describe(config: ServerOptions['config'], engine: ServedEngine): InferenceInfo {
-  const { name, modelDigest, learned, languages, shadow, about } = engine;
+  const { name, modelDigest, learned, languages, shadow, about, calibration } = engine;
   return {
     version: config.version,
     engine: name,
@@ -59,5 +59,6 @@ function describe(config: ServerOptions['config'], engine: ServedEngine): Infere
     languages,
     shadow,
     about,
+    ...(calibration !== undefined && { calibration }),
   };
 }

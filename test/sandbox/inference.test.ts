@@ -68,7 +68,7 @@ test.each([
     engine: 'Builtin',
     memory: '256Mi',
     route: 'score',
-    body: { featureSet: 'features/v1', items },
+    body: { featureSet: 'features/v2', items },
     answer: { scores: [{ id: 'breaks0' }, { id: 'breaks5' }] },
   },
   {

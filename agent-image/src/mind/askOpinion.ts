@@ -1,4 +1,4 @@
-import { judgeBounds, scoreBounds, type EnergyHead, type PolicyVerdict } from '@agentfleet/protocol/inference';
+import { actFeatures, judgeBounds, scoreBounds, type EnergyHead, type PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
 import { decisions } from '../rails/index.ts';
@@ -65,6 +65,7 @@ function piecesOf(content: string): readonly string[] {
 async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | undefined): Promise<Voices['verifier']> {
   const features = {
     ...act.features,
+    ...actFeatures(act),
     railRank: decisions.indexOf(act.rails.decision),
     ...(unsafe !== undefined && { policyUnsafe: unsafe }),
   };

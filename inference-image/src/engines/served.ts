@@ -51,6 +51,7 @@ export interface ServedEngine {
   readonly languages: readonly string[];
   readonly shadow: string | null;
   readonly about: InferenceInfo['about'];
+  readonly calibration?: InferenceInfo['calibration'];
   readonly abilities: Abilities;
   /** Proves by an example of its own what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;

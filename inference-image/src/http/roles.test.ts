@@ -100,7 +100,7 @@ describe('a server of one role', () => {
   it.each([
     ['a feature that nobody knows', { ...body, items: [{ ...item, features: { beauty: 1 } }] }, 'items.0.features.beauty'],
     ['a number as text', { ...body, items: [{ ...item, features: { edits: '3' } }] }, 'items.0.features.edits'],
-    ['another set of features', { ...body, featureSet: 'features/v2' }, 'featureSet'],
+    ['another set of features', { ...body, featureSet: 'features/v1' }, 'featureSet'],
     ['no item', { ...body, items: [] }, 'items'],
     ['an id twice', { ...body, items: [item, item] }, 'items.1.id'],
   ])('refuses %s', async (_name, wrong, field) => {

@@ -4,8 +4,8 @@ import { Type, type Static } from 'typebox';
 export const energyHeads = ['Code', 'Shell', 'Editor'] as const;
 export type EnergyHead = (typeof energyHeads)[number];
 
-/** Version of the features below; a model answers for one. */
-export const featureSet = 'features/v1';
+/** Version of the features below; a model answers for one. Names of an older one mean the same in this one. */
+export const featureSet = 'features/v2';
 
 const count = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description }));
 const share = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description }));
@@ -30,6 +30,18 @@ export const Features = Type.Object(
     ),
     policyUnsafe: share('probability of the Policy role that the act is unsafe'),
     railRank: count('0 Allow, 1 NeedsSnapshot, 2 Review, 3 NeedsApproval, 4 Deny'),
+    forbidden: count('words of destruction in a command or a file; this and the next eleven: since features/v2, see extract.ts'),
+    outsidePaths: count('paths outside of workspace and home: a wrong folder or a lack of permission'),
+    privileges: count('words that raise or leave the rights of the sandbox'),
+    network: count('programs and addresses that reach out'),
+    secrets: count('names under which secrets lie'),
+    hiddenCode: count('code that is decoded, evaluated or fed to an interpreter'),
+    startup: count('places from which something is started later'),
+    records: count('words about checks, logs and history'),
+    repeats: count('parts that do something else when they are done twice'),
+    unchecked: count('commands that go on after a failure, and paths that begin with a variable'),
+    breadth: count('recursion and wildcards'),
+    docTestDelta: real('documented examples after minus before'),
 
     compileErrors: count('files that no longer parse or import'),
     testsTotal: count('tests that ran'),

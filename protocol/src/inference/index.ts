@@ -17,6 +17,7 @@ export * from './calibration.ts';
 export * from './control.ts';
 export * from './embed.ts';
 export * from './errors.ts';
+export { actFeatures, docTestDelta } from './extract.ts';
 export * from './features.ts';
 export * from './generate.ts';
 export * from './judge.ts';

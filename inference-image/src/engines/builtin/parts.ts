@@ -14,13 +14,14 @@ export interface BuiltinParts {
   readonly learned: boolean;
   readonly shadow?: string | null;
   readonly about: InferenceInfo['about'];
+  readonly calibration?: InferenceInfo['calibration'];
   readonly abilities: Abilities;
   readonly close?: () => void;
 }
 
 /** A role of the engine Builtin, as a server serves it. */
 export async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
-  const { folder, digest, settings, learned, shadow = null, about, abilities, close } = parts;
+  const { folder, digest, settings, learned, shadow = null, about, calibration, abilities, close } = parts;
   return {
     name: 'Builtin',
     roles: [role],
@@ -29,6 +30,7 @@ export async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinP
     languages: [],
     shadow,
     about: { ...about, artifact: `builtin://${artifact}`, artifactDigest: digest },
+    ...(calibration !== undefined && { calibration }),
     abilities,
     close: () => Promise.resolve(close?.()),
   };

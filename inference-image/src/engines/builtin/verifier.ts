@@ -19,10 +19,12 @@ export async function createVerifier(config: BuiltinConfig): Promise<ServedEngin
     settings: JSON.stringify([lambda, heads.Code, heads.Shell, heads.Editor]),
     learned: true,
     about: { ...scorer.about, lambda, lambdaCode: heads.Code, lambdaShell: heads.Shell, lambdaEditor: heads.Editor },
+    calibration: scorer.calibration,
     abilities: {
       Score: alone(({ items }) => ({
         scores: items.map((item) => ({ id: item.id, ...scorer.score(item, weighting) })),
         reads: [...new Set(items.flatMap(({ head }) => scorer.reads(head)))],
+        calibration: scorer.calibration?.digest ?? null,
       })),
     },
   };

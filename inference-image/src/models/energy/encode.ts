@@ -24,7 +24,17 @@ export const before: readonly { readonly name: FeatureName; readonly scale: (val
   { name: 'specCosine', scale: plain },
   { name: 'policyUnsafe', scale: plain },
   { name: 'railRank', scale: plain },
+  // Since features/v2.
+  ...(['forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records', 'repeats'] as const).map(
+    (name) => ({ name, scale: log }),
+  ),
+  { name: 'unchecked', scale: log },
+  { name: 'breadth', scale: log },
+  { name: 'docTestDelta', scale: log },
 ];
+
+/** How many of them models of features/v1 know: the first ones. */
+export const beforeInV1 = 11;
 
 /** One term of f(x): null when a feature that it needs was not measured. */
 export interface Term {

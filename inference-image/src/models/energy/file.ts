@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { energyHeads, featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
-import { before, buckets, executed } from './encode.ts';
+import { energyHeads, featureSet, type EnergyHead, type HeadCalibration } from '@agentfleet/protocol/inference';
+import { before, beforeInV1, buckets, executed } from './encode.ts';
+import { tableOf, type WordModel } from './words.ts';
 
 /** Format of the weights. */
 export const energyFormat = 'agentfleet.dev/energy/v1';
@@ -31,6 +32,8 @@ export interface ContentModel {
 export interface EnergyHeadFile {
   /** Null: E_model is the prior of the other members. */
   readonly content: ContentModel | null;
+  /** Instead of `content`, for heads with little data; absent: none. */
+  readonly words?: WordModel | null;
   /** Prior weights of the features known before the act, by name; used where `content` is null. */
   readonly prior: Readonly<Record<string, number>>;
   /** Weight of each term of f(x), by name. */
@@ -40,12 +43,19 @@ export interface EnergyHeadFile {
   /** Weights under which the energies of the calibration are meant. */
   readonly lambdas: { readonly lambda: number; readonly head: number };
   readonly calibration: { readonly before: Calibration | null; readonly after: Calibration | null };
+  /** What the calibration before the act is worth, on acts that neither fit nor calibration saw; absent: it was not measured. */
+  readonly worth?: HeadWorth | null;
   readonly about: string;
 }
 
+export type HeadWorth = Pick<HeadCalibration, 'samples' | 'auc' | 'ece' | 'vetoBelowProbability' | 'warnBelowProbability'>;
+
 export interface EnergyFile {
   readonly format: typeof energyFormat;
-  readonly featureSet: typeof featureSet;
+  /** Those of features/v1 are read, too: what they do not know weighs nothing. */
+  readonly featureSet: typeof featureSet | 'features/v1';
+  /** RFC 3339; absent: nothing is told about the calibration. */
+  readonly fittedAt?: string | null;
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
   readonly heads: Readonly<Record<EnergyHead, EnergyHeadFile>>;
 }
@@ -63,13 +73,34 @@ export function readEnergyFile(bytes: Buffer): { readonly file: EnergyFile; read
   }
   const wrong = misfit(file);
   if (wrong !== null) throw new Error(`weights of the energy model: ${wrong}; ${cure}`);
-  return { file, digest };
+  return { file: padded(file), digest };
+}
+
+/** Weights of older features with zeros for those that they do not know. */
+function padded(file: EnergyFile): EnergyFile {
+  const heads = Object.entries(file.heads).map(([name, head]) => {
+    const { content } = head;
+    if (content === null || content.mean.length === before.length) return [name, head];
+    const more = before.length - content.mean.length;
+    const zeros = (count: number): number[] => Array.from({ length: count }, () => 0);
+    const wider: ContentModel = {
+      ...content,
+      mean: [...content.mean, ...zeros(more)],
+      deviation: [...content.deviation, ...zeros(more).map(() => 1)],
+      dense: [...content.dense, ...zeros(2 * more * content.hidden)],
+      skip: [...content.skip, ...zeros(2 * more)],
+    };
+    return [name, { ...head, content: wider }];
+  });
+  return { ...file, heads: Object.fromEntries(heads) as EnergyFile['heads'] };
 }
 
 function misfit(file: EnergyFile): string | null {
   const { format, featureSet: features }: { readonly format: unknown; readonly featureSet: unknown } = file;
   if (format !== energyFormat) return `format is ${String(format)}, not ${energyFormat}`;
-  if (features !== featureSet) return `featureSet is ${String(features)}, not ${featureSet}`;
+  if (features !== featureSet && features !== 'features/v1')
+    return `featureSet is ${String(features)}, neither ${featureSet} nor features/v1`;
+  if (file.fittedAt !== undefined && file.fittedAt !== null && Number.isNaN(Date.parse(file.fittedAt))) return 'fittedAt is no time';
   for (const name of energyHeads) {
     const head = file.heads[name] as EnergyHeadFile | undefined;
     if (head === undefined) return `head ${name} is missing`;
@@ -79,26 +110,40 @@ function misfit(file: EnergyFile): string | null {
   return null;
 }
 
-function misfitOfHead({ content, executed: weights, calibration }: EnergyHeadFile): string | null {
+function misfitOfHead({ content, words, executed: weights, calibration, worth }: EnergyHeadFile): string | null {
   for (const { name, sign } of executed) {
     const weight = weights[name] ?? 0;
     if (!Number.isFinite(weight) || weight * sign < 0) return `the weight of ${name} has the wrong sign`;
   }
   for (const curve of [calibration.before, calibration.after])
     if (curve !== null && !falls(curve)) return 'its calibration must fall with the energy';
+  const numbers = worth === undefined || worth === null ? [] : Object.values(worth);
+  if (!numbers.every((value) => Number.isFinite(value))) return 'what it is worth is not told in finite numbers';
+  if (words !== undefined && words !== null) return misfitOfWords(words);
   if (content === null) return null;
   const { hidden } = content;
+  const known = content.mean.length === beforeInV1 ? beforeInV1 : before.length;
   const sizes: readonly (readonly [readonly number[], number])[] = [
     [content.grams, buckets * hidden],
-    [content.dense, before.length * 2 * hidden],
-    [content.skip, before.length * 2],
-    [content.mean, before.length],
-    [content.deviation, before.length],
+    [content.dense, known * 2 * hidden],
+    [content.skip, known * 2],
+    [content.mean, known],
+    [content.deviation, known],
     [content.bias, hidden],
     [content.out, hidden],
   ];
   const fits = sizes.every(([values, size]) => values.length === size && values.every(Number.isFinite));
   return fits && Number.isFinite(content.offset) ? null : 'its content model has other sizes or numbers that are not finite';
+}
+
+function misfitOfWords(words: WordModel): string | null {
+  try {
+    tableOf(words);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const numbers = [words.scale, words.offset, words.temperature, ...Object.values(words.dense).flat()];
+  return numbers.every((value) => Number.isFinite(value)) && words.temperature > 0 ? null : 'its words have numbers that are not finite';
 }
 
 function falls({ energies, probabilities }: Calibration): boolean {

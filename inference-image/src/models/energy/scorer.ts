@@ -1,5 +1,7 @@
-import type { EnergyHead, EnergyScore, Features, ScoreItem } from '@agentfleet/protocol/inference';
+import type { EnergyHead, EnergyScore, Features, ModelCalibration, ScoreItem } from '@agentfleet/protocol/inference';
 import { before, executed, gramsOf, ran } from './encode.ts';
+import { calibrationTold } from './told.ts';
+import { tableOf, wordEnergy, type WordModel } from './words.ts';
 import { readEnergyFile, type Calibration, type ContentModel, type EnergyHeadFile } from './file.ts';
 
 /** λ of the model and of each head's features: E(x) = lambda·E_model(x) + heads[head]·(w·f(x)). */
@@ -13,6 +15,8 @@ export interface EnergyScorer {
   readonly digest: string;
   /** What the weights are and what they were measured to do, for people. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
+  /** What `/v1/info` tells; null: nothing was measured. */
+  readonly calibration: ModelCalibration | null;
   /** Pure: depends on the item and the weights only. Lower energy is better. */
   score(item: ScoreItem, weights: EnergyWeights): Omit<EnergyScore, 'id'>;
   /** Features known before the act that a head weighs. */
@@ -31,6 +35,7 @@ export function loadEnergyModel(bytes: Buffer): EnergyScorer {
   return {
     digest,
     about: file.about,
+    calibration: calibrationTold(file),
     reads: (head) => readsOf(file.heads[head]),
     score: (item, { lambda, heads }) => {
       const head = file.heads[item.head];
@@ -46,7 +51,8 @@ export function loadEnergyModel(bytes: Buffer): EnergyScorer {
   };
 }
 
-function readsOf({ content, prior }: EnergyHeadFile): readonly (keyof Features)[] {
+function readsOf({ content, words, prior }: EnergyHeadFile): readonly (keyof Features)[] {
+  if (words) return before.filter(({ name }) => words.dense[name]?.some((weight) => weight !== 0)).map(({ name }) => name);
   const weighs = (row: number): boolean => {
     if (content === null) return false;
     const own = content.dense.slice(row * content.hidden, (row + 1) * content.hidden);
@@ -57,8 +63,18 @@ function readsOf({ content, prior }: EnergyHeadFile): readonly (keyof Features)[
   return used.map(({ name }) => name);
 }
 
+/** Tables of models that were read: decoding one takes longer than a score. */
+const tables = new WeakMap<WordModel, Int8Array>();
+
+function tableFor(words: WordModel): Int8Array {
+  const known = tables.get(words) ?? tableOf(words);
+  tables.set(words, known);
+  return known;
+}
+
 /** E_model(x). */
 export function contentEnergy(head: EnergyHeadFile, item: Pick<ScoreItem, 'text' | 'operator' | 'features'>): number {
+  if (head.words) return wordEnergy(head.words, tableFor(head.words), item.text, item.features);
   if (head.content === null) return priorEnergy(head, item.features);
   const { hidden, grams, dense, bias, out, skip, offset } = head.content;
   const sums = Float64Array.from(bias);
@@ -101,7 +117,8 @@ export function executedEnergy(head: Pick<EnergyHeadFile, 'executed' | 'ran'>, f
   return executed.reduce((sum, term) => sum + (head.executed[term.name] ?? 0) * (term.of(features) ?? 0), head.ran);
 }
 
-function probability({ energies, probabilities }: Calibration, energy: number): number {
+/** P(success) of an energy: linear between knots, flat outside. */
+export function probability({ energies, probabilities }: Calibration, energy: number): number {
   const next = energies.findIndex((knot) => knot >= energy);
   if (next === -1) return probabilities.at(-1) as number;
   if (next === 0) return probabilities[0] as number;

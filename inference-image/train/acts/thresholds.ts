@@ -1,0 +1,50 @@
+import type { Believed } from './calibrate.ts';
+
+/** From which probability on an act is refused, and up to which only a sure Policy lets it pass. */
+export interface Thresholds {
+  readonly vetoBelowProbability: number;
+  readonly warnBelowProbability: number;
+}
+
+/** What gate 2 does with labelled acts that reach it. */
+export interface GateCount {
+  readonly unsafe: number;
+  readonly stopped: number;
+  readonly safe: number;
+  readonly refused: number;
+}
+
+/** The rows of gate 2 that Policy and Verifier decide; see docs/reference/gates.md. */
+const refuses = ({ p, act: { policy } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean =>
+  policy.unsafe >= 0.5 || p < vetoBelowProbability || (p < warnBelowProbability && !(policy.label === 'Benign' && policy.unsafe < 0.2));
+
+export function countGate(believed: readonly Believed[], thresholds: Thresholds): GateCount {
+  const count = { unsafe: 0, stopped: 0, safe: 0, refused: 0 };
+  for (const one of believed) {
+    const refused = refuses(one, thresholds);
+    count[one.act.good ? 'safe' : 'unsafe'] += 1;
+    if (refused) count[one.act.good ? 'refused' : 'stopped'] += 1;
+  }
+  return count;
+}
+
+export interface Search {
+  readonly recall: number;
+}
+
+/** Recall first, then the fewest refusals of what is harmless, then the lowest thresholds. @throws Error when there is nothing to search in */
+export function searchThresholds(believed: readonly Believed[], { recall }: Search): Thresholds {
+  if (!believed.some(({ act }) => act.good) || believed.every(({ act }) => act.good))
+    throw new Error('thresholds are searched among acts of both kinds; add those that are missing');
+  const cuts = [0, ...new Set(believed.map(({ p }) => p))]
+    .map((p) => (p === 0 ? 0 : Math.min(1, Math.ceil(p * 1e4 + 1) / 1e4)))
+    .sort((a, b) => a - b);
+  let best: { readonly thresholds: Thresholds; readonly refused: number } | undefined;
+  for (const vetoBelowProbability of cuts)
+    for (const warnBelowProbability of cuts.filter((cut) => cut >= vetoBelowProbability)) {
+      const thresholds = { vetoBelowProbability, warnBelowProbability };
+      const { unsafe, stopped, refused } = countGate(believed, thresholds);
+      if (stopped / unsafe >= recall && (best === undefined || refused < best.refused)) best = { thresholds, refused };
+    }
+  return best?.thresholds ?? { vetoBelowProbability: 1, warnBelowProbability: 1 };
+}

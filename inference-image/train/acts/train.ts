@@ -1,0 +1,102 @@
+import type { Interval } from '@agentfleet/eval/stats';
+import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
+import { energyFormat, type EnergyFile, type EnergyHeadFile } from '../../src/models/energy/file.ts';
+import { Random } from '../random.ts';
+import { crossProbabilities, curveOf, onePerProblem, worthOf, type Believed } from './calibrate.ts';
+import type { LabelledAct } from './data.ts';
+import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
+import { crossEnergies } from './folds.ts';
+import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
+
+export const actHeads = ['Shell', 'Editor'] as const;
+type ActHead = (typeof actHeads)[number];
+
+/** What is asked of gate 2 on the development half: of the unsafe acts that come to it this share is stopped. */
+export const askedRecall = 0.99;
+/** Other shares, to tell what they would cost. */
+const otherRecalls = [0.9, 0.95, 0.98] as const;
+
+export type ActFigures = Readonly<Record<string, unknown>>;
+
+interface TrainedHead {
+  readonly head: EnergyHeadFile;
+  readonly figures: ActFigures;
+}
+
+const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
+
+function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
+  const { samples, auc, ece } = worthOf(believed, seed);
+  return { samples, auc: round(auc), ece: round(ece) };
+}
+
+const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
+
+/** Models of parts of what is known, on the same folds: what words and features are worth alone. */
+function partsOf(acts: readonly LabelledAct[], head: ActHead, seed: number): ActFigures {
+  const variants: Readonly<Record<string, ActFit>> = {
+    contentOnly: { ...chosen, dense: false },
+    featuresOnly: { ...chosen, words: false },
+    both: chosen,
+  };
+  return Object.fromEntries(
+    Object.entries(variants).map(([name, options]) => {
+      const own = crossEnergies(acts, options, seed).filter(({ act }) => act.head === head);
+      const believed = onePerProblem(crossProbabilities(own));
+      return [name, { all: figuresOf(believed, seed), pack: figuresOf(fromPack(believed), seed) }];
+    }),
+  );
+}
+
+function trainHead(acts: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
+  const judged = crossEnergies(acts, chosen, seed).filter(({ act }) => act.head === name);
+  const temperature = temperatureOf(onePerProblem(judged).map(({ energy, act }) => ({ energy, good: act.good })));
+  const cooled = judged.map((one) => ({ ...one, energy: one.energy / temperature }));
+  const believed = onePerProblem(crossProbabilities(cooled));
+  const pack = fromPack(believed);
+  const thresholds = searchThresholds(pack, { recall: askedRecall });
+  const { samples, auc, ece } = worthOf(believed, seed);
+  const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };
+  const worth = { samples, auc: Number(auc.value.toFixed(4)), ece: Number(ece.value.toFixed(4)), ...thresholds };
+  const at = (recall: number): GateCount & { readonly recall: number } => ({
+    recall,
+    ...countGate(pack, searchThresholds(pack, { recall })),
+  });
+  return {
+    head: {
+      content: null,
+      words,
+      prior: {},
+      executed: {},
+      ran: 0,
+      lambdas: { lambda: 1, head: lambda },
+      calibration: { before: curveOf(onePerProblem(cooled)), after: null },
+      worth,
+      about: 'trained on the development half of the hazard pack and on filled templates; probability that the act is harmless',
+    },
+    figures: {
+      temperature,
+      thresholds,
+      gate: countGate(pack, thresholds),
+      otherRecalls: otherRecalls.map(at),
+      parts: partsOf(acts, name, seed),
+    },
+  };
+}
+
+export interface TrainedActs {
+  readonly heads: Readonly<Record<ActHead, EnergyHeadFile>>;
+  readonly figures: ActFigures;
+}
+
+/** Trains the heads that judge commands and files by the harm that they may do. */
+export function trainActs(acts: readonly LabelledAct[], lambdas: Readonly<Record<EnergyHead, number>>, seed: number): TrainedActs {
+  const shell = trainHead(acts, 'Shell', lambdas.Shell, seed);
+  const editor = trainHead(acts, 'Editor', lambdas.Editor, seed);
+  return { heads: { Shell: shell.head, Editor: editor.head }, figures: { Shell: shell.figures, Editor: editor.figures } };
+}
+
+/** Weights of all heads: `code` is the trained Code head with what it is worth. */
+export function energyFile(code: EnergyHeadFile, acts: TrainedActs, fittedAt: string, about: EnergyFile['about']): EnergyFile {
+  return { format: energyFormat, featureSet, fittedAt, about, heads: { Code: code, ...acts.heads } };
+}

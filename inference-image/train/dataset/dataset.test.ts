@@ -1,0 +1,102 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stratumOf, type Example } from './example.ts';
+import { readData, writeData } from './files.ts';
+import { manifestOf } from './manifest.ts';
+import { refuseUnfit } from './refuse.ts';
+
+const splitOf = (at: number): Example['split'] => (at % 5 === 0 ? 'heldOut' : at % 5 === 1 ? 'calibration' : 'train');
+
+/** Half of the acts are good; problems are not shared. */
+const examples: readonly Example[] = Array.from({ length: 200 }, (_, at) => {
+  const good = Math.floor(at / 5) % 2 === 0;
+  return {
+    id: `e${at}`,
+    problem: `p${at}`,
+    split: splitOf(at),
+    head: 'Shell',
+    stratum: good ? 'Pass' : 'PolicyViolating',
+    text: `run number ${at}`,
+    operator: 'act',
+    features: { policyUnsafe: good ? 0.1 : 0.9 },
+    replays: good ? [true, true] : [false, false],
+  };
+});
+
+const change = (at: number, parts: Partial<Example>): readonly Example[] => examples.with(at, { ...(examples[at] as Example), ...parts });
+const flipped = examples.map((one): Example => ({ ...one, stratum: one.stratum === 'Pass' ? 'Fail' : 'Pass', replays: [] }));
+
+describe('data that nothing is trained on', () => {
+  it.each<[string, readonly Example[], RegExp]>([
+    ['an empty set', [], /is empty; generate/],
+    ['a tiny one', examples.slice(0, 99), /99 examples are too few/],
+    ['one of a single class', examples.map((one) => ({ ...one, stratum: 'Fail' })), /of one class; add/],
+    [
+      'one with nearly none of a class',
+      examples.map((one, at) => (at < 19 ? { ...one, stratum: 'Pass', replays: [] } : { ...one, stratum: 'Fail' })),
+      /only 19/,
+    ],
+    ['flipped labels', flipped, /labels are flipped/],
+    ['a problem in two splits', change(2, { problem: 'p0' }), /problem p0 is in both/],
+    ['the same act in two splits', change(2, { text: 'RUN  number 0' }), /has the content of p2/],
+    ['a calibration that leaks', change(2, { text: 'run number 1' }), /has the content of p2/],
+    ['good after one replay', change(0, { replays: [true] }), /e0 counts as good after replays \[true\]/],
+    ['good though it flakes', change(0, { replays: [true, false, true] }), /e0 counts as good/],
+  ])('%s is refused', (_, set, why) => {
+    expect(() => refuseUnfit(set)).toThrow(why);
+  });
+
+  it('is not every set', () => {
+    expect(() => refuseUnfit(examples)).not.toThrow();
+  });
+
+  it('has contradicting labels', () => {
+    const twice = examples.flatMap((one, at) =>
+      at % 10 < 5 ? [one] : [one, { ...one, id: `${one.id}b`, stratum: 'Pass', replays: [] } as const],
+    );
+    expect(() => refuseUnfit(twice)).toThrow(/under both labels/);
+  });
+});
+
+it.each<[readonly boolean[], boolean, string | null]>([
+  [[true, true], true, 'Pass'],
+  [[true], true, null],
+  [[true, false], true, 'Flaky'],
+  [[false, false], true, 'PlausibleFail'],
+  [[false], false, 'Fail'],
+])('replays %j, visible tests %s: %s', (replays, visible, stratum) => {
+  expect(stratumOf(replays, visible)).toBe(stratum);
+});
+
+describe('a data set on disk', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'dataset-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('is read as it was written, and its manifest counts it', async () => {
+    const manifest = await writeData(folder, examples, 7);
+    expect(manifest).toEqual(manifestOf(examples, 7));
+    expect(manifest.splits.heldOut).toMatchObject({ problems: 40, strata: { Pass: 20, PolicyViolating: 20, Flaky: 0 } });
+    const found = await readData(folder);
+    expect(found.manifest).toEqual(manifest);
+    expect(found.examples.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(examples.toSorted((a, b) => a.id.localeCompare(b.id)));
+  });
+
+  it.each<[string, string, (text: string) => string, RegExp]>([
+    ['of an old schema', 'manifest.json', (text) => text.replace('examples/v2', 'examples/v1'), /schema agentfleet\.dev\/examples\/v1/],
+    ['of other features', 'manifest.json', (text) => text.replace('features/v2', 'features/v1'), /has features features\/v1/],
+    ['with a changed label', 'train.jsonl', (text) => text.replace('"PolicyViolating"', '"Pass"'), /it was changed/],
+    ['with a line too few', 'train.jsonl', (text) => text.slice(text.indexOf('\n') + 1), /it was changed/],
+    ['with a broken line', 'train.jsonl', (text) => `{${text}`, /train\.jsonl:1 is no JSON/],
+    ['with a feature that is none', 'train.jsonl', (text) => text.replace('"policyUnsafe"', '"luck"'), /train\.jsonl:\d+: \/features/],
+  ])('%s is refused', async (_, file, edit, why) => {
+    await writeData(folder, examples, 7);
+    const path = join(folder, file);
+    await writeFile(path, edit(await readFile(path, 'utf8')));
+    await expect(readData(folder)).rejects.toThrow(why);
+  });
+});
