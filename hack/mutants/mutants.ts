@@ -1,6 +1,7 @@
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
 import { evaluations } from './evaluations.ts';
+import { energies } from './energies.ts';
 import { execs } from './exec.ts';
 import { layers } from './layers.ts';
 import { tools } from './tools.ts';
@@ -288,4 +289,5 @@ export const mutants: readonly Mutant[] = [
   ...isolation,
   ...layers,
   ...suspensions,
+  ...energies,
 ];

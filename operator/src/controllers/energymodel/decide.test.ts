@@ -99,7 +99,8 @@ describe('what a model consists of', () => {
     );
     expect(names(apply)).toEqual(['NetworkPolicy judge-verifier', 'Service judge-verifier']);
     expect(remove).toEqual([]);
-    const message = 'there is no artifact builtin://features-v9; set spec.artifact.uri to one of builtin://features-v2, builtin://features-v1';
+    const message =
+      'there is no artifact builtin://features-v9; set spec.artifact.uri to one of builtin://features-v2, builtin://features-v1';
     expect(obstacles).toEqual([{ reason: 'ArtifactUnknown', message }]);
   });
 
