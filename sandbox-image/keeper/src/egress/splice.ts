@@ -39,6 +39,8 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock
     });
     from.once('close', () => {
       if (!from.readableEnded) finish('Cut');
+      // Gone after its last byte: that is still handed on, but nothing can come back.
+      else if (state.open > 0) to.end(() => finish('Cut'));
     });
     from.pipe(to);
   };
