@@ -8,6 +8,7 @@ import type { Meter } from './meter.ts';
 import { patiently, type Patience } from './patience.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Reach } from './reach.ts';
+import { secretsOf } from './reachSecrets.ts';
 
 interface Command {
   readonly env?: Readonly<Record<string, string>>;
@@ -73,6 +74,8 @@ export class Hands {
       this.note('Egress', { attempt: assignment.attempt, mode: reach.mode, ...data });
     const egress = await patiently(() => openEgress({ keeper, reach, note, clock, log, signal }), this.#patience);
     try {
+      const secrets = secretsOf(reach);
+      if (secrets.length > 0) await patiently(() => keeper.declareSecrets(secrets), this.#patience);
       return await this.#exec(this.#request(command, { ...reach.environment, ...egress.environment }));
     } finally {
       await egress.close();

@@ -12,6 +12,10 @@ function open(durable: () => Promise<void> = () => Promise.resolve()) {
       order.push(`${kind} ${command ?? ''}`);
       return Promise.resolve();
     },
+    declareSecrets: (secrets: readonly { readonly name: string }[]) => {
+      order.push(`secrets ${secrets.map(({ name }) => name).join()}`);
+      return Promise.resolve({ declared: secrets.length });
+    },
     run: ({ command }: { readonly command: string }) => {
       order.push(`run ${command}`);
       return Promise.resolve({ stdout: '', stderr: '', end: { cpuMs: 1 } });
@@ -44,6 +48,13 @@ describe('a command that may not be undone', () => {
     const { order, hands } = open();
     await hands.exec({ command: 'git push', timeoutSeconds: 1, ...more });
     expect(order).toEqual(['Intent git push', 'durable', 'run git push']);
+  });
+
+  it('runs when the keeper knows what its environment says in confidence', async () => {
+    const { order, hands } = open();
+    const known = { ...reach, environment: { npm_config__authToken: 'correct-horse-battery' } };
+    await hands.exec({ command: 'npm ci', timeoutSeconds: 1, reach: known });
+    expect(order).toEqual(['Intent npm ci', 'durable', 'secrets npm_config__authToken', 'run npm ci']);
   });
 
   it('does not run when its declaration cannot be stored', async () => {
