@@ -115,8 +115,8 @@ export const mutants: readonly Mutant[] = [
   {
     guarantee: 'one thing at a time changes the tree',
     file: `${keeper}/gate.ts`,
-    find: 'if (this.#exclusive === null) return;',
-    replace: 'return;',
+    find: 'if (!refuses[mode].includes(other.mode)) continue;',
+    replace: 'continue;',
     test: vitest(`${keeper}/exec`),
   },
   {
@@ -185,8 +185,8 @@ export const mutants: readonly Mutant[] = [
   {
     guarantee: 'system calls that lead out are refused',
     file: `${runner}/internal/sandbox/seccomp.go`,
-    find: '\tfor _, nr := range refused {\n',
-    replace: '\tfor _, nr := range refused[:1] {\n',
+    find: '\tfor _, nr := range m.refused() {\n',
+    replace: '\tfor _, nr := range m.refused()[:1] {\n',
     test: go('./internal/sandbox', 'TestFilterDecides'),
   },
   {
