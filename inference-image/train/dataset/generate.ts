@@ -10,7 +10,7 @@ export interface GenerateOptions {
   readonly seed: number;
   /** Labelled programs in all; problems share them evenly. */
   readonly count: number;
-  /** Share of the replays whose outcome is turned over, as by a check that flakes. */
+  /** Share of the programs of which one replay is turned over, as by a check that flakes. */
   readonly flakyRate: number;
   readonly judge: Judge;
 }
@@ -101,7 +101,8 @@ async function labelled(
     const [before, first, ...more] = runs.slice(at * (1 + stableReplays), (at + 1) * (1 + stableReplays));
     // A worker begins where a test fails; a bug that no test sees asks for no repair.
     if (before === undefined || first === undefined || passesVisible(before)) return [];
-    const replays = [first, ...more].map((run) => passes(run) !== random.next() < options.flakyRate);
+    const flakes = random.next() < options.flakyRate ? random.below(stableReplays) : -1;
+    const replays = [first, ...more].map((run, replay) => passes(run) !== (replay === flakes));
     const stratum = stratumOf(replays, passesVisible(first));
     if (stratum === null) return [];
     const features = featuresOf(drafted, before, first);
@@ -110,23 +111,46 @@ async function labelled(
   });
 }
 
-/** Labelled programs problem by problem: bugs of random kinds are planted, repaired or replaced by others, and everything is run twice. */
+/** Questions to the judge of one problem that may come to nothing, one after the other. */
+const patience = 12;
+
+/** So many programs of one problem; fewer where hardly a bug of it is seen by a test. */
+async function* ofProblem(
+  problem: Problem,
+  share: number,
+  split: ExampleSplit,
+  options: GenerateOptions,
+): AsyncGenerator<readonly Example[]> {
+  const expected = await options.judge.expected(problem);
+  const random = new Random(
+    options.seed + Array.from(problem.name).reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 1_000_003, 7),
+  );
+  let made = 0;
+  for (let idle = 0; made < share && idle < patience;) {
+    const drafts: Draft[] = [];
+    for (let attempt = 0; attempt < 4 * batch && drafts.length < Math.min(batch, 2 * (share - made)); attempt += 1) {
+      const drafted = draft(problem.source, random);
+      if (drafted !== null) drafts.push(drafted);
+    }
+    const found = (await labelled(problem, split, drafts, expected, options, random)).slice(0, share - made);
+    yield found.map((one, at) => ({ ...one, id: `${problem.name}.${made + at}` }));
+    made += found.length;
+    idle = found.length === 0 ? idle + 1 : 0;
+  }
+}
+
+/**
+ * Labelled programs problem by problem: bugs of random kinds are planted, repaired or replaced by others, and everything is run twice.
+ * What one problem does not give, the next ones do.
+ */
 export async function* generateExamples(problems: readonly Problem[], options: GenerateOptions): AsyncGenerator<readonly Example[]> {
   const splits = splitsOf(problems, options.seed);
+  let made = 0;
   for (const [place, problem] of problems.entries()) {
-    const share = Math.floor(((place + 1) * options.count) / problems.length) - Math.floor((place * options.count) / problems.length);
-    const expected = await options.judge.expected(problem);
-    const random = new Random(options.seed + 7919 * (place + 1));
-    let made = 0;
-    for (let attempt = 0; made < share && attempt < 20 * share + 200;) {
-      const drafts: Draft[] = [];
-      for (; drafts.length < Math.min(batch, share - made) && attempt < 20 * share + 200; attempt += 1) {
-        const drafted = draft(problem.source, random);
-        if (drafted !== null) drafts.push(drafted);
-      }
-      const found = await labelled(problem, splits.get(problem.name) ?? 'train', drafts, expected, options, random);
-      yield found.map((one, at) => ({ ...one, id: `${problem.name}.${made + at}` }));
-      made += found.length;
+    const share = Math.ceil((options.count - made) / (problems.length - place));
+    for await (const some of ofProblem(problem, share, splits.get(problem.name) ?? 'train', options)) {
+      made += some.length;
+      yield some;
     }
   }
 }
