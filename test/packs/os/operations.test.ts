@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { loadPack, type PackTask } from '@agentfleet/eval/format';
+import { loadPack, toAgentTask, type PackTask } from '@agentfleet/eval/format';
 import { fixedSample, requireSound } from '@agentfleet/eval/verify';
+import { ajvOptions, maxInlineCharacters, validators } from '@agentfleet/protocol/api';
+import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
@@ -15,6 +17,18 @@ describe.each(packs.map((pack) => [pack.manifest.name, pack] as const))('the pac
   it(`has ${full ? 'only' : 'a sample of'} sound tasks`, async () => {
     const tasks = full ? pack.tasks : fixedSample(pack.tasks, 4);
     expect(await requireSound({ ...pack, tasks }, options)).toHaveLength(tasks.length);
+  });
+
+  it('has tasks that a cluster takes', () => {
+    const validate = validators(new Ajv({ ...ajvOptions })).AgentTask;
+    const target = { namespace: 'eval', pool: { name: 'coding', namespace: 'agentfleet-pools' } };
+    const manifests = pack.tasks.map((task) => structuredClone(toAgentTask(task, { ...target, suffix: 's1' })));
+    for (const manifest of manifests) {
+      expect(validate(manifest), `${manifest.metadata.name}: ${JSON.stringify(validate.errors)}`).toBe(true);
+      expect(manifest.metadata.name).toMatch(/^[a-z0-9-]{1,63}$/);
+      expect(JSON.stringify(manifest.spec.workspace).length).toBeLessThan(maxInlineCharacters);
+    }
+    expect(new Set(manifests.map(({ metadata }) => metadata.name)).size).toBe(manifests.length);
   });
 });
 
