@@ -65,16 +65,7 @@ export function readConfig(env: Env): Config {
       path: read('AGENTFLEET_LINK', parseFolder, '/.agentfleet/link/keeper.sock'),
       key: read('AGENTFLEET_LINK_KEY', parseKey),
     },
-    storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
-    storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
-    snapshotRetain: read('AGENTFLEET_SNAPSHOT_RETAIN', parseBytes, defaultRetain),
-    snapshotEngine: read('AGENTFLEET_SNAPSHOT_ENGINE', parseEngine, 'Auto'),
-    overlay: env['AGENTFLEET_MOUNTER_FD']
-      ? {
-          layersDir: read('AGENTFLEET_LAYERS', parseFolder, '/var/lib/agentfleet-layers'),
-          mounterFd: read('AGENTFLEET_MOUNTER_FD', parseBytes),
-        }
-      : null,
+    ...storeFrom(env, read, faults),
     roots,
     home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
     pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
@@ -95,12 +86,31 @@ export function readConfig(env: Env): Config {
     quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
     logLevel: read('LOG_LEVEL', parseLevel, 'info'),
   };
-  if (config.snapshotEngine === 'Overlay' && config.overlay === null)
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+type StoreConfig = Pick<Config, 'storeDir' | 'storeLimitBytes' | 'snapshotRetain' | 'snapshotEngine' | 'overlay'>;
+
+/** Where snapshots lie, how many, and what makes them. */
+function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]): StoreConfig {
+  const layers = () => ({
+    layersDir: read('AGENTFLEET_LAYERS', parseFolder, '/var/lib/agentfleet-layers'),
+    mounterFd: read('AGENTFLEET_MOUNTER_FD', parseBytes),
+  });
+  const snapshotEngine = read('AGENTFLEET_SNAPSHOT_ENGINE', parseEngine, 'Auto');
+  const overlay = env['AGENTFLEET_MOUNTER_FD'] ? layers() : null;
+  if (snapshotEngine === 'Overlay' && overlay === null)
     faults.push(
       'AGENTFLEET_SNAPSHOT_ENGINE: Overlay needs `runner mount` to start the keeper; take the pod from the operator, or say Auto',
     );
-  if (faults.length > 0) throw new ConfigError(faults);
-  return config;
+  return {
+    storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
+    storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
+    snapshotRetain: read('AGENTFLEET_SNAPSHOT_RETAIN', parseBytes, defaultRetain),
+    snapshotEngine,
+    overlay,
+  };
 }
 
 function text(value: string): string {
