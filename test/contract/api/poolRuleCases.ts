@@ -216,6 +216,13 @@ const modelCases: readonly RuleCase[] = [
     '0.21',
     'spec.thresholds.vetoBelowProbability must not be more than spec.thresholds.warnBelowProbability; lower it',
   ),
+  change(
+    fullModel,
+    'spec.calibration',
+    {},
+    undefined,
+    'spec.thresholds.source: Calibration needs spec.calibration, which says what a calibration has to be; write `calibration: {}`',
+  ),
 ];
 
 export const poolAndOrderCases: readonly RuleCase[] = [

@@ -127,7 +127,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     ['ExpertPool', 'spec.experts[0].engine.type', 'VLLM'],
     ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Reflink'],
     ['EnergyModel', 'spec.artifact.format', 'ONNX'],
-    ['EnergyModel', 'spec.thresholds.source', 'Calibration'],
+    ['EnergyModel', 'spec.calibration.method', 'Platt'],
   ] as const)('refuses %s %s: %s, which nothing obeys yet', async ([kind, field, value]) => {
     const { status, body } = await tryCreate(withValue(full[kind], field, value));
     expect(status).toBe(422);
@@ -138,7 +138,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     ['ExpertPool', 'placement'],
     ['ExpertPool', 'experts[0].artifact'],
     ['ExpertPool', 'experts[0].adapter'],
-    ['EnergyModel', 'calibration'],
+    ['EnergyModel', 'rollout'],
     ['EnergyModel', 'training'],
   ] as const)('refuses %s spec.%s, which nothing obeys yet', async ([kind, field]) => {
     const { status, body } = await tryCreate(withValue(full[kind], `spec.${field}`, {}));
