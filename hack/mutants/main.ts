@@ -1,7 +1,7 @@
 // Plants each bug of mutants.ts in a copy of the committed tree and runs the test that must catch it.
 // `--write` writes test/mutants.md, `--only=WORDS` plants those whose guarantee has the words. Ends with 1 when a bug survives.
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -50,20 +50,28 @@ function page(): string {
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
 const chosen = mutants.filter(({ guarantee }) => guarantee.includes(only));
 if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}; see hack/mutants/mutants.ts`);
-const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
+const lanes = Math.max(1, Math.min(availableParallelism() - 1, chosen.length));
+const waiting = [...chosen];
 const survivors: string[] = [];
-try {
-  await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
-  await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
-  for (const mutant of chosen) {
-    const found = await caught(tree, mutant);
-    console.log(`${found ? 'caught  ' : 'SURVIVED'} ${mutant.guarantee}`);
-    if (!found) survivors.push(mutant.guarantee);
+
+/** Plants one after the other in a tree of its own, until none waits. */
+async function lane(): Promise<void> {
+  const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
+  try {
+    await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
+    await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      const found = await caught(tree, mutant);
+      console.log(`${found ? 'caught  ' : 'SURVIVED'} ${mutant.guarantee}`);
+      if (!found) survivors.push(mutant.guarantee);
+    }
+  } finally {
+    await execa('git', ['worktree', 'remove', '--force', tree], { cwd: root, reject: false });
+    await rm(tree, { recursive: true, force: true });
   }
-} finally {
-  await execa('git', ['worktree', 'remove', '--force', tree], { cwd: root, reject: false });
-  await rm(tree, { recursive: true, force: true });
 }
+
+await Promise.all(Array.from({ length: lanes }, lane));
 console.log(`${chosen.length - survivors.length} passed, ${survivors.length} failed`);
 if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(join(root, 'test', 'mutants.md'), page());
 process.exitCode = survivors.length === 0 ? 0 : 1;
