@@ -110,6 +110,6 @@ export const execs: readonly Mutant[] = [
     file: `${keeper}/files/read.ts`,
     find: 'if (!(await standsAt(handle, join(folder, name))))',
     replace: 'if (!(await standsAt(handle, join(folder, name))) && folder === name)',
-    test: vitest(`${keeper}/exec/interactive.test.ts`),
+    test: vitest(`${keeper}/files/files.test.ts`),
   },
 ];

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
 import { chmod, link, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink, writeFile as put } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +31,25 @@ const read = async (path: string): Promise<string> => (await buffer((await openF
 const options = { mode: null, random: randomBytes, beforeCommit: () => undefined };
 const write = (path: string, text: string, more: Partial<typeof options> & { mode?: number | null } = {}) =>
   writeFile(roots, path, Readable.from([Buffer.from(text)]), { ...options, ...more });
+
+it('whose folder becomes a link out of the roots at any moment of a read gives nothing from there', async () => {
+  await put(join(root, 'sub', 'secret'), 'ours');
+  const swap = (to: string): void => {
+    fs.rmSync(join(root, 'was'), { recursive: true, force: true });
+    fs.renameSync(join(root, 'sub'), join(root, 'was'));
+    if (to === 'link') fs.symlinkSync(join(dir, 'outside'), join(root, 'sub'));
+    else fs.mkdirSync(join(root, 'sub'));
+  };
+  for (let round = 0; round < 600; round += 1) {
+    const reading = read(join(root, 'sub', 'secret')).catch(() => null);
+    // One look at a file is about as long as each step of the read: the swap moves through all of them.
+    for (let step = 0; step < round % 12; step += 1) await stat(root);
+    swap('link');
+    expect([null, 'ours']).toContain(await reading);
+    swap('folder');
+    await put(join(root, 'sub', 'secret'), 'ours');
+  }
+});
 
 describe('a path', () => {
   it.each<[string, (r: string) => string]>([
