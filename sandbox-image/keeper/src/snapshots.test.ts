@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from './clock.ts';
@@ -7,14 +7,11 @@ import type { EventLog } from './log/index.ts';
 import type { Logger } from './logger.ts';
 import type { ScrubReport } from './snapshot/index.ts';
 import { scrubInBackground, type Snapshots } from './snapshots.ts';
-import { buildRunner, startHarness, waitUntil, type Harness } from './testing/index.ts';
+import { buildRunner } from './snapshot/testing/runner.ts';
+import { startHarness, waitUntil, type Harness } from './testing/index.ts';
 
-const built = await buildRunner();
-if ('why' in built) console.error(`SKIPPED: the Go runner cannot be used here:\n${built.why}`);
-const binary = 'binary' in built ? built.binary : '';
-afterAll(() => {
-  if (binary !== '') fs.rmSync(dirname(binary), { recursive: true, force: true });
-});
+const runner = buildRunner();
+afterAll(() => runner?.remove());
 
 async function records(h: Harness): Promise<AuditRecord[]> {
   const all: AuditRecord[] = [];
@@ -46,8 +43,8 @@ test('damage is found in the background and told in the log', async () => {
   });
 });
 
-test.skipIf(binary === '')('snapshots beyond the setting go, the green one stays, and the log says so before and after', async () => {
-  await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2', AGENTFLEET_RUNNER: binary } });
+test.skipIf(runner === null)('snapshots beyond the setting go, the green one stays, and the log says so before and after', async () => {
+  await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2', AGENTFLEET_RUNNER: runner?.binary ?? '' } });
   const client = h.client();
   await client.takeSnapshot('initial');
   for (let step = 2; step <= 8; step++) {

@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { buildRunner, echoing, killable, startHarness, ulid, waitUntil, type Harness, type HarnessOptions } from '../testing/index.ts';
+import { buildRunner } from '../snapshot/testing/runner.ts';
+import { echoing, killable, startHarness, ulid, waitUntil, type Harness, type HarnessOptions } from '../testing/index.ts';
 
-const built = await buildRunner();
-if ('why' in built) console.error(`SKIPPED: the Go runner cannot be used here:\n${built.why}`);
-const binary = 'binary' in built ? built.binary : '';
-afterAll(async () => {
-  if (binary !== '') await rm(dirname(binary), { recursive: true, force: true });
-});
+const runner = buildRunner();
+afterAll(() => runner?.remove());
 
 const open: Harness[] = [];
 
@@ -68,10 +65,10 @@ describe('the gatekeepers of a command', () => {
     await rm(scratch, { recursive: true });
   });
 
-  it.skipIf(binary === '')(
+  it.skipIf(runner === null)(
     'refuse a snapshot and then commands when the store has reached its limit, before the kubelet does',
     async () => {
-      const h = await harness({ env: { AGENTFLEET_STORE_LIMIT_BYTES: String(4 * 1024 * 1024), AGENTFLEET_RUNNER: binary } });
+      const h = await harness({ env: { AGENTFLEET_STORE_LIMIT_BYTES: String(4 * 1024 * 1024), AGENTFLEET_RUNNER: runner?.binary ?? '' } });
       await h.runner(echoing);
       await writeFile(join(h.workspace, 'big'), randomBytes(6 * 1024 * 1024));
       await expect(h.client().takeSnapshot()).rejects.toMatchObject({ code: 'AF_STORE_FULL' });
