@@ -1,31 +1,42 @@
-// Runs the Go tests of the runner; shows failing tests' output, writes the JSON events for the counts.
+// Runs the Go tests of the runner; shows failing tests' output, writes the JSON events for the counts. A failing test is
+// tried once more, alone; what passes then is written to the file in AGENTFLEET_FLAKES.
 import { writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
+import { findFailedTests, mergeTries, parseGoEvents, type GoEvent } from './goEvents.ts';
 
 const [output, ...args] = process.argv.slice(2);
 if (output === undefined) throw new Error('usage: goTest.ts REPORT [go test arguments]');
-const result = await execa('go', ['test', '-json', ...args, './...'], { cwd: 'sandbox-image/runner', reject: false, maxBuffer: 64 << 20 });
-await writeFile(output, result.stdout);
 
-interface GoEvent {
-  readonly Action: string;
-  readonly Package?: string;
-  readonly Test?: string;
-  readonly Output?: string;
-  readonly Elapsed?: number;
+async function runGo(words: readonly string[]): Promise<{ readonly events: readonly GoEvent[]; readonly failed: boolean }> {
+  const result = await execa('go', ['test', '-json', ...words], { cwd: 'sandbox-image/runner', reject: false, maxBuffer: 64 << 20 });
+  const events = parseGoEvents(result.stdout);
+  show(events);
+  if (result.exitCode !== 0) console.error(result.stderr);
+  return { events, failed: result.exitCode !== 0 };
 }
-const events = result.stdout
-  .split('\n')
-  .filter((line) => line.startsWith('{'))
-  .map((line) => JSON.parse(line) as GoEvent);
-const failed = new Set(events.filter((event) => event.Action === 'fail').map((event) => `${event.Package}/${event.Test ?? ''}`));
-for (const event of events) {
-  if (event.Action === 'output' && failed.has(`${event.Package}/${event.Test ?? ''}`)) process.stdout.write(event.Output ?? '');
-  if (event.Action === 'build-output') process.stdout.write(event.Output ?? '');
-  if (event.Action === 'skip' && event.Test !== undefined) console.log(`skipped ${event.Test}`);
-  if ((event.Action === 'pass' || event.Action === 'fail') && event.Test === undefined) {
-    console.log(`go ${event.Action} ${event.Package} (${event.Elapsed ?? 0} s)`);
+
+function show(events: readonly GoEvent[]): void {
+  const failed = new Set(events.filter((event) => event.Action === 'fail').map((event) => `${event.Package}/${event.Test ?? ''}`));
+  for (const event of events) {
+    if (event.Action === 'output' && failed.has(`${event.Package}/${event.Test ?? ''}`)) process.stdout.write(event.Output ?? '');
+    if (event.Action === 'build-output') process.stdout.write(event.Output ?? '');
+    if (event.Action === 'skip' && event.Test !== undefined) console.log(`skipped ${event.Test}`);
+    if ((event.Action === 'pass' || event.Action === 'fail') && event.Test === undefined) {
+      console.log(`go ${event.Action} ${event.Package} (${event.Elapsed ?? 0} s)`);
+    }
   }
 }
-if (result.exitCode !== 0) console.error(result.stderr);
-process.exitCode = result.exitCode ?? 1;
+
+let { events, failed } = await runGo([...args, './...']);
+const again = failed ? findFailedTests(events) : undefined;
+if (again !== undefined && again.size > 0) {
+  const names = [...new Set([...again.values()].flat())];
+  console.log(`tried again: ${names.join(', ')}`);
+  const second = await runGo([...args, '-count=1', `-run=^(${names.join('|')})$`, ...again.keys()]);
+  events = mergeTries(events, second.events);
+  failed = second.failed;
+  const flakes = process.env['AGENTFLEET_FLAKES'];
+  if (!failed && flakes !== undefined) await writeFile(flakes, JSON.stringify(names.map((name) => `runner > ${name}`)));
+}
+await writeFile(output, events.map((event) => JSON.stringify(event)).join('\n'));
+process.exitCode = failed ? 1 : 0;

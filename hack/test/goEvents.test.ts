@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { countGo } from './counts.ts';
+import { findFailedTests, mergeTries, type GoEvent } from './goEvents.ts';
+
+const failing: readonly GoEvent[] = [
+  { Action: 'pass', Package: 'p', Test: 'TestGood' },
+  { Action: 'fail', Package: 'p', Test: 'TestLate/case' },
+  { Action: 'fail', Package: 'p', Test: 'TestLate' },
+  { Action: 'fail', Package: 'p' },
+];
+const count = (events: readonly GoEvent[]): ReturnType<typeof countGo> => countGo(events.map((event) => JSON.stringify(event)).join('\n'));
+
+describe('two tries of Go tests', () => {
+  test('tests that failed are named by package', () => {
+    expect(findFailedTests(failing)).toEqual(new Map([['p', ['TestLate']]]));
+  });
+
+  test('what no test did is not tried again', () => {
+    expect(findFailedTests([{ Action: 'build-fail' }, { Action: 'fail', Package: 'p' }])).toBeUndefined();
+    expect(findFailedTests([...failing, { Action: 'fail', Package: 'q' }])).toBeUndefined();
+  });
+
+  test('a test that passes at the second try counts as passed once', () => {
+    const second: readonly GoEvent[] = [
+      { Action: 'pass', Package: 'p', Test: 'TestLate/case' },
+      { Action: 'pass', Package: 'p', Test: 'TestLate' },
+      { Action: 'pass', Package: 'p' },
+    ];
+    expect(count(mergeTries(failing, second))).toEqual({ passed: 3, failed: 0, skipped: 0 });
+  });
+
+  test('a test that fails twice has failed', () => {
+    const second: readonly GoEvent[] = [
+      { Action: 'fail', Package: 'p', Test: 'TestLate' },
+      { Action: 'fail', Package: 'p' },
+    ];
+    expect(count(mergeTries(failing, second))).toMatchObject({ passed: 1, failed: 1 });
+  });
+});

@@ -1,0 +1,41 @@
+/** One line of `go test -json`. */
+export interface GoEvent {
+  readonly Action: string;
+  readonly Package?: string;
+  readonly Test?: string;
+  readonly Output?: string;
+  readonly Elapsed?: number;
+}
+
+export function parseGoEvents(lines: string): readonly GoEvent[] {
+  return lines
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as GoEvent);
+}
+
+/** Top-level tests that failed, by package. Undefined when something else than a test failed, which no second try heals. */
+export function findFailedTests(events: readonly GoEvent[]): ReadonlyMap<string, readonly string[]> | undefined {
+  const failures = events.filter((event) => event.Action === 'fail');
+  if (events.some((event) => event.Action === 'build-fail')) return undefined;
+  const tests = new Map<string, string[]>();
+  for (const { Package: name = '', Test: test } of failures) {
+    if (test === undefined || test.includes('/')) continue;
+    tests.set(name, [...(tests.get(name) ?? []), test]);
+  }
+  const broken = failures.some(({ Package: name = '', Test: test }) => test === undefined && !tests.has(name));
+  return broken ? undefined : tests;
+}
+
+/** The events of both tries as one: a test of the second try stands as it ended there. */
+export function mergeTries(first: readonly GoEvent[], second: readonly GoEvent[]): readonly GoEvent[] {
+  const again = new Set(second.flatMap((event) => (event.Test === undefined ? [] : [`${event.Package}/${top(event.Test)}`])));
+  const packages = new Set(second.map((event) => event.Package));
+  const stands = ({ Package: name, Test: test }: GoEvent): boolean =>
+    test === undefined ? !packages.has(name) : !again.has(`${name}/${top(test)}`);
+  return [...first.filter((event) => event.Action !== 'fail' || stands(event)), ...second];
+}
+
+function top(test: string): string {
+  return test.split('/')[0] ?? test;
+}
