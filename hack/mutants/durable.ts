@@ -51,9 +51,23 @@ export const durable: readonly Mutant[] = [
   {
     guarantee: 'durable: names of encrypted packs tell nothing about their contents',
     file: `${worker}/durable/seal.ts`,
-    find: "createHmac('sha256', this.#names).update",
+    find: "createHmac('sha256', this.#current.names).update",
     replace: "createHash('sha256').update",
     test: vitest(`${worker}/durable/seal.test.ts`),
+  },
+  {
+    guarantee: 'durable: what an earlier key has sealed is read',
+    file: `${worker}/durable/seal.ts`,
+    find: 'const all = [current, ...earlier.map((key) => new DerivedKey(key))];',
+    replace: 'const all = [current, ...earlier.slice(earlier.length).map((key) => new DerivedKey(key))];',
+    test: vitest(`${worker}/durable/rotation.test.ts`),
+  },
+  {
+    guarantee: 'durable: nothing new relies on what an earlier key has sealed',
+    file: `${worker}/durable/shelf.ts`,
+    find: '      if (this.#outdated.has(name)) continue;\n',
+    replace: '',
+    test: vitest(`${worker}/durable/rotation.test.ts`),
   },
   {
     guarantee: 'durable: an older checkpoint is tried when the newest is damaged',

@@ -1,7 +1,7 @@
 /** Durable copies of what the keeper of a task holds: the mirror of its event log, its snapshots, and the way back from them. */
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
-export { parseKey, readSealer } from './key.ts';
+export { parseKeys, readSealer } from './key.ts';
 export { createSealer, keyBytes, type Sealer } from './seal.ts';
 export { PackShelf } from './shelf.ts';
 export { Shelves } from './shelves.ts';

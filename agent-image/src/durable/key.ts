@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { createSealer, keyBytes, type Sealer } from './seal.ts';
 
+/** Keys of a pool at once: the current one and those that are going. */
+const maxKeys = 8;
 const field = 'spec.storage.encryption.credential';
 
 /** The sealer of a pool. Read each time, because a Secret that is mounted may change. @throws AttemptFailure when the key is none */
@@ -13,13 +15,19 @@ export async function readSealer(keyFile: string | undefined): Promise<Sealer> {
   } catch (error) {
     throw unusable(`cannot be read (${error instanceof Error ? error.message : String(error)})`);
   }
-  const key = parseKey(text);
-  if (key === null) throw unusable(`is not the base64 of ${keyBytes} bytes`);
-  return createSealer(key);
+  const [key, ...earlier] = parseKeys(text) ?? [];
+  if (key === undefined) throw unusable(`is not the base64 of ${keyBytes} bytes in each of 1 to ${maxKeys} lines`);
+  return createSealer(key, earlier);
 }
 
-/** The key that a Secret's value says; null when it is none. */
-export function parseKey(text: string): Buffer | null {
+/** The keys that a Secret's value says, one a line: the first seals, the others read what they have sealed. Null when one is none. */
+export function parseKeys(text: string): readonly Buffer[] | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const keys = lines.map(parseKey).filter((key) => key !== null);
+  return keys.length === lines.length && keys.length > 0 && keys.length <= maxKeys ? keys : null;
+}
+
+function parseKey(text: string): Buffer | null {
   const trimmed = text.trim();
   const key = Buffer.from(trimmed, 'base64');
   return key.length === keyBytes && key.toString('base64') === trimmed ? key : null;

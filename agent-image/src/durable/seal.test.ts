@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseKey, readSealer } from './key.ts';
+import { parseKeys, readSealer } from './key.ts';
 import { createSealer } from './seal.ts';
 
 const content = Buffer.from('x = 1\n'.repeat(100));
@@ -52,8 +52,23 @@ describe('a key', () => {
     await expect(createSealer(key).open('a', await createSealer(null).seal('a', content))).rejects.toMatchObject({ code: 'WrongKey' });
   });
 
-  it('is the base64 of 32 bytes and nothing else', () => {
-    expect(parseKey(`${key.toString('base64')}\n`)).toEqual(key);
+  it('reads what an earlier key has sealed, and seals with the first', async () => {
+    const [old, now] = [createSealer(key), createSealer(randomBytes(32), [key])];
+    const blob = await old.seal('a', content);
+    expect(await now.open('a', blob)).toEqual(content);
+    const fresh = await now.seal('a', content);
+    expect([now.isCurrent(blob), now.isCurrent(fresh), old.isCurrent(blob)]).toEqual([false, true, true]);
+    await expect(old.open('a', fresh)).rejects.toMatchObject({ code: 'WrongKey' });
+    expect(now.name('pack', content)).not.toBe(old.name('pack', content));
+    expect(now.keyIds).toHaveLength(2);
+  });
+
+  it('is the base64 of 32 bytes and nothing else, one a line', () => {
+    expect(parseKeys(`${key.toString('base64')}\n`)).toEqual([key]);
+    const other = randomBytes(32);
+    expect(parseKeys(`${other.toString('base64')}\r\n\n${key.toString('base64')}`)).toEqual([other, key]);
+    expect(parseKeys(`${key.toString('base64')}\nsecret`)).toBeNull();
+    expect(parseKeys(`${key.toString('base64')}\n`.repeat(9))).toBeNull();
     for (const wrong of [
       '',
       'secret',
@@ -62,7 +77,7 @@ describe('a key', () => {
       key.toString('hex'),
       `${key.toString('base64')}x`,
     ])
-      expect(parseKey(wrong)).toBeNull();
+      expect(parseKeys(wrong)).toBeNull();
   });
 
   it('that is none ends with the field and the cure, and without the value', async () => {

@@ -21,6 +21,10 @@ const decompress = promisify(zstdDecompress);
 export interface Sealer {
   /** A name that is the same for the same content; with a key it tells nothing about it. `kind` keeps kinds apart. */
   name(kind: string, content: Uint8Array): string;
+  /** Tells apart sealers with other keys; tells nothing about a key. */
+  readonly keyIds: readonly string[];
+  /** Whether a blob was sealed as this sealer seals now, not with an earlier key. */
+  isCurrent(blob: Buffer): boolean;
   seal(name: string, content: Uint8Array): Promise<Buffer>;
   /** @throws DurableFailure `Damaged`, `WrongKey` */
   open(name: string, blob: Buffer): Promise<Buffer>;
@@ -29,13 +33,19 @@ export interface Sealer {
 /**
  * Blobs are compressed (zstd) and, with a key, encrypted (AES-256-GCM, a random nonce each, the name as associated data);
  * without one a SHA-256 over name and content tells damage. Layout: magic, kind (1), with a key: its id (8), nonce (12),
- * content, tag (16); without: SHA-256 (32), content.
+ * content, tag (16); without: SHA-256 (32), content. `earlier` keys read what was sealed with them, and seal nothing.
  */
-export function createSealer(key: Uint8Array | null): Sealer {
-  return key === null ? new PlainSealer() : new KeySealer(key);
+export function createSealer(key: Uint8Array | null, earlier: readonly Uint8Array[] = []): Sealer {
+  return key === null ? new PlainSealer() : new KeySealer(new DerivedKey(key), earlier);
 }
 
 class PlainSealer implements Sealer {
+  readonly keyIds: readonly string[] = [];
+
+  isCurrent(): boolean {
+    return true; // another kind is not opened at all
+  }
+
   name(kind: string, content: Uint8Array): string {
     return createHash('sha256').update(`${kind}\0`).update(content).digest('hex');
   }
@@ -55,27 +65,47 @@ class PlainSealer implements Sealer {
   }
 }
 
-class KeySealer implements Sealer {
-  readonly #contents: Buffer;
-  readonly #names: Buffer;
-  readonly #id: Buffer;
+/** What is derived from a key, one for each use. */
+class DerivedKey {
+  readonly contents: Buffer;
+  readonly names: Buffer;
+  readonly id: Buffer;
 
   constructor(key: Uint8Array) {
     const derived = (use: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `agentfleet.dev/durable/v1/${use}`, keyBytes));
-    this.#contents = derived('contents');
-    this.#names = derived('names');
-    this.#id = derived('id').subarray(0, keyIdBytes);
+    this.contents = derived('contents');
+    this.names = derived('names');
+    this.id = derived('id').subarray(0, keyIdBytes);
+  }
+}
+
+class KeySealer implements Sealer {
+  readonly #current: DerivedKey;
+  readonly #known: ReadonlyMap<string, DerivedKey>;
+
+  constructor(current: DerivedKey, earlier: readonly Uint8Array[]) {
+    this.#current = current;
+    const all = [current, ...earlier.map((key) => new DerivedKey(key))];
+    this.#known = new Map(all.map((key) => [key.id.toString('hex'), key]));
+  }
+
+  get keyIds(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
+  isCurrent(blob: Buffer): boolean {
+    return keyIdOf(blob).equals(this.#current.id);
   }
 
   name(kind: string, content: Uint8Array): string {
-    return createHmac('sha256', this.#names).update(`${kind}\0`).update(content).digest('hex');
+    return createHmac('sha256', this.#current.names).update(`${kind}\0`).update(content).digest('hex');
   }
 
   async seal(name: string, content: Uint8Array): Promise<Buffer> {
     const packed = await pack(content);
     const nonce = randomBytes(nonceBytes);
-    const head = Buffer.concat([magic, Buffer.of(encrypted), this.#id, nonce]);
-    const cipher = createCipheriv('aes-256-gcm', this.#contents, nonce).setAAD(Buffer.concat([head, Buffer.from(name)]));
+    const head = Buffer.concat([magic, Buffer.of(encrypted), this.#current.id, nonce]);
+    const cipher = createCipheriv('aes-256-gcm', this.#current.contents, nonce).setAAD(Buffer.concat([head, Buffer.from(name)]));
     return Buffer.concat([head, cipher.update(packed), cipher.final(), cipher.getAuthTag()]);
   }
 
@@ -85,9 +115,9 @@ class KeySealer implements Sealer {
     const nonceAt = magic.length + 1 + keyIdBytes;
     const from = nonceAt + nonceBytes;
     if (blob.length < from + tagBytes) throw damaged(name);
-    if (!blob.subarray(magic.length + 1, nonceAt).equals(this.#id))
-      throw new DurableFailure('WrongKey', `${name} was encrypted with another key`);
-    const decipher = createDecipheriv('aes-256-gcm', this.#contents, blob.subarray(nonceAt, from), { authTagLength: tagBytes })
+    const key = this.#known.get(keyIdOf(blob).toString('hex'));
+    if (key === undefined) throw new DurableFailure('WrongKey', `${name} was encrypted with a key that the pool does not list`);
+    const decipher = createDecipheriv('aes-256-gcm', key.contents, blob.subarray(nonceAt, from), { authTagLength: tagBytes })
       .setAAD(Buffer.concat([blob.subarray(0, from), Buffer.from(name)]))
       .setAuthTag(blob.subarray(-tagBytes));
     let packed: Buffer;
@@ -114,6 +144,11 @@ async function unpack(name: string, packed: Buffer): Promise<Buffer> {
 
 function digestOf(name: string, packed: Buffer): Buffer {
   return createHash('sha256').update(`${name}\0`).update(packed).digest();
+}
+
+/** Id of the key of an encrypted blob. */
+function keyIdOf(blob: Buffer): Buffer {
+  return blob.subarray(magic.length + 1, magic.length + 1 + keyIdBytes);
 }
 
 function kindOf(name: string, blob: Buffer): number {

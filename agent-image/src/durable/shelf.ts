@@ -23,6 +23,8 @@ export class PackShelf {
   readonly #packs = new Map<string, readonly string[]>();
   readonly #indexes = new Map<string, readonly Indexed[]>();
   #doomed: ReadonlySet<string> = new Set();
+  /** Packs under an earlier key: they are read, and what they hold is stored again under the current one. */
+  readonly #outdated = new Set<string>();
 
   constructor(store: ArtifactStore, sealer: Sealer) {
     this.#store = store;
@@ -83,10 +85,15 @@ export class PackShelf {
 
   /** Stores a manifest; its name is the same for the same manifest. */
   async putManifest(text: Buffer, signal: AbortSignal): Promise<string> {
-    const plain = this.sealer.name('manifest', createHash('sha256').update(text).digest());
+    const plain = this.#manifestName(text);
     const name = this.#doomed.has(plain) ? `${plain}-${randomBytes(4).toString('hex')}` : plain;
     await this.#store.put(manifestKey(name), await this.sealer.seal(`${name}.manifest`, text), octets, signal);
     return name;
+  }
+
+  /** Whether this name was given to a manifest under the current key. */
+  isCurrentManifest(name: string, text: Buffer): boolean {
+    return name.startsWith(this.#manifestName(text));
   }
 
   /** @throws DurableFailure, StoreFailure */
@@ -94,8 +101,14 @@ export class PackShelf {
     return this.sealer.open(`${name}.manifest`, await read(this.#store, manifestKey(name), signal));
   }
 
+  #manifestName(text: Buffer): string {
+    return this.sealer.name('manifest', createHash('sha256').update(text).digest());
+  }
+
   async #load(name: string, signal: AbortSignal): Promise<void> {
-    const content = await this.sealer.open(`${name}.index`, await read(this.#store, indexKey(name), signal));
+    const blob = await read(this.#store, indexKey(name), signal);
+    const content = await this.sealer.open(`${name}.index`, blob);
+    if (!this.sealer.isCurrent(blob)) this.#outdated.add(name);
     this.#indexes.set(name, JSON.parse(content.toString('utf8')) as Indexed[]);
   }
 
@@ -103,6 +116,7 @@ export class PackShelf {
   #rebuild(): void {
     const found = new Map<string, { size: number; parts: Map<number, string> }>();
     for (const [name, indexed] of this.#indexes) {
+      if (this.#outdated.has(name)) continue;
       for (const [sha256, size, offset] of indexed) {
         const one = found.get(sha256) ?? { size, parts: new Map<number, string>() };
         found.set(sha256, one);

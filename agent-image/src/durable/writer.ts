@@ -104,6 +104,7 @@ export class CheckpointWriter {
   async #believe(digest: string, manifest: string, signal: AbortSignal): Promise<void> {
     const { shelf } = this.#options;
     const text = await shelf.getManifest(manifest, signal);
+    if (!shelf.isCurrentManifest(manifest, text)) return;
     const holders = contentsOf(text).map(({ sha256 }) => shelf.holders(sha256));
     if (holders.includes(undefined)) return;
     this.#stored.set(digest, { manifest, packs: [...new Set(holders.flatMap((names) => names ?? []))] });

@@ -31,6 +31,7 @@ export class DurableBench implements AsyncDisposable {
   readonly store = new MemoryStore();
   readonly written: Written[] = [];
   key: Buffer | null = null;
+  earlierKeys: readonly Buffer[] = [];
   readonly #keepers: Harness[] = [];
 
   async keeper(env: Readonly<Record<string, string>> = {}): Promise<Harness> {
@@ -41,7 +42,7 @@ export class DurableBench implements AsyncDisposable {
 
   /** A worker of its own: it knows nothing but what it is told. */
   worker(change: Partial<DurabilityOptions> = {}): Durability {
-    const shelf = new PackShelf(this.store, createSealer(this.key));
+    const shelf = new PackShelf(this.store, createSealer(this.key, this.earlierKeys));
     return new Durability({
       store: this.store,
       shelf: () => Promise.resolve(shelf),

@@ -36,7 +36,7 @@ export const Storage = struct('Object storage for event logs, checkpoints and ar
   encryption: optional(
     struct('Encryption of checkpoints and event logs, before they leave the worker.', {
       credential: labelName(
-        'Entry of spec.credentials, without hosts, whose value is the base64 of 32 random bytes; what it was stored with can only be read with it.',
+        'Entry of spec.credentials, without hosts, whose value is the base64 of 32 random bytes, one a line: the first encrypts, the others read what they have encrypted.',
       ),
     }),
   ),
