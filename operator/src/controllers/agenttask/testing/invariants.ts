@@ -1,4 +1,4 @@
-import { conditionFaults, findCondition, keyOf, type Informer } from '@agentfleet/kube';
+import { conditionFaults, findCondition, keyOf, type Handler, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isUnclaimed } from '../../../pools/warm.ts';
@@ -6,6 +6,11 @@ import type { Pod } from '../../../runtime/objects.ts';
 import { decisionAbout } from '../approvals.ts';
 import { addUsage } from '../attempts.ts';
 import { schemaFaults } from './objects.ts';
+
+/** What tells of every version; an `Informer` does. */
+export interface Followed<T extends KubeObject> {
+  addHandler(handler: Handler<T>): unknown;
+}
 
 /**
  * Watches every version of tasks and pods, and collects what breaks a promise: the epoch only grows, and with every new
@@ -16,7 +21,7 @@ export class Invariants {
   readonly faults: string[] = [];
   readonly #pods = new Map<string, Pod>();
 
-  constructor(caches: { readonly tasks: Informer<AgentTask>; readonly pods: Informer<Pod> }) {
+  constructor(caches: { readonly tasks: Followed<AgentTask>; readonly pods: Followed<Pod> }) {
     caches.tasks.addHandler({
       onAdd: (task) => this.#check(undefined, task),
       onUpdate: (old, task) => this.#check(old, task),

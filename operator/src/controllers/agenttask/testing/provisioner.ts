@@ -1,7 +1,7 @@
 import { isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import type { PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
-import type { Bed } from './bed.ts';
+import type { Stage } from './stage.ts';
 
 /** Names of the classes that the provisioner serves. */
 export const storage = { storageClassName: 'fast', size: '3Gi', volumeSnapshotClassName: 'keep' } as const;
@@ -12,14 +12,14 @@ export class Provisioner {
   readonly frozen = new Set<'claims' | 'snapshots'>();
   /** What taking a snapshot comes to, when it fails. */
   snapshotError: string | undefined;
-  readonly #bed: Bed;
+  readonly #bed: Stage;
 
-  private constructor(bed: Bed) {
+  private constructor(bed: Stage) {
     this.#bed = bed;
   }
 
   /** Adds classes and the provisioner to a bed. */
-  static async join(bed: Bed): Promise<Provisioner> {
+  static async join(bed: Stage): Promise<Provisioner> {
     const { transport } = bed;
     await new ResourceClient(transport, resources.storageClasses).create({ metadata: { name: storage.storageClassName } });
     await new ResourceClient(transport, resources.volumeSnapshotClasses).create({ metadata: { name: storage.volumeSnapshotClassName } });

@@ -1,7 +1,7 @@
 import { isConflict, isNotFound } from '@agentfleet/kube';
 import type { AgentTask, Assignment, Run } from '@agentfleet/protocol/api';
 import { resources } from '../../../runtime/resources.ts';
-import type { Bed } from './bed.ts';
+import type { Stage } from './stage.ts';
 
 export const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
 
@@ -44,7 +44,7 @@ export function storing(script: Script): Script {
 }
 
 /** Adds workers that follow one script; each reports once for an epoch, directive and decision, when its sandbox is ready. */
-export function playWorkers(bed: Bed, script: Script): void {
+export function playWorkers(bed: Stage, script: Script): void {
   const said = new Set<string>();
   bed.actors.push(async () => {
     for (const task of bed.server.objects(resources.agentTasks)) {
@@ -61,7 +61,7 @@ export function playWorkers(bed: Bed, script: Script): void {
   });
 }
 
-async function tell(bed: Bed, { metadata: { name, namespace = '' } }: AgentTask, run: Run): Promise<void> {
+async function tell(bed: Stage, { metadata: { name, namespace = '' } }: AgentTask, run: Run): Promise<void> {
   try {
     await bed.tasks.applyStatus({ metadata: { name, namespace }, status: { run } }, { fieldManager: 'agentfleet-worker' });
   } catch (error) {
