@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 /** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
 export type FamilyName =
-  'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'csi' | 'versitygw';
+  'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'csi' | 'versitygw' | 'agent-sandbox';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -91,6 +91,8 @@ export const families: readonly Family[] = [
     binaries: ['versitygw'],
     stamps: (version) => [`main.Version=${version}`],
   },
+  // Not of the cluster: what `bench:operator` runs beside our operator.
+  { ...plain, name: 'agent-sandbox', module: 'sigs.k8s.io/agent-sandbox', binaries: ['agent-sandbox-controller'] },
 ];
 
 /** The family with this name. */
