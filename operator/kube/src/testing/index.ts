@@ -4,3 +4,4 @@ export type { KindDefinition, ListType } from './kinds.ts';
 export * from './random.ts';
 export { FakeApiServer, startFakeServer, type FakeServerOptions } from './server.ts';
 export * from './virtualClock.ts';
+export type { Change as VersionChange } from './versions.ts';

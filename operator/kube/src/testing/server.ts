@@ -14,6 +14,7 @@ import { Objects, type Target, type WriteContext } from './objects.ts';
 import { bodyOf, parseRoute, verbOf, type Route } from './route.ts';
 import { selectionOf } from './selection.ts';
 import { invalid, StatusError } from './status.ts';
+import type { Change } from './versions.ts';
 import { WatchHub } from './watches.ts';
 
 export interface FakeServerOptions {
@@ -59,7 +60,7 @@ export class FakeApiServer {
     this.watches = new WatchHub({ store: objects.store, clock, bookmarkMs, watchList });
     for (const kind of [...builtinKinds(), ...(options.kinds ?? [])]) this.addKind(kind);
     for (const name of ['default', 'kube-system']) this.createNamespace(name);
-    server.on('request', (request, response) => void this.#handle(request, response));
+    server.on('request', (request, response) => void this.accept(request, response));
   }
 
   get config(): ClusterConfig {
@@ -103,7 +104,13 @@ export class FakeApiServer {
     });
   }
 
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Tells of every version of every object at once, kinds as `plural.group`; nothing that is done to watches holds it back. */
+  onChange(listener: (kind: string, change: Change) => void): void {
+    this.#objects.store.onChange(listener);
+  }
+
+  /** Answers one request. Public for requests that come another way than through a socket. */
+  async accept(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = '';
     try {
       for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
