@@ -2,14 +2,15 @@ import type { KubeObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { resourceName } from '../api/resource.ts';
 import { ResourceClient } from '../client/client.ts';
-import { Backoff, reflectorBackoff, type BackoffOptions, type Random } from '../runtime/backoff.ts';
-import { sleep, type Clock } from '../runtime/clock.ts';
-import { asError, isKubeError } from '../runtime/errors.ts';
+import type { BackoffOptions, Random } from '../runtime/backoff.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { asError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
-import { isApiError, isGone, isVersionTooLarge } from '../transport/apiError.ts';
+import { isApiError } from '../transport/apiError.ts';
 import type { Transport } from '../transport/types.ts';
 import { watch, type WatchEnd, type WatchEvent } from '../watch/watch.ts';
 import { InitialEvents } from './initialEvents.ts';
+import { needsList, Recovery } from './recovery.ts';
 
 /** What follows a resource. Called in the order of the server, never from two places at once. */
 export interface ReflectorTarget<T> {
@@ -37,6 +38,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly watchSeconds?: number;
   /** False: never stream the first list. Default: try it, and list when the server refuses. */
   readonly watchList?: boolean;
+  /** In place of the waits after each kind of failure (`Recovery`). */
   readonly backoff?: BackoffOptions;
   /** Makes objects smaller before anything else sees them; managedFields are dropped in any case. */
   readonly transform?: (object: T) => T;
@@ -52,7 +54,7 @@ export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #target: ReflectorTarget<T>;
   readonly #client: ResourceClient<T>;
-  readonly #backoff: Backoff;
+  readonly #recovery: Recovery;
   #version: string | undefined;
   #watchList: boolean;
   #unfinished = 0;
@@ -64,7 +66,7 @@ export class Reflector<T extends KubeObject> {
     this.#options = options;
     this.#target = target;
     this.#client = new ResourceClient(options.transport, options.resource);
-    this.#backoff = new Backoff(options.backoff ?? reflectorBackoff, options.clock, options.random);
+    this.#recovery = new Recovery(options);
     this.#watchList = options.watchList ?? true;
   }
 
@@ -81,7 +83,7 @@ export class Reflector<T extends KubeObject> {
       } catch (error) {
         if (signal.aborted) break;
         this.#classify(error);
-        await this.#pause(signal);
+        await this.#pause(error, signal);
       }
     }
     this.#state = 'stopped';
@@ -96,7 +98,7 @@ export class Reflector<T extends KubeObject> {
     const begin = this.#options.clock.monotonic();
     let events = 0;
     const streamed = this.#version === undefined;
-    const end = await this.#watch(signal, () => (events += 1));
+    const end = await this.#watch(signal, () => (events += 1)).finally(() => this.#recovery.closed());
     if (streamed && this.#version === undefined) this.#unfinishedList(signal);
     // A server that accepts and closes at once would otherwise be asked in a tight loop.
     const lasted = this.#options.clock.monotonic() - begin;
@@ -105,7 +107,7 @@ export class Reflector<T extends KubeObject> {
     // storage was restored from a backup.
     const silent = events === 0 && (end === 'stalled' || (end === 'closed' && lasted > 75_000));
     if (silent) this.#version = undefined;
-    if (end === 'closed' && short) await this.#pause(signal);
+    if (end === 'closed' && short) await this.#pause(undefined, signal);
   }
 
   /** A server that knows nothing of streamed lists never says that one is complete. */
@@ -149,7 +151,6 @@ export class Reflector<T extends KubeObject> {
       stallMs = 90_000,
     } = this.#options;
     const initial = this.#version === undefined ? new InitialEvents<T>() : undefined;
-    if (initial === undefined) this.#state = 'watching';
     return watch<T>(
       {
         transport,
@@ -162,6 +163,9 @@ export class Reflector<T extends KubeObject> {
         stallMs,
         clock,
         signal,
+        onOpen: () => {
+          if (initial === undefined) this.#opened();
+        },
       },
       (event) => {
         onEvent();
@@ -175,13 +179,19 @@ export class Reflector<T extends KubeObject> {
       const object = event.type === 'BOOKMARK' ? event.object : this.#slim(event.object);
       if (!initial.take({ type: event.type, object })) return;
       this.#replace(initial.objects(), event.object.metadata.resourceVersion ?? '');
-      this.#state = 'watching';
+      this.#opened();
       return;
     }
     const version = event.object.metadata.resourceVersion;
     if (event.type === 'BOOKMARK') this.#target.progress(version ?? '');
     else this.#target.apply({ type: event.type, object: this.#slim(event.object) });
     if (version !== undefined) this.#version = version;
+    this.lastError = undefined;
+  }
+
+  #opened(): void {
+    this.#state = 'watching';
+    this.#recovery.opened();
     this.lastError = undefined;
   }
 
@@ -199,12 +209,12 @@ export class Reflector<T extends KubeObject> {
       this.#watchList = false; // the server does not stream lists
       return;
     }
-    if (isGone(error) || isVersionTooLarge(error) || isKubeError(error, 'AF_API_MALFORMED')) this.#version = undefined;
+    if (needsList(error)) this.#version = undefined;
     log.warn(listing ? 'list failed' : 'watch failed', { resource: resourceName(resource), error: this.lastError.message });
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
+  async #pause(error: unknown, signal: AbortSignal): Promise<void> {
     this.#state = 'backoff';
-    await sleep(this.#options.clock, this.#backoff.next(), signal);
+    await this.#recovery.wait(error, signal);
   }
 }

@@ -16,6 +16,9 @@ export interface BackoffOptions {
 /** Of client-go's reflector: 800 ms ×2 to 30 s, jitter 1.0, reset after 2 min (tools/cache/reflector.go). */
 export const reflectorBackoff: BackoffOptions = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1, resetMs: 120_000 };
 
+/** After a connection broke and the server answers again: short, because one request looked for it on behalf of all. */
+export const reconnectBackoff: BackoffOptions = { baseMs: 250, factor: 2, capMs: 2000, jitter: 1, resetMs: 120_000 };
+
 /** Exponential delays with jitter that forget old failures. */
 export class Backoff {
   readonly #options: BackoffOptions;
@@ -28,6 +31,11 @@ export class Backoff {
     this.#options = options;
     this.#clock = clock;
     this.#random = random;
+  }
+
+  /** What failed is well: the next failure is the first one. */
+  reset(): void {
+    this.#step = 0;
   }
 
   /** Records a failure; ms to wait before the next try. */

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Dispatcher } from 'undici';
+import type { Random } from '../runtime/backoff.ts';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { deadline, type Deadline } from '../runtime/deadline.ts';
 import { asError, KubeError } from '../runtime/errors.ts';
@@ -7,6 +8,7 @@ import { silentLog, type Log } from '../runtime/log.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
 import { requestMetrics, type RequestMetrics } from './requestMetrics.ts';
+import { inService, Reachability } from './reachability.ts';
 import { RetryBudget, retryDelay } from './retry.ts';
 import type { ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
 import { WarningLog } from './warnings.ts';
@@ -18,10 +20,15 @@ export interface TransportOptions {
   readonly connections?: number;
   readonly registry?: Registry | undefined;
   readonly clock?: Clock;
+  readonly random?: Random;
   readonly log?: Log;
 }
 
 const defaultTimeoutMs = 30_000;
+
+/** Open to every client of a cluster (ClusterRole system:public-info-viewer). */
+const readyPath = '/readyz';
+const readyTimeoutMs = 2000;
 
 function searchOf(query: Query | undefined): string {
   const search = new URLSearchParams();
@@ -36,6 +43,7 @@ function single(header: string | string[] | undefined): string | undefined {
 
 class HttpTransport implements Transport {
   readonly host: string;
+  readonly reachability: Reachability;
   readonly #prefix: string;
   readonly #pools: PoolSet;
   readonly #clock: Clock;
@@ -53,6 +61,8 @@ class HttpTransport implements Transport {
     this.#userAgent = options.userAgent;
     this.#metrics = requestMetrics(options.registry, this.host);
     this.#warnings = new WarningLog(options.log ?? silentLog);
+    const random = options.random ?? Math.random;
+    this.reachability = new Reachability({ clock: this.#clock, random, probe: (signal) => this.#ready(signal) });
   }
 
   request<T>(request: ApiRequest): Promise<T> {
@@ -84,6 +94,15 @@ class HttpTransport implements Transport {
     return this.#pools.close();
   }
 
+  async #ready(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.request({ method: 'GET', path: readyPath, timeoutMs: readyTimeoutMs, retry: false, signal });
+      return true;
+    } catch (error) {
+      return inService(error);
+    }
+  }
+
   async #repeat<T>(request: ApiRequest, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
     let refreshed = false;
     for (let attempt = 0; ; attempt += 1) {
@@ -96,7 +115,7 @@ class HttpTransport implements Transport {
           refreshed = true;
           continue;
         }
-        const delay = retryDelay(error, request.method, attempt);
+        const delay = request.retry === false ? undefined : retryDelay(error, request.method, attempt);
         if (delay === undefined || !this.#budget.take()) throw error;
         if (!(await sleep(this.#clock, delay, request.signal))) throw error;
       }
@@ -199,6 +218,7 @@ export function fencedTransport(transport: Transport, fence: Fence): Transport {
   const guard = (request: ApiRequest): ApiRequest => (request.method === 'GET' ? request : { ...request, fence });
   return {
     host: transport.host,
+    reachability: transport.reachability,
     request: (request) => transport.request(guard(request)),
     stream: (request) => transport.stream(guard(request)),
     close: () => transport.close(),

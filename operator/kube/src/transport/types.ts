@@ -1,3 +1,5 @@
+import type { Reachability } from './reachability.ts';
+
 /** Whether writes may start now. A number of ms for which they may run, or ≤ 0 when they must not. */
 export interface Fence {
   remainingMs(): number;
@@ -23,6 +25,8 @@ export interface ApiRequest {
   /** Whole answer, ms; default 30 s. Every attempt has its own. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
+  /** False: what fails is reported at once, for callers that have a rule of their own. Default true. */
+  readonly retry?: boolean;
   /** Set by the fenced transport on writes. */
   readonly fence?: Fence;
 }
@@ -37,6 +41,8 @@ export interface ApiStream {
 export interface Transport {
   /** Host and port, a metric label. */
   readonly host: string;
+  /** Where all users of this transport wait while the server does not answer. */
+  readonly reachability?: Reachability | undefined;
   /** The parsed body. Rejects with ApiError, or KubeError AF_API_TIMEOUT, AF_API_UNREACHABLE, AF_API_MALFORMED, AF_FENCED, AF_STOPPED. */
   request<T>(request: ApiRequest): Promise<T>;
   /** An answer without end; the time limit covers its headers only. */

@@ -28,6 +28,8 @@ export interface WatchOptions<T extends KubeObject> {
   readonly accept?: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The server took the watch; no event was read yet. */
+  readonly onOpen?: () => void;
 }
 
 /** How a watch ended when nothing was wrong. */
@@ -81,6 +83,7 @@ async function open<T extends KubeObject>(options: WatchOptions<T>, path: string
       resourceVersionMatch: sendInitialEvents === true ? 'NotOlderThan' : undefined,
     },
     lane: 'watch',
+    retry: false,
     signal: options.signal,
     ...(options.accept === undefined ? {} : { accept: options.accept }),
   });
@@ -96,6 +99,7 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEv
   const path = collectionPath(options.resource, options.namespace);
   const where = `WATCH ${path}`;
   const stream = await open(options, path);
+  options.onOpen?.();
   const guard = new StallGuard(clock, options.stallMs, () => stream.close());
   const stop = (): void => stream.close();
   signal.addEventListener('abort', stop, { once: true });
