@@ -1,3 +1,4 @@
+import { refuseAblations } from './ablations.ts';
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
 import { Approvals } from './approvals.ts';
@@ -50,6 +51,7 @@ async function run(options: EngineOptions, context: AttemptContext): Promise<Out
 
 async function openScope(options: EngineOptions, context: AttemptContext): Promise<Scope> {
   const { task, pool } = context;
+  refuseAblations(context);
   const bounds = {
     wallSeconds: task.spec.budget.wallSeconds ?? pool.maxBudget.wallSeconds,
     toolCalls: task.spec.budget.toolCalls ?? pool.maxBudget.toolCalls,

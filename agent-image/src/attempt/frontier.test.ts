@@ -55,6 +55,17 @@ describe('where the search goes on', () => {
     expect(frontier.best(below)).toBe(below);
   });
 
+  it('is the newest tree alone without backtracking, and nowhere once that one is exhausted', () => {
+    const frontier = new Frontier(start, nothing, { backtracking: false });
+    expect(frontier.best(null)).toBe(frontier.root);
+    const child = grown(frontier, frontier.root, 'a');
+    frontier.root.nextShare = 0.9;
+    child.nextShare = 0.001;
+    expect(frontier.best(child)).toBe(child);
+    child.exhausted = true;
+    expect(frontier.best(child)).toBeNull();
+  });
+
   it('ends with the last tree', () => {
     const frontier = new Frontier(start, nothing);
     const child = grown(frontier, frontier.root, 'a');

@@ -15,8 +15,11 @@ const byWorth = (a: number, b: number): number => (a === b ? 0 : b - a);
 export class Frontier {
   readonly #nodes = new Map<string, SearchNode>();
   readonly root: SearchNode;
+  readonly #backtracking: boolean;
 
-  constructor({ snapshot: { id, manifestDigest }, passing, proofs }: Start, noted: Noted) {
+  /** @param options `backtracking: false`: an experiment that never goes back to a tree that it has left */
+  constructor({ snapshot: { id, manifestDigest }, passing, proofs }: Start, noted: Noted, options = { backtracking: true }) {
+    this.#backtracking = options.backtracking;
     this.root = this.#add(new SearchNode({ state: manifestDigest, parent: null, planId: 'repair', edits: [], snapshot: id, passing }));
     this.root.proofs = proofs;
     for (const { parent, state, candidate, edits, acts = [], snapshot, passing } of noted.accepted) {
@@ -58,7 +61,8 @@ export class Frontier {
    * @param current where the search is now
    */
   best(current: SearchNode | null): SearchNode | null {
-    const open = [...this.#nodes.values()].filter(({ exhausted }) => !exhausted);
+    const reachable = this.#backtracking ? [...this.#nodes.values()] : [...this.#nodes.values()].slice(-1);
+    const open = reachable.filter(({ exhausted }) => !exhausted);
     const worth = ({ promise, nextShare }: SearchNode): number => promise * nextShare;
     const fresh = open.filter(({ nextShare }) => nextShare === Number.POSITIVE_INFINITY);
     const among = fresh.length > 0 ? fresh : open;

@@ -1,4 +1,5 @@
 import type { Candidate } from '@agentfleet/protocol/inference';
+import { mayBacktrack } from './ablations.ts';
 import { perform } from './acts/perform.ts';
 import type { Baseline } from './baseline.ts';
 import { passing, prove, stillFailing, type Proof } from './evidence.ts';
@@ -33,7 +34,7 @@ export interface Winner {
  */
 export async function repair(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner> {
   const start = await startOf(scope, prepared, baseline);
-  const frontier = new Frontier(start, scope.noted);
+  const frontier = new Frontier(start, scope.noted, { backtracking: mayBacktrack(scope.context) });
   if (!start.holds) return new Search(scope, baseline, frontier).run();
   scope.progress.establish('ReachedInPlace');
   return { candidate: null, from: frontier.root };

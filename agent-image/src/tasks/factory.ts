@@ -1,6 +1,6 @@
 import { isNotFound, keyOf, ResourceClient, withFields, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
+import { ablatedBrief, ablationAnnotations, ablationNames, type ArtifactPlace, type PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
@@ -57,7 +57,7 @@ export class TenureFactory {
     const { epoch, attempt, sandbox } = assignment;
     const namespace = task.metadata.namespace ?? '';
     const log = withFields(this.#options.log, { task: keyOf(task), epoch, attempt });
-    const pool = brief();
+    const pool = ablatedBrief(brief(), ablationNames(task.metadata.annotations?.[ablationAnnotations.asked]));
     const options = {
       engine,
       pool,

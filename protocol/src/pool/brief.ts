@@ -133,6 +133,7 @@ export const PoolBrief = Type.Object(
       { wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })), toolCalls: Type.Optional(Type.Integer({ minimum: 1 })) },
       { additionalProperties: false, description: 'what a task gets that names no bound, and the most that one may name' },
     ),
+    ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
   },
   { additionalProperties: false },
 );

@@ -1,4 +1,13 @@
-import { channel, generationChanged, labelsChanged, toController, versionChanged, watches } from '@agentfleet/kube';
+import {
+  annotationsChanged,
+  anyOf,
+  channel,
+  generationChanged,
+  labelsChanged,
+  toController,
+  versionChanged,
+  watches,
+} from '@agentfleet/kube';
 import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
 import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
@@ -77,7 +86,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
       .map(poolKey);
   return [
-    watches<ExpertPool>(pools, { predicate: generationChanged }),
+    // An annotation says which ablations its tasks may ask for.
+    watches<ExpertPool>(pools, { predicate: anyOf(generationChanged, annotationsChanged) }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
     watches(pods, {
       // Sandboxes are counted when they were made ahead.

@@ -61,6 +61,14 @@ describe('the brief of the workers', () => {
     expect(encrypted.storage).toMatchObject({ encryptionKeyFile: '/etc/agentfleet/credentials/seal' });
   });
 
+  it('names the ablations that its annotation allows, and none by itself', () => {
+    expect(briefOf()).not.toHaveProperty('ablations');
+    const { pool } = inputOf();
+    const annotations = { 'agentfleet.dev/allowed-ablations': 'HRM, Backtracking' };
+    const allowing = { ...pool, metadata: { ...pool.metadata, annotations } };
+    expect(briefOf({}, { pool: allowing }).ablations).toEqual(['HRM', 'Backtracking']);
+  });
+
   it('has no verifier without a model', () => {
     expect(briefOf().verifier).toBeNull();
   });

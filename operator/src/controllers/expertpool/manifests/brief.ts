@@ -1,6 +1,6 @@
 import { defaultCompute, type Compute, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
-import { artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
+import { ablationAnnotations, ablationNames, artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
 import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -105,6 +105,12 @@ function parts(pool: ExpertPool, imaged: BriefInput['experts']): Pick<PoolBrief,
   };
 }
 
+/** What tasks of experiments may ask to be left out; nothing where the pool does not say. */
+function allowedAblations({ metadata }: ExpertPool): Pick<PoolBrief, 'ablations'> {
+  const names = ablationNames(metadata.annotations?.[ablationAnnotations.allowed]);
+  return names.length === 0 ? {} : { ablations: [...names] };
+}
+
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
 export function poolBrief({ pool, namespaces, experts, energyModel, egress }: BriefInput): PoolBrief {
   const { name } = pool.metadata;
@@ -126,6 +132,7 @@ export function poolBrief({ pool, namespaces, experts, energyModel, egress }: Br
     minIsolation,
     allowUnenforcedNetwork,
     maxBudget: { ...maxBudget },
+    ...allowedAblations(pool),
   };
 }
 

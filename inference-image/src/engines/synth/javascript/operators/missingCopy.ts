@@ -2,7 +2,12 @@ import { isRead } from '../names.ts';
 import { bracketed, replace, type Operator } from '../operator.ts';
 import { calledName, functionOf, receiverOf, type SyntaxNode } from '../syntax.ts';
 
-const changing: Readonly<Record<string, string>> = { sort: 'toSorted', reverse: 'toReversed', splice: 'toSpliced' };
+/** No plain object: programs call `toString` and `valueOf`, which every object inherits. */
+const changing: ReadonlyMap<string, string> = new Map([
+  ['sort', 'toSorted'],
+  ['reverse', 'toReversed'],
+  ['splice', 'toSpliced'],
+]);
 
 /** One value seen under two names, of which one must not change with the other. */
 export const missingCopy: Operator = {
@@ -12,7 +17,7 @@ export const missingCopy: Operator = {
   *propose(node, file) {
     if (node.type === 'call_expression') {
       const [name, object] = [calledName(node), receiverOf(node)];
-      const instead = changing[name?.text ?? ''];
+      const instead = changing.get(name?.text ?? '');
       if (name === null || object === null || instead === undefined || node.parent?.type === 'expression_statement') return;
       yield replace(name, instead, 1);
       if (name.text !== 'splice') yield replace(object, `[...${bracketed(object)}]`, 1.5);
