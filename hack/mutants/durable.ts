@@ -56,6 +56,20 @@ export const durable: readonly Mutant[] = [
     test: vitest(`${worker}/durable/seal.test.ts`),
   },
   {
+    guarantee: 'durable: a volume that came back empty is never called restored',
+    file: `${worker}/attempt/lostSnapshots.ts`,
+    find: 'labelled(there, labels.initial) !== undefined) return;',
+    replace: 'there.length >= 0) return;',
+    test: vitest(`${worker}/attempt/lostSnapshots.test.ts`),
+  },
+  {
+    guarantee: 'durable: an empty sandbox does not take the place of a checkpoint that is gone',
+    file: `${worker}/durable/durability.ts`,
+    find: '    if (told.checkpointURI !== undefined) throw missing(told.checkpointURI);\n',
+    replace: '',
+    test: vitest(`${worker}/durable/durability.faults.test.ts`),
+  },
+  {
     guarantee: 'durable: what an earlier key has sealed is read',
     file: `${worker}/durable/seal.ts`,
     find: 'const all = [current, ...earlier.map((key) => new DerivedKey(key))];',

@@ -5,6 +5,7 @@ import { takeBackEffects } from './acts/outward.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
 import { Hands } from './hands.ts';
+import { assertSnapshotsThere } from './lostSnapshots.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
@@ -58,10 +59,11 @@ export async function rollBack(
   };
 }
 
-async function planOf({ assignment }: AttemptContext, hands: Hands, which: 'Initial' | 'LastGreen'): Promise<Plan> {
+async function planOf({ assignment, task }: AttemptContext, hands: Hands, which: 'Initial' | 'LastGreen'): Promise<Plan> {
   const notes = new NoteReader();
   await hands.events(notes.visit);
   const snapshots = await hands.snapshots();
+  assertSnapshotsThere(task.status?.run?.snapshots, snapshots);
   const initial = labelled(snapshots, labels.initial);
   const green = notes.noted.green.findLast((id) => snapshots.some((one) => one.id === id));
   const wanted = which === 'LastGreen' ? snapshots.find(({ id }) => id === green) : undefined;

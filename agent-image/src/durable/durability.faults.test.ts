@@ -78,6 +78,26 @@ describe('bad input', () => {
     await expect(next.attach()).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'CheckpointKeyWrong' });
   });
 
+  it('a volume that came back empty is refused while a checkpoint is known, and never called restored', async () => {
+    await bench.lost();
+    bench.store.objects.clear();
+    const next = await bench.elsewhere();
+    const refused = next.attach();
+    await expect(refused).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'CheckpointMissing' });
+    await expect(refused).rejects.toThrow(/the store has none of it; look at the storage of the pool/);
+    expect(await knowsNothing(next)).toBe(true);
+    expect(tree(next.keeper)).toEqual([]);
+  });
+
+  it('an empty sandbox of a task that had a log and no checkpoint says that the log is lost', async () => {
+    const keeper = await bench.keeper();
+    await bench.worker({ epoch: 2, told: { auditRoot: 'ab'.repeat(32) } }).attach(keeper.client(2), signal);
+    const log = await records(keeper, 2);
+    expect(notes(log, 'AuditGap')).toMatchObject([{ expected: 'ab'.repeat(32) }]);
+    expect(notes(log, 'Recovered')).toEqual([]);
+    expect(log.filter(({ type }) => type === 'SnapshotRestored')).toEqual([]);
+  });
+
   it('a sandbox whose store is too small knows nothing, and says that it is full', async () => {
     const old = await bench.keeper();
     await live(old, { large: noise(4_000_000) });

@@ -138,12 +138,11 @@ export class Durability {
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);
-      if (told.checkpointURI === undefined && error instanceof DurableFailure)
-        return log.warn('no checkpoint can be used', { error: error.message });
-      throw unrecoverable(error);
+      if (told.checkpointURI !== undefined || !(error instanceof DurableFailure)) throw unrecoverable(error);
+      log.warn('no checkpoint can be used', { error: error.message });
+      recovered = null;
     }
-    if (recovered === null && told.checkpointURI !== undefined) throw missing(told.checkpointURI);
-    if (recovered === null) return;
+    if (recovered === null) return this.#beginsAnew(keeper, signal);
     await this.#restore(keeper, signal);
     await this.#tell(keeper, recovered, signal);
   }
@@ -159,6 +158,17 @@ export class Durability {
       'CheckpointNotRestored',
       `snapshot ${newest.id} of the checkpoint was restored, but the tree differs; the sandbox is replaced`,
     );
+  }
+
+  /** The sandbox is empty, as after the loss of a volume and all copies: what is known to be lost is refused or told. */
+  async #beginsAnew(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
+    const { told, log, clock } = this.#options;
+    if (told.checkpointURI !== undefined) throw missing(told.checkpointURI);
+    if (told.auditRoot === undefined) return;
+    const { root, records } = (await patiently(() => keeper.info(), { clock, signal })).audit;
+    const gap = { expected: told.auditRoot, found: root, records };
+    log.error('the event log that was reported is lost, and no checkpoint has it', gap);
+    await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
   }
 
   async #tell(keeper: KeeperClient, { key, checkpoint, records, root, passedOver, has }: Recovered, signal: AbortSignal): Promise<void> {
