@@ -2,6 +2,7 @@ import { keyOf, type KubeObject } from '../api/object.ts';
 import { atLeast, compareVersions } from '../api/resourceVersion.ts';
 import { resourceName } from '../api/resource.ts';
 import { asError } from '../runtime/errors.ts';
+import { isApiError } from '../transport/apiError.ts';
 import type { WatchEvent } from '../watch/watch.ts';
 import { Reflector, type ReflectorOptions, type ReflectorState, type ReflectorTarget } from './reflector.ts';
 import { Store, type Indexer, type Lister } from './store.ts';
@@ -18,7 +19,7 @@ export interface Handler<T> {
 
 export interface InformerOptions<T extends KubeObject> extends ReflectorOptions<T> {
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
-  /** Called when a handler threw; the cache goes on. */
+  /** Called when a handler or an indexer threw; the cache goes on. */
   readonly onHandlerError?: (error: Error) => void;
 }
 
@@ -36,7 +37,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   constructor(options: InformerOptions<T>) {
     this.#options = options;
     this.name = resourceName(options.resource);
-    this.#store = new Store(options.indexers);
+    this.#store = new Store(this.#guarded(options.indexers ?? {}));
     this.#waiters = new VersionWaiters(options.clock, this.name);
     const target: ReflectorTarget<T> = {
       replace: (objects, version) => this.#replace(objects, version),
@@ -56,6 +57,12 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   get lastError(): Error | undefined {
     return this.#reflector.lastError;
+  }
+
+  /** Why the server does not show this resource: not served, not allowed. Undefined while it does. */
+  get refusal(): Error | undefined {
+    const error = this.#reflector.lastError;
+    return isApiError(error) && [401, 403, 404].includes(error.code) ? error : undefined;
   }
 
   /** The version up to which this cache has seen everything: of events and bookmarks. Undefined before the first list. */
@@ -97,6 +104,21 @@ export class Informer<T extends KubeObject = KubeObject> {
   /** Follows the server until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     return this.#reflector.run(signal);
+  }
+
+  /** An indexer that throws finds nothing under that object; the cache stays whole. */
+  #guarded(indexers: Readonly<Record<string, Indexer<T>>>): Record<string, Indexer<T>> {
+    const guard = (of: Indexer<T>): Indexer<T> => {
+      return (object) => {
+        try {
+          return of(object);
+        } catch (thrown) {
+          this.#complain('an indexer threw', thrown);
+          return [];
+        }
+      };
+    };
+    return Object.fromEntries(Object.entries(indexers).map(([name, of]) => [name, guard(of)]));
   }
 
   #replace(objects: readonly T[], version: string): void {
@@ -160,9 +182,13 @@ export class Informer<T extends KubeObject = KubeObject> {
     try {
       tell(handler);
     } catch (thrown) {
-      const error = asError(thrown);
-      this.#options.log.error('a handler threw', { resource: this.name, error: error.stack ?? error.message });
-      this.#options.onHandlerError?.(error);
+      this.#complain('a handler threw', thrown);
     }
+  }
+
+  #complain(what: string, thrown: unknown): void {
+    const error = asError(thrown);
+    this.#options.log.error(what, { resource: this.name, error: error.stack ?? error.message });
+    this.#options.onHandlerError?.(error);
   }
 }

@@ -4,7 +4,7 @@ import { resourceName } from '../api/resource.ts';
 import { ResourceClient } from '../client/client.ts';
 import type { BackoffOptions, Random } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { asError } from '../runtime/errors.ts';
+import { asError, KubeError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
 import { isApiError } from '../transport/apiError.ts';
 import type { Transport } from '../transport/types.ts';
@@ -58,6 +58,7 @@ export class Reflector<T extends KubeObject> {
   #version: string | undefined;
   #watchList: boolean;
   #unfinished = 0;
+  #untransformed = false;
   #state: ReflectorState = 'idle';
   /** Error of the last try, undefined while all is well. */
   lastError: Error | undefined;
@@ -132,6 +133,10 @@ export class Reflector<T extends KubeObject> {
   }
 
   #replace(objects: readonly T[], version: string): void {
+    if (version === '') {
+      const where = `LIST ${resourceName(this.#options.resource)}`;
+      throw new KubeError('AF_API_MALFORMED', { what: 'a list has no version', where, cure: 'Nothing to do: it is listed again' });
+    }
     this.#unfinished = 0;
     this.#target.replace(objects, version);
     this.#version = version;
@@ -198,7 +203,15 @@ export class Reflector<T extends KubeObject> {
   /** Assigning undefined keeps the object's fast shape; `delete` would cost a sixth more memory. */
   #slim(object: T): T {
     if (object.metadata.managedFields !== undefined) (object.metadata as { managedFields?: unknown }).managedFields = undefined;
-    return this.#options.transform === undefined ? object : this.#options.transform(object);
+    try {
+      return this.#options.transform === undefined ? object : this.#options.transform(object);
+    } catch (error) {
+      // What the transform cannot read is kept whole: it costs memory, while leaving it out would hide an object.
+      const { log, resource } = this.#options;
+      if (!this.#untransformed) log.error('transform failed', { resource: resourceName(resource), error: asError(error).message });
+      this.#untransformed = true;
+      return object;
+    }
   }
 
   #classify(error: unknown): void {

@@ -1,5 +1,6 @@
 import type { Declaration, KubeObject, ObjectName } from '../api/object.ts';
-import { collectionPath, objectPath, type Resource } from '../api/resource.ts';
+import { collectionPath, objectPath, resourceName, type Resource } from '../api/resource.ts';
+import { KubeError } from '../runtime/errors.ts';
 import { isNotFound } from '../transport/apiError.ts';
 import type { ApiRequest, Lane, Query, Transport } from '../transport/types.ts';
 
@@ -52,6 +53,7 @@ export interface PatchOptions extends WriteOptions {
 }
 
 interface ListBody<T> {
+  readonly kind?: string;
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
   readonly items?: readonly T[] | null;
 }
@@ -104,6 +106,7 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
         resourceVersion: next === undefined ? resourceVersion : undefined,
       };
       const body = await this.#send<ListBody<T>>({ method: 'GET', path: collectionPath(this.resource, namespace), query }, options);
+      checkList(body, this.resource);
       // Items of a list of a builtin kind do not say what they are.
       const items = (body.items ?? []).map((item) => (item.kind === undefined ? { apiVersion, kind, ...item } : item));
       next = body.metadata?.continue || undefined;
@@ -183,4 +186,13 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
 function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSeconds }: DeleteOptions): object {
   const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
   return { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
+}
+
+/** An answer that is no list, taken for an empty one, would empty a cache and set off a deletion of everything. */
+function checkList(body: unknown, resource: Resource): asserts body is ListBody<KubeObject> {
+  const list = body as ListBody<KubeObject> | null | undefined;
+  const items: unknown = list?.items;
+  if (list?.kind?.endsWith('List') === true && (items === undefined || items === null || Array.isArray(items))) return;
+  const cure = 'Check what stands between us and the server';
+  throw new KubeError('AF_API_MALFORMED', { what: 'the answer is no list', where: `LIST ${resourceName(resource)}`, cure });
 }

@@ -6,6 +6,7 @@ import { asError, isFenced } from '../runtime/errors.ts';
 import { silentLog, withFields, type Log } from '../runtime/log.ts';
 import type { RateLimiter } from '../queue/limiter.ts';
 import { WorkQueue, type QueueItem } from '../queue/queue.ts';
+import { ReconcileFloor } from './floor.ts';
 import { TerminalError, type Outcome } from './outcome.ts';
 import { noReconcileMetrics, reconcileMetrics, type ReconcileMetrics } from './reconcileMetrics.ts';
 import type { Enqueue, Source } from './source.ts';
@@ -39,6 +40,8 @@ export interface ControllerOptions {
   readonly timeoutMs?: number;
   /** How long `run` waits for each source's first list; default 2 min. */
   readonly syncTimeoutMs?: number;
+  /** Least time between the beginnings of two reconciles of one object, ms; default 0. What comes sooner waits. */
+  readonly floorMs?: number;
   readonly limiter?: RateLimiter;
   readonly gate?: ReadinessGate;
   readonly clock?: Clock;
@@ -54,6 +57,7 @@ export class Controller {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #metrics: ReconcileMetrics;
+  readonly #floor: ReconcileFloor;
   readonly #kill = new AbortController();
   #started = false;
 
@@ -62,7 +66,8 @@ export class Controller {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = withFields(options.log ?? silentLog, { controller: options.name });
-    const { name, registry, limiter } = options;
+    const { name, registry, limiter, floorMs = 0 } = options;
+    this.#floor = new ReconcileFloor(this.#clock, floorMs);
     this.queue = new WorkQueue({ name, clock: this.#clock, registry, ...(limiter === undefined ? {} : { limiter }) });
     this.#metrics = registry === undefined ? noReconcileMetrics : reconcileMetrics(registry, name, options.maxConcurrent ?? 1);
   }
@@ -122,6 +127,12 @@ export class Controller {
       this.queue.addAfter(item.key, wait, { priority: item.priority });
       return;
     }
+    const rest = this.#floor.waitMs(item.key);
+    if (rest > 0) {
+      this.queue.addAfter(item.key, rest, { priority: item.priority });
+      return;
+    }
+    this.#floor.begins(item.key);
     const begin = this.#clock.monotonic();
     const elapsed = (): number => this.#clock.monotonic() - begin;
     this.#metrics.active(1);

@@ -23,6 +23,8 @@ export interface RecorderOptions {
 const refreshMs = 30 * 60_000;
 const finishMs = 6 * 60_000;
 const mostQueued = 1000;
+/** Series that are remembered: as many as client-go's cache. The one that was silent for longest ends early. */
+const mostSeries = 4096;
 const mostTries = 12;
 const retryMs = 10_000;
 
@@ -57,6 +59,11 @@ export class EventRecorder {
     return this.#queue.length;
   }
 
+  /** Series that are remembered. */
+  get series(): number {
+    return this.#series.size;
+  }
+
   record(regarding: KubeObject, what: NewEvent): void {
     const { clock } = this.#options;
     const event = this.#make(regarding, what);
@@ -67,6 +74,7 @@ export class EventRecorder {
       return;
     }
     if (!this.#guard.allow(regarding.metadata.uid ?? regarding.metadata.name)) return;
+    this.#makeRoom();
     this.#series.set(key, { event, seenAt: clock.monotonic(), writtenAt: clock.monotonic(), written: 1 });
     this.#enqueue(key, event);
   }
@@ -109,10 +117,22 @@ export class EventRecorder {
     const count = (series.event.series?.count ?? 1) + 1;
     series.event = { ...series.event, series: { count, lastObservedTime: microTimestamp(clock.now()) } };
     series.seenAt = clock.monotonic();
+    // Set again, so that the Map's order is that of the last occurrence.
+    this.#series.delete(key);
+    this.#series.set(key, series);
     if (count > 2) return;
     series.writtenAt = series.seenAt;
     series.written = count;
     this.#enqueue(key, series.event);
+  }
+
+  #makeRoom(): void {
+    if (this.#series.size < mostSeries) return;
+    const [oldest] = this.#series;
+    if (oldest === undefined) return;
+    const [key, series] = oldest;
+    this.#series.delete(key);
+    if ((series.event.series?.count ?? 1) > series.written) this.#enqueue(key, series.event);
   }
 
   #enqueue(key: string, event: KubeEvent): void {

@@ -10,6 +10,8 @@ import { RunnableGroup, type Runnable } from './group.ts';
 /** A cache that has to be full before work begins; an `Informer` is one. */
 export interface ManagedCache extends Runnable {
   readonly name: string;
+  /** Why the server does not show the resource; readiness says so. */
+  readonly refusal?: Error | undefined;
   hasSynced(): boolean;
   waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void>;
 }
@@ -62,6 +64,7 @@ export class Manager {
     this.#caches.push(cache);
     this.#ready.set(`cache-${cache.name}`, () => {
       if (!cache.hasSynced()) throw new Error('not synced');
+      if (cache.refusal !== undefined) throw cache.refusal;
     });
     return this;
   }

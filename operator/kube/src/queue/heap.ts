@@ -37,6 +37,14 @@ export class Heap<T> {
     return top;
   }
 
+  /** Drops all others. */
+  keep(wanted: (item: T) => boolean): void {
+    const kept = this.#items.filter(wanted).sort((a, b) => (this.#before(a, b) ? -1 : 1));
+    // What is sorted is a heap.
+    this.#items.splice(0);
+    for (const item of kept) this.#items.push(item);
+  }
+
   #sink(item: T): void {
     const items = this.#items;
     const { length } = items;

@@ -4,6 +4,9 @@ import { Heap } from './heap.ts';
 import { exponentialLimiter, type RateLimiter } from './limiter.ts';
 import { noQueueMetrics, queueMetrics, type QueueMetrics } from './queueMetrics.ts';
 
+/** Entries that lost their place stay in a heap until there are this many more of them than of the others. */
+const mostDead = 1024;
+
 /** For objects of the first list and for resyncs: what users change overtakes the backlog of a restart. */
 export const lowPriority = -100;
 
@@ -73,6 +76,11 @@ export class WorkQueue {
     return this.#readyCount;
   }
 
+  /** Entries in memory, also those that lost their place. */
+  get held(): number {
+    return this.#ready.size + this.#waiting.size;
+  }
+
   get processing(): number {
     return this.#processing.size;
   }
@@ -110,6 +118,7 @@ export class WorkQueue {
     const entry = { key, priority: Math.max(priority, waiting?.priority ?? -Infinity), order: this.#next(), at, live: true };
     this.#delayed.set(key, entry);
     this.#waiting.push(entry);
+    sweep(this.#waiting, this.#delayed.size);
     this.#arm();
   }
 
@@ -200,6 +209,7 @@ export class WorkQueue {
   #pushReady(entry: Entry): void {
     this.#ready.push(entry);
     this.#count(entry, 1);
+    sweep(this.#ready, this.#readyCount);
     const taker = this.#takers.shift();
     if (taker) taker(this.#take());
   }
@@ -250,4 +260,9 @@ export class WorkQueue {
     for (const resolve of drained) resolve();
     if (this.#shutDown) this.shutDown();
   }
+}
+
+/** A heap cannot drop from its middle at once: without this, keys that are put off for hours again and again would fill it. */
+function sweep(heap: Heap<Entry>, live: number): void {
+  if (heap.size > 2 * live + mostDead) heap.keep((entry) => entry.live);
 }

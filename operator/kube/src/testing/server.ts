@@ -1,11 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { KubeObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { resourceName } from '../api/resource.ts';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { plainConfig } from '../transport/kubeconfig.ts';
-import type { ClusterConfig } from '../transport/types.ts';
+import type { ClusterConfig, Credentials } from '../transport/types.ts';
 import { isWrite, type Fault, type FaultHook, type SeenRequest, type Verb } from './faults.ts';
 import type { Json, Stored } from './json.ts';
 import { builtinKinds, kindName, type KindDefinition } from './kinds.ts';
@@ -24,6 +25,10 @@ export interface FakeServerOptions {
   readonly bookmarkMs?: number;
   /** False: refuse to stream lists. */
   readonly watchList?: boolean;
+  /** Serve HTTPS with this identity; `ca` is what clients must trust. */
+  readonly tls?: { readonly key: string; readonly cert: string; readonly ca: string };
+  /** The Authorization that is accepted now; others get a 401. Without it everybody is. */
+  readonly authorization?: () => string;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
@@ -39,8 +44,9 @@ interface Call {
 }
 
 /**
- * An API server in this process, over real HTTP: versions, lists in pages, watches, merge patch, simplified apply,
- * status, generation, finalizers, owners, and every fault a network has. It has no login, admission or schemas.
+ * An API server in this process, over real HTTP or HTTPS: versions, lists in pages, watches, merge patch, simplified apply,
+ * status, generation, finalizers, owners, and every fault a network has. Of login it knows one token, of admission and
+ * schemas what a kind says.
  */
 export class FakeApiServer {
   readonly url: string;
@@ -51,11 +57,13 @@ export class FakeApiServer {
   onRequest: FaultHook | undefined;
   readonly #objects: Objects;
   readonly #server: Server;
+  readonly #options: FakeServerOptions;
 
   constructor(server: Server, objects: Objects, options: FakeServerOptions) {
     this.#server = server;
     this.#objects = objects;
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#options = options;
+    this.url = `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { bookmarkMs = 200, watchList = true, clock = systemClock } = options;
     this.watches = new WatchHub({ store: objects.store, clock, bookmarkMs, watchList });
     for (const kind of [...builtinKinds(), ...(options.kinds ?? [])]) this.addKind(kind);
@@ -63,8 +71,15 @@ export class FakeApiServer {
     server.on('request', (request, response) => void this.accept(request, response));
   }
 
+  /** How to reach it; a server with login accepts what it accepts at the time of the read. */
   get config(): ClusterConfig {
-    return plainConfig(this.url);
+    const { tls, authorization } = this.#options;
+    if (tls === undefined && authorization === undefined) return plainConfig(this.url);
+    const credentials = (): Credentials => ({
+      tls: tls === undefined ? {} : { ca: tls.ca },
+      ...(authorization === undefined ? {} : { authorization: authorization() }),
+    });
+    return { server: this.url, credentials: () => Promise.resolve(credentials()) };
   }
 
   /** Requests that changed something, or tried to. */
@@ -78,6 +93,16 @@ export class FakeApiServer {
 
   addKind(kind: KindDefinition): void {
     this.#objects.kinds.set(kindName(kind), kind);
+  }
+
+  /** The definition of a kind goes, and all of its objects with it; its paths answer 404 until it is added again. */
+  removeKind(resource: Resource): void {
+    const name = resourceName(resource);
+    const kind = this.#objects.kinds.get(name);
+    if (kind === undefined) return;
+    for (const object of this.#objects.store.current(name).values()) this.#objects.remove(kind, object);
+    this.#objects.kinds.delete(name);
+    this.watches.end(name);
   }
 
   createNamespace(name: string): void {
@@ -114,6 +139,9 @@ export class FakeApiServer {
     let text = '';
     try {
       for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+      const { authorization } = this.#options;
+      if (authorization !== undefined && request.headers.authorization !== authorization())
+        throw new StatusError(401, 'Unauthorized', 'Unauthorized');
       const call = this.#read(request, text);
       this.requests.push(call.seen);
       await this.#execute(call, this.onRequest?.(call.seen), response);
@@ -215,7 +243,7 @@ function sendFault(response: ServerResponse, fault: Fault & { readonly kind: 'er
 /** Starts a fake API server on a free port of the loopback. */
 export async function startFakeServer(options: FakeServerOptions = {}): Promise<FakeApiServer> {
   const { clock = systemClock, random = Math.random } = options;
-  const server = createServer();
+  const server = options.tls === undefined ? createServer() : createTlsServer({ key: options.tls.key, cert: options.tls.cert });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return new FakeApiServer(server, new Objects(clock, random), options);
 }

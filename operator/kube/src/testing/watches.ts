@@ -75,6 +75,15 @@ export class WatchHub {
     }
   }
 
+  /** Ends the watches of a kind as the server does when the kind is no longer served. */
+  end(kind: string): void {
+    for (const watcher of this.#watchers) {
+      if (kindName(watcher.kind) !== kind) continue;
+      watcher.response.end();
+      this.#drop(watcher);
+    }
+  }
+
   /** Holds back everything for the watches of a kind: their caches go stale while writes go on. */
   freeze(kind: string): void {
     this.#frozen.add(kind);

@@ -5,6 +5,7 @@ import type { ClusterConfig, Credentials, Lane, TlsIdentity } from './types.ts';
 
 /** Files are read again this often; the kubelet replaces a token well before it ends. */
 const rereadMs = 60_000;
+const rereadAfterFailureMs = 10_000;
 /** Connections are renewed so that load spreads over API servers after one of them came back. */
 const connectionTtlMs = 300_000;
 
@@ -16,12 +17,20 @@ function identityHash(tls: TlsIdentity): string {
   return hash.digest('base64');
 }
 
-function openPools(origin: string, tls: TlsIdentity, connections: number): Pools {
+/** How connections are opened. */
+export interface PoolOptions {
+  /** Most connections for requests. */
+  readonly connections: number;
+  /** Speak HTTP/2 for requests where the server does; watches and the lease stay on connections of their own. */
+  readonly http2: boolean;
+}
+
+function openPools(origin: string, tls: TlsIdentity, options: PoolOptions): Pools {
   const shared = { connect: { ...tls, timeout: 10_000, keepAlive: true }, allowH2: false, keepAliveTimeout: 30_000 };
-  const limited = (count: number): Pool =>
-    new Pool(origin, { ...shared, connections: count, clientTtl: connectionTtlMs, headersTimeout: 0, bodyTimeout: 0 });
+  const limited = (count: number, allowH2 = false): Pool =>
+    new Pool(origin, { ...shared, allowH2, connections: count, clientTtl: connectionTtlMs, headersTimeout: 0, bodyTimeout: 0 });
   return {
-    request: limited(connections),
+    request: limited(options.connections, options.http2),
     lease: limited(1),
     // One socket for each watch, without limit; a quiet watch must not be cut by a body timeout.
     watch: new Pool(origin, { ...shared, headersTimeout: 0, bodyTimeout: 0 }),
@@ -32,7 +41,7 @@ function openPools(origin: string, tls: TlsIdentity, connections: number): Pools
 export class PoolSet {
   readonly #config: ClusterConfig;
   readonly #clock: Clock;
-  readonly #connections: number;
+  readonly #options: PoolOptions;
   #origin: string;
   #pools: Pools | undefined;
   #identity = '';
@@ -41,10 +50,10 @@ export class PoolSet {
   #reading: Promise<void> | undefined;
   #closed = false;
 
-  constructor(config: ClusterConfig, clock: Clock, connections: number) {
+  constructor(config: ClusterConfig, clock: Clock, options: PoolOptions) {
     this.#config = config;
     this.#clock = clock;
-    this.#connections = connections;
+    this.#options = options;
     this.#origin = new URL(config.server).origin;
   }
 
@@ -59,12 +68,19 @@ export class PoolSet {
   }
 
   async #read(force: boolean): Promise<void> {
-    this.#credentials = await this.#config.credentials(force);
-    this.#readAt = this.#clock.monotonic();
+    try {
+      this.#credentials = await this.#config.credentials(force);
+      this.#readAt = this.#clock.monotonic();
+    } catch (error) {
+      // A file that is being replaced, a plugin that fails for a moment: what we have is good until the server refuses it.
+      if (force || this.#credentials === undefined) throw error;
+      this.#readAt = this.#clock.monotonic() - rereadMs + rereadAfterFailureMs;
+      return;
+    }
     const identity = identityHash(this.#credentials.tls);
     if (this.#closed || (this.#pools !== undefined && identity === this.#identity)) return;
     const old = this.#pools;
-    this.#pools = openPools(this.#origin, this.#credentials.tls, this.#connections);
+    this.#pools = openPools(this.#origin, this.#credentials.tls, this.#options);
     this.#identity = identity;
     // Requests in flight end on the old connections; its watches end by their own time limit.
     if (old) for (const pool of Object.values(old)) void pool.close().catch(() => {});

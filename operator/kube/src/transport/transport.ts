@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Random } from '../runtime/backoff.ts';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { deadline, type Deadline } from '../runtime/deadline.ts';
-import { asError, KubeError } from '../runtime/errors.ts';
+import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
 import { silentLog, type Log } from '../runtime/log.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
@@ -18,11 +18,23 @@ export interface TransportOptions {
   readonly userAgent: string;
   /** Most connections for requests, apart from watches. Default 16. */
   readonly connections?: number;
+  /** HTTP/2 for requests, where the server speaks it. Default false: HTTP/1.1 on a pool is as fast and spreads over servers. */
+  readonly http2?: boolean;
   readonly registry?: Registry | undefined;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
 }
+
+/** Of node:tls, when a chain does not lead to an authority that we trust. */
+const certificateCodes = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_SIGNATURE_FAILURE',
+]);
 
 const defaultTimeoutMs = 30_000;
 
@@ -57,7 +69,7 @@ class HttpTransport implements Transport {
     this.host = url.host;
     this.#prefix = url.pathname.replace(/\/$/, '');
     this.#clock = options.clock ?? systemClock;
-    this.#pools = new PoolSet(config, this.#clock, options.connections ?? 16);
+    this.#pools = new PoolSet(config, this.#clock, { connections: options.connections ?? 16, http2: options.http2 ?? false });
     this.#userAgent = options.userAgent;
     this.#metrics = requestMetrics(options.registry, this.host);
     this.#warnings = new WarningLog(options.log ?? silentLog);
@@ -111,7 +123,7 @@ class HttpTransport implements Transport {
         this.#budget.success();
         return result;
       } catch (error) {
-        if (isApiError(error) && error.code === 401 && !refreshed) {
+        if (!refreshed && isRefusedIdentity(error)) {
           refreshed = true;
           continue;
         }
@@ -183,6 +195,16 @@ class HttpTransport implements Transport {
     const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
     return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
   }
+}
+
+/**
+ * Our token is not valid any more, or the server's certificate is of an authority that we do not know yet: both rotate
+ * on disk. Nothing was executed, so any verb may be sent again.
+ */
+function isRefusedIdentity(error: unknown): boolean {
+  if (isApiError(error)) return error.code === 401;
+  const cause = isKubeError(error, 'AF_API_UNREACHABLE') ? (error.cause as { readonly code?: unknown } | undefined) : undefined;
+  return typeof cause?.code === 'string' && certificateCodes.has(cause.code);
 }
 
 function stopped(request: ApiRequest): KubeError {

@@ -50,21 +50,28 @@ function parseEvent<T>(line: string, where: string): WatchEvent<T> {
   try {
     event = JSON.parse(line) as RawEvent<T>;
   } catch (error) {
-    // Skipping it would lose an object for good, because the next event moves the version past it.
-    throw new KubeError(
-      'AF_API_MALFORMED',
-      { what: 'a line is not JSON', where, cure: 'Nothing to do: the state is listed again' },
-      { cause: error },
-    );
+    throw malformed('a line is not JSON', where, error);
   }
-  if (event === null || typeof event !== 'object' || !eventTypes.has(event.type) || typeof event.object !== 'object') {
-    throw new KubeError('AF_API_MALFORMED', { what: 'a line is no event', where, cure: 'Nothing to do: the state is listed again' });
-  }
+  if (!isRecord(event) || !eventTypes.has(event.type) || !isRecord(event.object)) throw malformed('a line is no event', where);
   if (event.type === 'ERROR') {
     const status = event.object as StatusBody;
     throw new ApiError(status.code ?? 500, status, where);
   }
+  const { metadata } = event.object as { readonly metadata?: unknown };
+  const complete = isRecord(metadata) && typeof metadata['resourceVersion'] === 'string' && metadata['resourceVersion'] !== '';
+  if (!complete || (event.type !== 'BOOKMARK' && typeof metadata['name'] !== 'string')) {
+    throw malformed('an event has no object with name and version', where);
+  }
   return event as WatchEvent<T>;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** Skipping it would lose an object for good, because the next event moves the version past it. */
+function malformed(what: string, where: string, cause?: unknown): KubeError {
+  return new KubeError('AF_API_MALFORMED', { what, where, cure: 'Nothing to do: the state is listed again' }, { cause });
 }
 
 async function open<T extends KubeObject>(options: WatchOptions<T>, path: string): Promise<ApiStream> {
@@ -107,7 +114,13 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEv
   const ended = (): WatchEnd | undefined => (signal.aborted ? 'stopped' : guard.stalled ? 'stalled' : undefined);
   try {
     await readEvents(stream, clock, guard, (line) => {
-      if (!signal.aborted) onEvent(parseEvent<T>(line, where));
+      if (signal.aborted) return;
+      const event = parseEvent<T>(line, where);
+      try {
+        onEvent(event);
+      } catch (error) {
+        throw malformed(`an event could not be taken: ${asError(error).message}`, where, error);
+      }
     });
     return ended() ?? 'closed';
   } catch (error) {
