@@ -1,0 +1,4 @@
+import { courses } from './scenarios/courses.ts';
+import { crashSuite } from './suite.ts';
+
+crashSuite('the courses of tasks', courses);

@@ -1,0 +1,208 @@
+import {
+  fencedTransport,
+  LeaderElector,
+  leases,
+  Manager,
+  ResourceClient,
+  silentLog,
+  type Clock,
+  type Controller,
+  type KubeObject,
+  type ManagedCache,
+  type NewEvent,
+  type Timer,
+  type Transport,
+} from '@agentfleet/kube';
+import type { FakeApiServer } from '@agentfleet/kube/testing';
+import { Registry } from 'prom-client';
+import { createAgentTaskController } from '../controllers/agenttask/controller.ts';
+import { config } from '../controllers/agenttask/testing/stage.ts';
+import { createAgentTaskOrderController } from '../controllers/agenttaskorder/controller.ts';
+import { createEnergyModelController } from '../controllers/energymodel/index.ts';
+import {
+  childKinds,
+  ChildWriter,
+  createChildCaches,
+  createExpertPoolController,
+  createServedNamespaceController,
+} from '../controllers/expertpool/index.ts';
+import { createWarmPoolController } from '../controllers/warmpool/index.ts';
+import { createCaches } from '../runtime/caches.ts';
+import type { OperatorContext } from '../runtime/context.ts';
+import { Heartbeats } from '../runtime/heartbeats.ts';
+import { InfoReader, type AskInfo } from '../serving/index.ts';
+import { leaseName } from '../start.ts';
+import { Wire, withTimeouts, type WireOptions } from './wire.ts';
+
+/** Which controllers run: those of tasks, or all. */
+export type Crew = 'tasks' | 'all';
+
+export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | 'fate'> {
+  readonly server: FakeApiServer;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly crew: Crew;
+  readonly fate?: (life: Life, request: Parameters<NonNullable<WireOptions['fate']>>[0]) => ReturnType<NonNullable<WireOptions['fate']>>;
+  readonly ask: AskInfo;
+  readonly onEvent: (object: KubeObject, event: NewEvent) => void;
+  /** Set for a candidate for the lease; without it the process leads alone. */
+  readonly identity?: string;
+}
+
+/** A clock whose timers end with the process. */
+class MortalClock implements Clock {
+  readonly #clock: Clock;
+  readonly #set = new Set<Timer>();
+  #over = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  after(ms: number, run: () => void): Timer {
+    if (this.#over) return { cancel: () => {} };
+    const timer = this.#clock.after(ms, () => {
+      this.#set.delete(timer);
+      run();
+    });
+    this.#set.add(timer);
+    const cancel = (): void => {
+      this.#set.delete(timer);
+      timer.cancel();
+    };
+    return { cancel };
+  }
+
+  end(): void {
+    this.#over = true;
+    for (const timer of this.#set) timer.cancel();
+    this.#set.clear();
+  }
+}
+
+/** The key of every sandbox's link: nothing random may differ between two runs. */
+const newLinkKey = (): string => 'k'.repeat(43);
+
+/** One life of the operator, from its start to its death: the real controllers on a wire that can be cut. */
+export class Life {
+  readonly wire: Wire;
+  readonly elector: LeaderElector | undefined;
+  readonly #clock: MortalClock;
+  readonly #abort = new AbortController();
+  readonly #registry = new Registry();
+  readonly #controllers: readonly Controller[];
+  readonly #options: LifeOptions;
+  #failure: unknown;
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+    this.#clock = new MortalClock(options.clock);
+    const { fate, identity, ...rest } = options;
+    const decide = fate === undefined ? {} : { fate: (request: Parameters<NonNullable<WireOptions['fate']>>[0]) => fate(this, request) };
+    this.wire = new Wire({ ...rest, ...decide, clock: this.#clock, userAgent: `operator/${identity ?? '1'}` });
+    const transport = identity === undefined ? this.wire : withTimeouts(this.wire, this.#clock);
+    this.elector = identity === undefined ? undefined : this.#candidate(transport, identity);
+    const manager = new Manager({ clock: this.#clock, log: silentLog, registry: this.#registry, elector: this.elector });
+    this.#controllers = this.#build(transport, manager);
+    manager.run(this.#abort.signal).catch((error: unknown) => (this.#failure = error));
+  }
+
+  get isDead(): boolean {
+    return this.wire.isCut;
+  }
+
+  /** Why it ended by itself, as the loss of its lease. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  get hasSynced(): boolean {
+    return this.#controllers.every((controller) => controller.hasSynced());
+  }
+
+  /** Ends it at once: no request, no event of a watch and no timer from here on. */
+  kill(): void {
+    this.wire.cut();
+    this.#clock.end();
+    this.#abort.abort();
+    for (const controller of this.#controllers) controller.kill();
+  }
+
+  /** How often each controller has reconciled, by its name. */
+  async reconciles(): Promise<ReadonlyMap<string, number>> {
+    const metric = await this.#registry.getSingleMetric('controller_runtime_reconcile_total')?.get();
+    const counts = new Map<string, number>();
+    for (const { labels, value } of metric?.values ?? []) {
+      const name = String(labels['controller']);
+      counts.set(name, (counts.get(name) ?? 0) + value);
+    }
+    return counts;
+  }
+
+  #candidate(transport: Transport, identity: string): LeaderElector {
+    const client = new ResourceClient(transport, leases, 'lease');
+    const { random } = this.#options;
+    return new LeaderElector({
+      client,
+      namespace: config.namespace,
+      name: leaseName,
+      identity,
+      clock: this.#clock,
+      random,
+      log: silentLog,
+    });
+  }
+
+  #build(transport: Transport, manager: Manager): readonly Controller[] {
+    const { random, crew, ask, onEvent } = this.#options;
+    const [clock, log, registry] = [this.#clock, silentLog, this.#registry];
+    const options = { transport, clock, random, log };
+    const caches = createCaches(options);
+    const context: OperatorContext = {
+      config,
+      transport: this.elector === undefined ? transport : fencedTransport(transport, this.elector.fence),
+      clock,
+      random,
+      log,
+      registry,
+      events: { record: onEvent },
+      caches,
+      tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{"keys":[{"kid":"a"}]}' },
+    };
+    for (const cache of Object.values(caches) as ManagedCache[]) manager.addCache(cache);
+    const forTasks = [
+      createAgentTaskController(context, { newLinkKey }),
+      createAgentTaskOrderController(context),
+      createWarmPoolController(context, { newLinkKey }),
+    ];
+    const controllers = crew === 'tasks' ? forTasks : [...forTasks, ...this.#forPools(context, options, manager, ask)];
+    for (const controller of controllers) manager.addController(controller);
+    return controllers;
+  }
+
+  #forPools(
+    context: OperatorContext,
+    options: Parameters<typeof createChildCaches>[0],
+    manager: Manager,
+    ask: AskInfo,
+  ): readonly Controller[] {
+    const children = createChildCaches(options);
+    for (const cache of Object.values(children) as ManagedCache[]) manager.addCache(cache);
+    const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
+    const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
+    const heartbeats = new Heartbeats(context.caches.leases, context.clock);
+    return [
+      createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),
+      createExpertPoolController(context, { children, writer, heartbeats, infos }),
+      createEnergyModelController(context, { children, writer, infos }),
+    ];
+  }
+}

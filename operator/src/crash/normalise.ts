@@ -1,0 +1,53 @@
+import type { KubeObject } from '@agentfleet/kube';
+import type { History } from './history.ts';
+
+/** What says nothing about the work: who is there, and who renews what. */
+const left = new Set(['namespaces', 'leases.coordination.k8s.io', 'events.k8s.io', 'nodes']);
+
+const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+
+/** Seconds that passed while nobody looked. */
+const durations = /"pausedSeconds":\d+/g;
+
+/** The state without what differs between two runs of the same course: uids, versions, times, drawn names. */
+export function normalise(history: History): readonly string[] {
+  const names = drawnNames(history);
+  const lines = [...history.present].flatMap(([key, object]) => {
+    const [kind = ''] = key.split(' ');
+    return left.has(kind) ? [] : [text(object, names)];
+  });
+  return lines.sort();
+}
+
+/** Names and uids that the server drew, and what stands for them. */
+function drawnNames(history: History): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const { change } of history.changes) {
+    const { metadata } = change.object ?? {};
+    if (metadata?.uid !== undefined) names.set(metadata.uid, '<uid>');
+    if (metadata?.generateName !== undefined) names.set(metadata.name, `${metadata.generateName}*`);
+  }
+  return names;
+}
+
+function text(object: KubeObject, names: ReadonlyMap<string, string>): string {
+  const { resourceVersion: _, managedFields: __, creationTimestamp: ___, ...metadata } = object.metadata;
+  let line = JSON.stringify(sorted({ ...object, metadata }));
+  for (const [name, stands] of names) if (line.includes(name)) line = line.replaceAll(name, stands);
+  return line.replace(time, '<time>').replace(durations, '"pausedSeconds":0');
+}
+
+/** Keys in order, and lists of conditions by their type: what was merged in another order is the same. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, key === 'conditions' ? byType(item) : sorted(item)]));
+}
+
+function byType(list: unknown): unknown {
+  const conditions = sorted(list);
+  if (!Array.isArray(conditions)) return conditions;
+  const typeOf = (item: unknown): string => String((item as { type?: unknown }).type);
+  return conditions.toSorted((a, b) => (typeOf(a) < typeOf(b) ? -1 : 1));
+}

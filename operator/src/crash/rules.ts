@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import type { SeenRequest, Verb } from '@agentfleet/kube/testing';
+import type { V1PolicyRule } from '@kubernetes/client-node';
+import { load } from 'js-yaml';
+
+const file = new URL('../../../charts/agentfleet/files/operator-rules.yaml', import.meta.url);
+
+/** Whether the chart lets the operator do what it asked for. */
+export type MayDo = (request: Pick<SeenRequest, 'verb' | 'resource' | 'subresource' | 'name'>) => boolean;
+
+/** What a verb of the fake server is for RBAC; to apply is to patch. An apply that makes an object also needs `create`. */
+const verbOf = (verb: Verb): string => (verb === 'apply' ? 'patch' : verb);
+
+/** Reads the rules that the chart gives to the operator. */
+export function operatorRules(): MayDo {
+  const { cluster, own } = load(readFileSync(file, 'utf8')) as Record<'cluster' | 'own', readonly V1PolicyRule[]>;
+  const known = new Map<string, boolean>();
+  const look = ({ verb, resource, subresource, name }: Parameters<MayDo>[0]): boolean => {
+    const [plural = '', ...group] = resource.split('.');
+    const whole = subresource === '' ? plural : `${plural}/${subresource}`;
+    return [...cluster, ...own].some(
+      (rule) =>
+        rule.apiGroups?.includes(group.join('.')) === true &&
+        rule.resources?.includes(whole) === true &&
+        rule.verbs.includes(verbOf(verb)) &&
+        (rule.resourceNames === undefined || (name !== undefined && rule.resourceNames.includes(name))),
+    );
+  };
+  return (request) => {
+    const key = JSON.stringify([request.verb, request.resource, request.subresource, request.name ?? '']);
+    const answer = known.get(key) ?? look(request);
+    known.set(key, answer);
+    return answer;
+  };
+}

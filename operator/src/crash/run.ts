@@ -1,0 +1,52 @@
+import type { Lag } from './lag.ts';
+import { normalise } from './normalise.ts';
+import type { Scenario } from './scenario.ts';
+import { World, type Verdict, type Write } from './world.ts';
+
+/** What goes wrong in a run. */
+export interface Plan {
+  readonly fate?: (n: number) => Verdict | undefined;
+  readonly lag?: (life: number, world: World) => Lag | undefined;
+}
+
+/** What came of a run. */
+export interface Result {
+  readonly writes: readonly Write[];
+  readonly reconciles: number;
+  /** The state without what differs between any two runs. */
+  readonly state: readonly string[];
+  /** Broken promises; empty: none. */
+  readonly faults: readonly string[];
+  /** How often the operator was started. */
+  readonly starts: number;
+}
+
+/** Seconds for which nothing may be written when all is done. */
+const idleSeconds = 30;
+
+/** Runs a scenario to where nothing moves any more. Rejects when it does not come to its end. */
+export async function run(scenario: Scenario, plan: Plan = {}): Promise<Result> {
+  const { crew = 'tasks', pool = {} } = scenario;
+  const { lag } = plan;
+  const fate = plan.fate ?? (() => undefined);
+  await using world = await World.start({ crew, seed: 1, pool: pool ?? undefined, fate, ...(lag === undefined ? {} : { lag }) });
+  await world.startOperator();
+  await scenario.prepare?.(world);
+  await world.rest();
+  const before = await world.reconciles();
+  world.counting = true;
+  await scenario.act(world);
+  await world.rest();
+  const settled = world.written.length;
+  await world.pass(idleSeconds, 5);
+  const late = world.written.slice(settled).map(({ method, path }) => `wrote when all was done: ${method} ${path}`);
+  await world.rest();
+  scenario.ends(world);
+  return {
+    writes: world.written,
+    reconciles: (await world.reconciles()) - before,
+    state: normalise(world.history),
+    faults: [...world.watchman.faults, ...world.watchman.leftovers(), ...late],
+    starts: world.starts,
+  };
+}

@@ -1,0 +1,168 @@
+import { expect } from 'vitest';
+import { newTask } from '../../controllers/agenttask/testing/objects.ts';
+import { Provisioner, storage } from '../../controllers/agenttask/testing/provisioner.ts';
+import { fails, obedient, playWorkers, storing, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
+import { resources } from '../../runtime/resources.ts';
+import type { Scenario } from '../scenario.ts';
+import { begin, expectEnd, over, phase, works } from './steps.ts';
+
+/** Works under the first epoch, and succeeds under every later one. */
+const succeedsLater = obedient((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task)));
+
+/** What tasks live through, apart from how they are ended from outside. */
+export const courses: readonly Scenario[] = [
+  {
+    name: 'a task succeeds',
+    pairs: true,
+    act: async (world) => {
+      await begin(world, obedient(succeeds));
+      await over(world, 'one');
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']),
+  },
+  {
+    name: 'a task fails, is tried again, succeeds',
+    pairs: true,
+    act: async (world) => {
+      const script = obedient((assignment, task) => (assignment.attempt === 1 ? fails() : succeeds(assignment, task)));
+      await begin(world, script, { attempts: { backoff: { seconds: 1 } } });
+      await over(world, 'one');
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded' }, ['ChecksFailed', 'ChecksPassed']),
+  },
+  {
+    name: 'a task fails for good and is rolled back',
+    pairs: true,
+    act: async (world) => {
+      const script = obedient(() => fails());
+      await begin(world, script, { attempts: { max: 2, backoff: { seconds: 1 } } });
+      await over(world, 'one');
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Failed', rollback: { verified: true } }, ['ChecksFailed', 'ChecksFailed']),
+  },
+  {
+    name: 'a task loses its worker and goes on with another one',
+    pairs: true,
+    act: async (world) => {
+      await begin(world, succeedsLater);
+      await works(world);
+      await world.addWorker('w-2');
+      world.beating.delete('w-1');
+      await over(world, 'one');
+    },
+    ends: (world) =>
+      expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 2, worker: 'w-2', sandbox: 'one-1' } }, [
+        'WorkerLost',
+        'ChecksPassed',
+      ]),
+  },
+  {
+    name: 'a task loses its sandbox and goes on in another one',
+    act: async (world) => {
+      await begin(world, succeedsLater);
+      await works(world);
+      await world.pods.delete({ namespace: 'team', name: 'one-1' });
+      await over(world, 'one');
+    },
+    ends: (world) =>
+      expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 2, sandbox: 'one-2' } }, ['SandboxLost', 'ChecksPassed']),
+  },
+  {
+    name: 'a suspended task gives its sandbox back and goes on in another one',
+    act: async (world) => {
+      await begin(
+        world,
+        storing((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task))),
+      );
+      await works(world);
+      await world.patch('one', { suspend: true });
+      await world.until('it holds no sandbox', () => world.sandboxes().length === 0 && world.task('one').status?.phase === 'Suspended');
+      await world.patch('one', { suspend: false });
+      await over(world, 'one');
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } }, ['ChecksPassed']),
+  },
+  {
+    name: 'a suspended task goes on from the snapshot of its volume',
+    prepare: (world) => Provisioner.join(world),
+    act: async (world) => {
+      const script = storing((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task)));
+      await begin(world, script, { sandbox: { storage } });
+      await works(world);
+      await world.patch('one', { suspend: true });
+      const snapshotted = (): boolean => world.task('one').status?.conditions?.some(({ reason }) => reason === 'Snapshotted') === true;
+      await world.until('it holds a snapshot', snapshotted);
+      await world.patch('one', { suspend: false });
+      await over(world, 'one');
+      await world.until('only the last snapshot is left', () => {
+        const left = [...world.server.objects(resources.persistentVolumeClaims), ...world.server.objects(resources.volumeSnapshots)];
+        return left.length === 1 && left[0]?.metadata.name === 'one-2';
+      });
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } }, ['ChecksPassed']),
+  },
+  {
+    name: 'a task takes a sandbox that waits, and another one is made',
+    pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
+    prepare: (world) => world.until('one waits', () => world.waiting().length === 1),
+    pairs: true,
+    act: async (world) => {
+      await begin(world, obedient(succeeds));
+      await over(world, 'one');
+      await world.until('another one waits', () => world.waiting().length === 1);
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { warm: true } }, ['ChecksPassed']),
+  },
+  {
+    name: 'three tasks wait for the one place of a worker',
+    pool: { workers: { replicas: 1, concurrency: 1 } },
+    act: async (world) => {
+      playWorkers(world, obedient(succeeds));
+      for (const [name, priority] of [
+        ['low', 0],
+        ['high', 10],
+        ['last', 0],
+      ] as const) {
+        await world.create(newTask(name, { priority }));
+        await world.step();
+      }
+      await over(world, 'low', 'high', 'last');
+    },
+    ends: (world) => {
+      for (const name of ['low', 'high', 'last']) expectEnd(world.task(name), { phase: 'Succeeded' }, ['ChecksPassed']);
+    },
+  },
+  {
+    name: 'a task that is applied again and again runs once',
+    act: async (world) => {
+      playWorkers(world, obedient(succeeds));
+      const { metadata, spec } = newTask('one', {}, { labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } });
+      world.actors.push(async () => void (await world.tasks.apply({ metadata, spec } as never, { fieldManager: 'gitops' })));
+      await world.until('it is there', () => world.taskNames().length === 1);
+      await over(world, 'one');
+      await world.pass(20);
+    },
+    ends: (world) => {
+      expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
+      expect(world.taskNames()).toEqual(['one']);
+    },
+  },
+  {
+    name: 'a task waits for a worker, then for its sandbox',
+    prepare: async (world) => {
+      world.beating.delete('w-1');
+      await world.pods.delete({ namespace: 'platform', name: 'w-1' }, { gracePeriodSeconds: 0 });
+    },
+    act: async (world) => {
+      await begin(world, obedient(succeeds));
+      await phase(world, 'Queued');
+      world.kubelet.frozen = true;
+      await world.addWorker('w-2');
+      await world.until('it has a sandbox', () => world.sandboxes().length === 1);
+      await world.pass(2);
+      world.kubelet.frozen = false;
+      await over(world, 'one');
+    },
+    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { worker: 'w-2' } }, ['ChecksPassed']),
+  },
+];
