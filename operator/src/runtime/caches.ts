@@ -15,6 +15,7 @@ import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
+import { wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
 import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
@@ -55,10 +56,15 @@ export function createCaches(options: CacheOptions): Caches {
     tasks: new Informer({
       ...options,
       resource: resources.agentTasks,
-      indexers: { [poolIndex]: (task) => [namedPool(task)] },
+      indexers: { [poolIndex]: (task) => [namedPool(task)], [workerIndex]: workerOf, [wakeIndex]: wakeReasons },
       transform: slimTask,
     }),
-    orders: new Informer({ ...options, resource: resources.agentTaskOrders, transform: slimObject }),
+    orders: new Informer({
+      ...options,
+      resource: resources.agentTaskOrders,
+      indexers: { task: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] },
+      transform: slimObject,
+    }),
     pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
     energyModels: new Informer({ ...options, resource: resources.energyModels, transform: slimObject }),
     pods: new Informer({

@@ -28,8 +28,9 @@ export interface OperatorConfig {
 
 /** Caches that all controllers share; each follows the whole cluster. */
 export interface Caches {
-  /** Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts. */
+  /** Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; those of taskIndexes.ts. */
   readonly tasks: Informer<AgentTask>;
+  /** Index: `task` (`namespace/name`). */
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;
   readonly energyModels: Informer<EnergyModel>;

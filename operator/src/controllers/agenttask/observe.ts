@@ -2,7 +2,7 @@ import { keyOf, type Clock, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex, poolLookup } from '../../pools/lookup.ts';
+import { poolLookup } from '../../pools/lookup.ts';
 import { resolvePool, type Resolution } from '../../pools/resolve.ts';
 import { templateAnnotation, warmIndex } from '../../pools/warm.ts';
 import type { Caches } from '../../runtime/context.ts';
@@ -10,11 +10,12 @@ import type { Pod } from '../../runtime/objects.ts';
 import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './claim.ts';
 import type { Ledger } from './ledger.ts';
-import { groundOf, type Ground } from './nodeAbility.ts';
+import { groundOf, sameAbility, type Ground } from './nodeAbility.ts';
 import { Preparations } from './prepared.ts';
-import { byTurn, nextInTurn, queueView } from './queue.ts';
+import type { Bounds } from './queue/poolQueue.ts';
+import { Queues } from './queue/queues.ts';
 import { sandboxState } from './sandboxState.ts';
-import type { Snapshot, StorageView, WorkerView } from './snapshot.ts';
+import type { QueueView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 
 /** What an observer reads besides the caches. */
@@ -37,14 +38,25 @@ export interface Hindrances {
   readonly taken: ReadonlySet<string>;
 }
 
+/** The queue of a task that no pool takes. */
+const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 };
+
 /** Reads the caches: no I/O, no decisions. */
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #preparations: Preparations;
+  readonly #queues: Queues;
+  /** Undefined: something changed. */
+  #ground: Ground | undefined;
 
   constructor(options: ObserverOptions) {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
+    this.#queues = new Queues(options.caches, options.ledger);
+    const change = (): void => void (this.#ground = undefined);
+    const { nodes, runtimeClasses, namespaces } = options.caches;
+    nodes.addHandler({ onAdd: change, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : change()), onDelete: change });
+    for (const cache of [runtimeClasses, namespaces]) cache.addHandler({ onAdd: change, onUpdate: change, onDelete: change });
   }
 
   /** Everything that a decision about the task looks at, as of this moment. */
@@ -59,20 +71,17 @@ export class Observer {
     const orders = this.#orders(task);
     const pods = caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox);
     const { pool } = resolution;
-    const tasks = pool === undefined ? [] : this.tasksOf(pool);
-    const blocked = (namespace: string): boolean => pool === undefined || !this.#preparations.has(pool, namespace);
-    const { maxRunning = Infinity, perNamespace = Infinity } = pool?.spec.limits ?? {};
     return {
       task,
       resolution,
       registriesListed: this.#options.registriesListed,
       ground: this.ground(),
-      prepared: !blocked(task.metadata.namespace ?? ''),
+      prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
       pods,
       warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
-      workers: pool === undefined ? [] : this.#workers(pool, tasks, task),
+      workers: pool === undefined ? [] : this.#workers(pool, task),
       assigned: this.#assigned(task),
-      queue: queueView(task, tasks, { maxRunning, perNamespace }, (other) => this.#options.ledger.standing(other), blocked),
+      queue: pool === undefined ? alone : this.#queue(pool, task),
       cancelOrder: orders.find(({ spec }) => spec.type === 'Cancel')?.metadata.name,
       answers: orders.filter(({ spec }) => spec.type !== 'Cancel'),
       refusal: hindrances.refusal,
@@ -83,38 +92,32 @@ export class Observer {
 
   /** What the cluster can run sandboxes on now. */
   ground(): Ground {
-    return groundOf(this.#options.caches);
+    return (this.#ground ??= groundOf(this.#options.caches));
   }
 
   resolve(task: AgentTask): Resolution {
     return resolvePool(task, poolLookup(this.#options.caches));
   }
 
-  /** Tasks that belong to a pool, by name or because it is their default. */
-  tasksOf(pool: ExpertPool): readonly AgentTask[] {
-    const { lister } = this.#options.caches.tasks;
-    const key = keyOf(pool);
-    const lookup = poolLookup(this.#options.caches);
-    const byDefault = lister.byIndex(poolIndex, anyDefault).filter((task) => {
-      const found = resolvePool(task, lookup).pool;
-      return found !== undefined && keyOf(found) === key;
-    });
-    return [...lister.byIndex(poolIndex, key), ...byDefault];
+  /** Keys of the tasks to look at when slots of the pool become free, in their turn; also of those that found no place in the queue. */
+  next(pool: ExpertPool, slots: number): readonly string[] {
+    const queue = this.#queues.of(keyOf(pool));
+    const places = pool.spec.limits?.maxQueued === undefined ? 0 : slots;
+    return [...queue.next(slots, this.#bounds(pool)), ...queue.nextCrowdedOut(places)];
   }
 
-  /** Keys of the tasks to look at when slots of the pool become free, in their turn; also the next one that found no place in the queue. */
-  next(pool: ExpertPool, slots: number): readonly string[] {
-    const tasks = this.tasksOf(pool);
-    const { perNamespace = Infinity, maxQueued } = pool.spec.limits ?? {};
-    const used = new Map<string, number>();
-    for (const task of tasks) {
-      const namespace = task.metadata.namespace ?? '';
-      if (this.#options.ledger.standing(task) === 'Running') used.set(namespace, (used.get(namespace) ?? 0) + 1);
-    }
-    const blocked = (namespace: string): boolean => (used.get(namespace) ?? 0) >= perNamespace || !this.#preparations.has(pool, namespace);
-    const refused = maxQueued === undefined ? [] : tasks.filter(isCrowdedOut).sort(byTurn).slice(0, slots);
-    const waiting = nextInTurn(tasks, slots, blocked).filter((task) => this.#options.ledger.standing(task) !== 'Running');
-    return [...waiting, ...refused].map((task) => keyOf(task));
+  /** Slots that tasks of the pool could take now. */
+  freeSlots(pool: ExpertPool): number {
+    const { workers, limits } = pool.spec;
+    const free = this.#workers(pool, undefined).map(({ ready, load }) => (ready ? Math.max(0, workers.concurrency - load) : 0));
+    const room = (limits?.maxRunning ?? Infinity) - this.#queues.of(keyOf(pool)).running;
+    return Math.max(
+      0,
+      Math.min(
+        room,
+        free.reduce((sum, slots) => sum + slots, 0),
+      ),
+    );
   }
 
   /** Sandbox pods of the task of this name, whether it exists or not. */
@@ -136,17 +139,32 @@ export class Observer {
     return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);
   }
 
-  #workers(pool: ExpertPool, tasks: readonly AgentTask[], own: AgentTask): readonly WorkerView[] {
-    const { ledger, caches } = this.#options;
-    const loads = new Map<string, number>();
-    for (const task of tasks) {
-      const worker = task.metadata.uid !== own.metadata.uid && ledger.standing(task) === 'Running' ? ledger.worker(task) : undefined;
-      if (worker !== undefined) loads.set(worker, (loads.get(worker) ?? 0) + 1);
-    }
-    return caches.pods.lister
-      .byIndex('pool', keyOf(pool))
+  #bounds(pool: ExpertPool): Bounds {
+    return {
+      perNamespace: pool.spec.limits?.perNamespace ?? Infinity,
+      blocked: (namespace) => !this.#preparations.has(pool, namespace),
+    };
+  }
+
+  #queue(pool: ExpertPool, task: AgentTask): QueueView {
+    const [key, home] = [keyOf(task), keyOf(pool)];
+    const { namespace = '', creationTimestamp: created = '' } = task.metadata;
+    const own = { key, namespace, priority: task.spec.priority, created };
+    return this.#queues.of(home).view(own, this.#queues.place(key, home), this.#bounds(pool));
+  }
+
+  /** The workers of a pool; `own` is not counted in what they have to do. */
+  #workers(pool: ExpertPool, own: AgentTask | undefined): readonly WorkerView[] {
+    const home = keyOf(pool);
+    const queue = this.#queues.of(home);
+    const held = own === undefined ? undefined : this.#queues.place(keyOf(own), home)?.worker;
+    return this.#options.caches.pods.lister
+      .byIndex('pool', home)
       .filter((pod) => pod.metadata.labels?.[labels.component] === 'worker')
-      .map((pod) => this.#view(pod.metadata.namespace ?? '', pod.metadata.name, pod, loads.get(keyOf(pod)) ?? 0));
+      .map((pod) => {
+        const load = queue.load(keyOf(pod)) - (held === keyOf(pod) ? 1 : 0);
+        return this.#view(pod.metadata.namespace ?? '', pod.metadata.name, pod, load);
+      });
   }
 
   #assigned({ status }: AgentTask): WorkerView | undefined {
@@ -170,7 +188,7 @@ export class Observer {
       (spec.type === 'Cancel' || status?.state !== 'Done') &&
       (metadata.creationTimestamp ?? '') >= creationTimestamp &&
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
-    return this.#options.caches.orders.lister.list({ namespace }).filter(stands).sort(byAge);
+    return this.#options.caches.orders.lister.byIndex('task', `${namespace}/${name}`).filter(stands).sort(byAge);
   }
 }
 
@@ -182,12 +200,6 @@ function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number
 
 function isSandbox(pod: Pod): boolean {
   return pod.metadata.labels?.[labels.component] === 'sandbox';
-}
-
-function isCrowdedOut({ status }: AgentTask): boolean {
-  return (
-    status?.finished !== 'true' && status?.conditions?.some(({ type, reason }) => type === 'Accepted' && reason === 'QueueFull') === true
-  );
 }
 
 export function isReady(pod: Pod | undefined): boolean {

@@ -86,7 +86,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${nameOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
     return wait(
-      'PoolAtLimit',
+      'QuotaExceeded',
       `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${nameOf(pool)} and spec.limits.perNamespace is ${perNamespace}`,
     );
   }

@@ -1,15 +1,16 @@
-import { channel, keyOf, type Enqueue, type Source } from '@agentfleet/kube';
+import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../pools/lookup.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { ConfigMap, Pod } from '../../runtime/objects.ts';
+import { wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
 import { groundReasons } from './groundRefusal.ts';
 import type { Ledger } from './ledger.ts';
 import { jwksConfigMap } from './names.ts';
 import { sameAbility } from './nodeAbility.ts';
 import { isReady, type Observer } from './observe.ts';
-import { standing } from './queue.ts';
+import { standing } from './queue/standing.ts';
 
 export interface WakesOptions {
   readonly caches: Caches;
@@ -17,9 +18,12 @@ export interface WakesOptions {
   readonly ledger: Ledger;
 }
 
+/** Tasks that one event wakes at most for slots that are free: whoever takes one of many ends in another event. */
+const mostAtOnce = 64;
+
 /**
- * Wakes tasks whose chance has come: as many as there are free slots, in their turn, not everybody. A wake-up that is
- * lost costs time only: whoever waits looks again by itself.
+ * Wakes tasks whose chance has come: as many as there are free slots, in their turn, and never everybody; who that is,
+ * indexes tell. A wake-up that is lost costs time only: whoever waits looks again by itself.
  */
 export class Wakes {
   readonly source: Source;
@@ -51,25 +55,27 @@ export class Wakes {
       onUpdate: (old, pod) => this.#workerChanged(old, pod),
       onDelete: (pod) => this.#workerIsLost(pod),
     });
-    const pool = (object: ExpertPool): void => this.#poolChanged(object);
     caches.pools.addHandler({
-      onAdd: pool,
-      onUpdate: (old, object) => (old.metadata.generation === object.metadata.generation ? undefined : pool(object)),
-      onDelete: pool,
+      onAdd: (pool) => this.#poolChanged(pool),
+      onUpdate: (old, pool) => (old.metadata.generation === pool.metadata.generation ? undefined : this.#poolChanged(pool, old)),
+      onDelete: (pool) => this.#poolChanged(pool),
     });
-    const refused = (namespace: { readonly metadata: { readonly name: string } }): void =>
-      this.#all(caches.tasks.lister.byIndex('namespace', namespace.metadata.name), (task) => reasonOf(task, 'Scheduled') === 'NotAccepted');
+    const refused = ({ metadata: { name } }: { readonly metadata: { readonly name: string } }): void =>
+      this.#waiting(`NotAccepted ${name}`);
     caches.namespaces.addHandler({ onAdd: refused, onUpdate: (_, namespace) => refused(namespace) });
-    const grounded = (): void => this.#all(caches.tasks.lister.values(), (task) => groundReasons.has(reasonOf(task, 'Accepted') ?? ''));
+    const grounded = (): void => {
+      for (const reason of groundReasons) this.#waiting(reason);
+    };
     caches.nodes.addHandler({ onAdd: grounded, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : grounded()) });
     caches.runtimeClasses.addHandler({ onAdd: grounded, onUpdate: grounded });
-    const prepared = (map: { readonly metadata: { readonly name: string }; readonly data?: Readonly<Record<string, string>> }): void => {
-      if (map.metadata.name !== jwksConfigMap && map.data?.[briefKey] === undefined) return;
-      const waits = (task: AgentTask): boolean =>
-        task.status?.conditions === undefined || reasonOf(task, 'Scheduled') === 'NamespaceNotPrepared';
-      this.#all(caches.tasks.lister.values(), waits);
-    };
-    caches.configMaps.addHandler({ onAdd: prepared, onUpdate: (_, map) => prepared(map) });
+    caches.configMaps.addHandler({ onAdd: (map) => this.#prepared(map), onUpdate: (_, map) => this.#prepared(map) });
+  }
+
+  /** The keys of a namespace concern its own tasks, the brief of a pool those of any. */
+  #prepared({ metadata: { name, namespace = '' }, data }: ConfigMap): void {
+    const of = name === jwksConfigMap ? ` ${namespace}` : data?.[briefKey] === undefined ? undefined : '';
+    if (of === undefined) return;
+    for (const value of [wakeValues.unseen, 'NamespaceNotPrepared']) this.#waiting(`${value}${of}`);
   }
 
   /** A slot or a place in the queue is free when a task moves from one to the other or leaves. */
@@ -80,7 +86,8 @@ export class Wakes {
     const { pool } = this.#options.observer.resolve(old);
     // Who took a slot left a place in the queue, which matters only where places are counted.
     if (pool === undefined || (took && pool.spec.limits?.maxQueued === undefined)) return;
-    this.#wake(pool, 1);
+    // Several slots may be free by now, and those that were woken for the first ones not looked at yet.
+    this.#wake(pool, Math.max(1, Math.min(mostAtOnce, this.#options.observer.freeSlots(pool))));
   }
 
   #workerChanged(old: Pod | undefined, pod: Pod): void {
@@ -94,22 +101,25 @@ export class Wakes {
     if (pool === undefined) return;
     this.#wake(pool, pool.spec.workers.concurrency);
     // What has to be undone waits for any worker.
-    this.#all(this.#options.observer.tasksOf(pool), (task) => task.status?.phase === 'RollingBack');
+    this.#waiting(wakeValues.rollingBack);
   }
 
   #workerIsLost(pod: Pod): void {
     if (pod.metadata.labels?.[labels.component] !== 'worker') return;
-    const pool = this.#poolOf(pod);
-    if (pool === undefined) return;
-    this.#all(this.#options.observer.tasksOf(pool), (task) => this.#options.ledger.worker(task) === keyOf(pod));
+    const { caches, ledger } = this.#options;
+    for (const task of caches.tasks.lister.byIndex(workerIndex, keyOf(pod))) this.#enqueue(keyOf(task));
+    for (const key of ledger.onTheirWayTo(keyOf(pod))) this.#enqueue(key);
   }
 
-  #poolChanged(pool: ExpertPool): void {
+  /** The one event that concerns all tasks of a pool. Those in the queue are looked at when there is nothing else to do. */
+  #poolChanged(pool: ExpertPool, old: ExpertPool = pool): void {
     const { lister } = this.#options.caches.tasks;
-    this.#all(
-      [...lister.byIndex(poolIndex, keyOf(pool)), ...lister.byIndex(poolIndex, anyDefault)],
-      (task) => task.status?.finished !== 'true',
-    );
+    const defaults = pool.spec.default || old.spec.default ? lister.byIndex(poolIndex, anyDefault) : [];
+    for (const task of [...lister.byIndex(poolIndex, keyOf(pool)), ...defaults]) {
+      if (task.status?.finished === 'true') continue;
+      this.#enqueue(keyOf(task), standing(task) === 'Queued' ? { priority: lowPriority } : {});
+    }
+    this.#wake(pool, Math.min(mostAtOnce, this.#options.observer.freeSlots(pool)));
   }
 
   #poolOf(pod: Pod): ExpertPool | undefined {
@@ -121,11 +131,7 @@ export class Wakes {
     for (const key of this.#options.observer.next(pool, slots)) this.#enqueue(key);
   }
 
-  #all(tasks: Iterable<AgentTask>, matters: (task: AgentTask) => boolean): void {
-    for (const task of tasks) if (matters(task)) this.#enqueue(keyOf(task));
+  #waiting(value: string): void {
+    for (const task of this.#options.caches.tasks.lister.byIndex(wakeIndex, value)) this.#enqueue(keyOf(task));
   }
-}
-
-function reasonOf({ status }: AgentTask, type: string): string | undefined {
-  return status?.conditions?.find((condition) => condition.type === type)?.reason;
 }

@@ -62,10 +62,7 @@ function answerOf({ status }: AgentTask): string {
 }
 
 function ordersOf({ caches }: OperatorContext, { metadata: { namespace = '', name } }: AgentTask): readonly string[] {
-  return caches.orders.lister
-    .list({ namespace })
-    .filter(({ spec }) => spec.taskRef.name === name)
-    .map((order) => keyOf(order));
+  return caches.orders.lister.byIndex('task', `${namespace}/${name}`).map((order) => keyOf(order));
 }
 
 type Write = (order: AgentTaskOrder, decision: OrderDecision, signal: AbortSignal) => Promise<void>;

@@ -1,0 +1,206 @@
+import type { QueueView } from '../snapshot.ts';
+import { Turns, type Order } from './turns.ts';
+
+/** What a task is to the queue: it has a slot, has its place in the queue, or nobody has looked at it yet. */
+export type Standing = 'Running' | 'Queued' | 'New' | 'Elsewhere';
+
+/** What the queue knows of a task. */
+export interface Place {
+  readonly key: string;
+  readonly namespace: string;
+  readonly priority: number;
+  readonly created: string;
+  readonly standing: Standing;
+  /** `namespace/name` of the worker whose slot it holds. */
+  readonly worker: string | undefined;
+  /** It found no place in the queue, and waits for one. */
+  readonly crowdedOut: boolean;
+}
+
+/** What makes the turn of a task inside its namespace. */
+export type Turn = Pick<Place, 'key' | 'priority' | 'created'>;
+
+/** By priority, then age, then name. */
+export const byTurn: Order<Turn> = (a, b) => b.priority - a.priority || compare(a.created, b.created) || compare(a.key, b.key);
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Bounds of a pool; Infinity where there is none. */
+export interface Bounds {
+  readonly perNamespace: number;
+  /** Whether nothing can begin in a namespace. */
+  readonly blocked: (namespace: string) => boolean;
+}
+
+interface Share {
+  /** Tasks that hold a slot. */
+  running: number;
+  readonly waiting: Turns<Turn, Place>;
+}
+
+/** The next task of a namespace, where its turn is among those of other namespaces. */
+interface Head {
+  readonly place: Place;
+  /** Slots that the namespace will hold before this one gets its own. */
+  readonly level: number;
+  readonly rest: Iterator<Place, undefined>;
+  readonly room: number;
+}
+
+/** Priority first; then whose namespace holds fewer slots; then age. */
+const byShare: Order<Head> = (a, b) =>
+  b.place.priority - a.place.priority ||
+  a.level - b.level ||
+  compare(a.place.created, b.place.created) ||
+  compare(a.place.key, b.place.key);
+
+/**
+ * The tasks of one pool by namespace. Of equal priority, the task goes first whose namespace will hold fewer slots when
+ * it gets one: namespaces share the pool equally, whatever each of them asks for. Answers cost O(namespaces · log tasks).
+ */
+export class PoolQueue {
+  readonly #shares = new Map<string, Share>();
+  readonly #loads = new Map<string, number>();
+  readonly #crowdedOut: Turns<Turn, Place>;
+  readonly #order: Order<Turn>;
+  #running = 0;
+  #queued = 0;
+
+  constructor(order: Order<Turn> = byTurn) {
+    this.#order = order;
+    this.#crowdedOut = new Turns<Turn, Place>(order);
+  }
+
+  add(place: Place): void {
+    if (place.crowdedOut) this.#crowdedOut.add(place);
+    if (place.standing === 'Elsewhere') return;
+    const share = this.#share(place.namespace);
+    if (place.standing === 'Running') this.#hold(place, share, 1);
+    else share.waiting.add(place);
+    if (place.standing === 'Queued') this.#queued += 1;
+  }
+
+  /** Takes away what was added; the same object or an equal one. */
+  remove(place: Place): void {
+    if (place.crowdedOut) this.#crowdedOut.delete(place);
+    if (place.standing === 'Elsewhere') return;
+    const share = this.#share(place.namespace);
+    if (place.standing === 'Running') this.#hold(place, share, -1);
+    else share.waiting.delete(place);
+    if (place.standing === 'Queued') this.#queued -= 1;
+    if (share.running === 0 && share.waiting.size === 0) this.#shares.delete(place.namespace);
+  }
+
+  /** Whether nobody is in it. */
+  get empty(): boolean {
+    return this.#shares.size === 0 && this.#crowdedOut.size === 0;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get queued(): number {
+    return this.#queued;
+  }
+
+  /** Tasks that hold slots of a worker. */
+  load(worker: string): number {
+    return this.#loads.get(worker) ?? 0;
+  }
+
+  /** The queue around a task of the pool, which itself is left out; `place` is undefined when it is not in it. */
+  view(own: Turn & { readonly namespace: string }, place: Place | undefined, { perNamespace, blocked }: Bounds): QueueView {
+    const holds = place?.standing === 'Running' ? 1 : 0;
+    const home = this.#shares.get(own.namespace);
+    const used = (home?.running ?? 0) - holds;
+    const before = home?.waiting.rank(own) ?? 0;
+    let [ahead, takers] = [0, 0];
+    for (const [namespace, share] of this.#shares) {
+      if (share.waiting.size === 0) continue;
+      const isHome = share === home;
+      const count = isHome ? before : this.#ahead(share, own, used + before);
+      ahead += count;
+      const room = blocked(namespace) ? 0 : Math.max(0, perNamespace - (isHome ? used : share.running));
+      takers += Math.min(count, room);
+    }
+    return {
+      running: this.#running - holds,
+      runningInNamespace: used,
+      waiting: this.#queued - (place?.standing === 'Queued' ? 1 : 0),
+      ahead,
+      takers,
+    };
+  }
+
+  /** Keys of those who get the next slots, in turn. */
+  next(slots: number, { perNamespace, blocked }: Bounds): readonly string[] {
+    const heads: Head[] = [];
+    for (const [namespace, { running, waiting }] of this.#shares) {
+      const room = perNamespace - running;
+      if (waiting.size === 0 || room <= 0 || blocked(namespace)) continue;
+      this.#push(heads, waiting[Symbol.iterator](), running, room);
+    }
+    const keys: string[] = [];
+    while (keys.length < slots) {
+      const first = heads.shift();
+      if (first === undefined) break;
+      keys.push(first.place.key);
+      this.#push(heads, first.rest, first.level + 1, first.room - 1);
+    }
+    return keys;
+  }
+
+  /** Keys of those who get the next places in the queue, in turn. */
+  nextCrowdedOut(places: number): readonly string[] {
+    const keys: string[] = [];
+    for (const { key } of this.#crowdedOut) {
+      if (keys.length >= places) break;
+      keys.push(key);
+    }
+    return keys;
+  }
+
+  #push(heads: Head[], rest: Iterator<Place, undefined>, level: number, room: number): void {
+    if (room <= 0) return;
+    const next = rest.next();
+    if (next.done === true) return;
+    const head: Head = { place: next.value, level, rest, room };
+    let [low, high] = [0, heads.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = heads[middle];
+      if (other !== undefined && byShare(other, head) < 0) low = middle + 1;
+      else high = middle;
+    }
+    heads.splice(low, 0, head);
+  }
+
+  /** How many tasks of another namespace get a slot before `own`, which gets its own when its namespace holds `level`. */
+  #ahead({ running, waiting }: Share, own: Turn, level: number): number {
+    const higher = waiting.rank({ key: '', created: '', priority: own.priority });
+    const equal = waiting.rank({ key: '', created: '', priority: own.priority - 1 });
+    const at = level - running;
+    if (at < higher) return higher;
+    if (at >= equal) return equal;
+    const rival = waiting.at(at);
+    return rival !== undefined && this.#order(rival, own) < 0 ? at + 1 : at;
+  }
+
+  #hold({ worker }: Place, share: Share, change: 1 | -1): void {
+    share.running += change;
+    this.#running += change;
+    if (worker === undefined) return;
+    const load = this.load(worker) + change;
+    if (load === 0) this.#loads.delete(worker);
+    else this.#loads.set(worker, load);
+  }
+
+  #share(namespace: string): Share {
+    let share = this.#shares.get(namespace);
+    if (share === undefined) this.#shares.set(namespace, (share = { running: 0, waiting: new Turns<Turn, Place>(this.#order) }));
+    return share;
+  }
+}

@@ -1,0 +1,150 @@
+import { keyOf } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import { anyDefault, namedPool, poolIndex, poolLookup } from '../../../pools/lookup.ts';
+import { resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
+import type { Caches } from '../../../runtime/context.ts';
+import type { Namespace } from '../../../runtime/objects.ts';
+import type { Ledger } from '../ledger.ts';
+import { PoolQueue, type Place } from './poolQueue.ts';
+import { isCrowdedOut } from './standing.ts';
+
+interface Found extends Place {
+  readonly pool: string;
+}
+
+const nobody = new PoolQueue();
+
+/**
+ * The queues of all pools, kept at every change of a task and of what is assumed of it: who is next is never found by
+ * looking at all tasks. Made before anything else that listens to the caches, so that it is up to date when they do.
+ */
+export class Queues {
+  readonly #caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>;
+  readonly #ledger: Ledger;
+  readonly #places = new Map<string, Found>();
+  readonly #queues = new Map<string, PoolQueue>();
+  /** Made anew when a pool changes. */
+  #lookup: PoolLookup;
+
+  constructor(caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>, ledger: Ledger) {
+    this.#caches = caches;
+    this.#ledger = ledger;
+    this.#lookup = poolLookup(caches);
+    ledger.onChange((key) => this.#look(key));
+    this.#followPools();
+    this.#followTasks();
+  }
+
+  /** The queue of a pool by its `namespace/name`. */
+  of(pool: string): PoolQueue {
+    return this.#queues.get(pool) ?? nobody;
+  }
+
+  /** What is known of the task in the queue of this pool. */
+  place(key: string, pool: string): Place | undefined {
+    const found = this.#places.get(key);
+    return found?.pool === pool ? found : undefined;
+  }
+
+  #followTasks(): void {
+    const put = (task: AgentTask): void => {
+      this.#ledger.shown(task);
+      this.#put(task);
+    };
+    this.#caches.tasks.addHandler({
+      onAdd: put,
+      onUpdate: (_, task) => put(task),
+      onDelete: (task) => {
+        this.#ledger.forget(keyOf(task));
+        this.#remove(keyOf(task));
+      },
+    });
+  }
+
+  /** Whose tasks name no pool may get another one. */
+  #followPools(): void {
+    const { tasks, pools, namespaces } = this.#caches;
+    const changed = (...versions: readonly ExpertPool[]): void => {
+      this.#lookup = poolLookup(this.#caches);
+      if (versions.some(({ spec }) => spec.default)) for (const task of tasks.lister.byIndex(poolIndex, anyDefault)) this.#put(task);
+    };
+    pools.addHandler({
+      onAdd: (pool) => changed(pool),
+      onUpdate: (old, pool) => (sameChoice(old, pool) ? undefined : changed(old, pool)),
+      onDelete: (pool) => changed(pool),
+    });
+    const moved = ({ metadata: { name } }: Namespace): void => {
+      for (const task of tasks.lister.byIndex('namespace', name)) if (namedPool(task) === anyDefault) this.#put(task);
+    };
+    namespaces.addHandler({
+      onAdd: moved,
+      onUpdate: (old, namespace) => (sameLabels(old, namespace) ? undefined : moved(namespace)),
+      onDelete: moved,
+    });
+  }
+
+  #look(key: string): void {
+    const task = this.#caches.tasks.lister.get(key);
+    if (task !== undefined) this.#put(task);
+  }
+
+  #put(task: AgentTask): void {
+    const key = keyOf(task);
+    const [old, found] = [this.#places.get(key), this.#find(key, task)];
+    if (old !== undefined && found !== undefined && same(old, found)) return;
+    this.#remove(key);
+    if (found === undefined) return;
+    this.#places.set(key, found);
+    let queue = this.#queues.get(found.pool);
+    if (queue === undefined) this.#queues.set(found.pool, (queue = new PoolQueue()));
+    queue.add(found);
+  }
+
+  #remove(key: string): void {
+    const found = this.#places.get(key);
+    if (found === undefined) return;
+    this.#places.delete(key);
+    const queue = this.#queues.get(found.pool);
+    queue?.remove(found);
+    if (queue?.empty === true) this.#queues.delete(found.pool);
+  }
+
+  #find(key: string, task: AgentTask): Found | undefined {
+    const standing = this.#ledger.standing(task);
+    const crowdedOut = isCrowdedOut(task);
+    if (standing === 'Elsewhere' && !crowdedOut) return undefined;
+    const pool = this.#poolOf(task);
+    if (pool === undefined) return undefined;
+    const { namespace = '', creationTimestamp: created = '' } = task.metadata;
+    const worker = standing === 'Running' ? this.#ledger.worker(task) : undefined;
+    return { key, pool, namespace, priority: task.spec.priority, created, standing, worker, crowdedOut };
+  }
+
+  #poolOf(task: AgentTask): string | undefined {
+    const named = namedPool(task);
+    if (named !== anyDefault) return named;
+    const { pool } = resolvePool(task, this.#lookup);
+    return pool === undefined ? undefined : keyOf(pool);
+  }
+}
+
+function same(a: Found, b: Found): boolean {
+  return (
+    a.standing === b.standing &&
+    a.worker === b.worker &&
+    a.crowdedOut === b.crowdedOut &&
+    a.priority === b.priority &&
+    a.pool === b.pool &&
+    a.created === b.created
+  );
+}
+
+/** Whether tasks that name no pool find it as before. */
+function sameChoice(a: ExpertPool, b: ExpertPool): boolean {
+  return a.metadata.generation === b.metadata.generation && a.metadata.deletionTimestamp === b.metadata.deletionTimestamp;
+}
+
+function sameLabels({ metadata: { labels: a = {} } }: Namespace, { metadata: { labels: b = {} } }: Namespace): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}

@@ -1,0 +1,35 @@
+import type { AgentTask } from '@agentfleet/protocol/api';
+
+/** Index of tasks that have not ended by `namespace/name` of the worker that has them. */
+export const workerIndex = 'worker';
+
+/** Index of tasks that have not ended by what may wake them besides a free slot, see `wakeReasons`. */
+export const wakeIndex = 'wake';
+
+/** Values of the index for tasks that nobody has looked at, and for those whose changes are being undone. */
+export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as const;
+
+/** Worker of an assignment. */
+export function workerOf({ status }: AgentTask): readonly string[] {
+  const { worker, workerNamespace } = status?.assignment ?? {};
+  return status?.finished === 'true' || worker === undefined || workerNamespace === undefined ? [] : [`${workerNamespace}/${worker}`];
+}
+
+/**
+ * Reasons for which a task is neither accepted nor in a queue: few tasks have one at a time, so that whoever ends the
+ * reason finds them without looking at all. Also as `<reason> <namespace>`.
+ */
+export function wakeReasons({ status, metadata }: AgentTask): readonly string[] {
+  if (status?.finished === 'true') return [];
+  const reasons: string[] = status?.phase === 'RollingBack' ? [wakeValues.rollingBack] : [];
+  if (status?.conditions === undefined) reasons.push(wakeValues.unseen);
+  for (const { type, status: said, reason } of status?.conditions ?? []) {
+    if (said === 'True') continue;
+    if (type === 'Accepted' || (type === 'Scheduled' && lasting.has(reason))) reasons.push(reason);
+  }
+  const { namespace = '' } = metadata;
+  return reasons.flatMap((reason) => [reason, `${reason} ${namespace}`]);
+}
+
+/** Reasons of the condition Scheduled that a slot does not end. */
+const lasting: ReadonlySet<string> = new Set(['NotAccepted', 'NamespaceNotPrepared', 'SandboxRefused', 'DependencyPending']);
