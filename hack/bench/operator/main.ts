@@ -1,0 +1,82 @@
+// `npm run bench:operator`: our operator beside the agent-sandbox controller, on a control plane that it raises itself.
+//   --only rate,burst,sustained,warm,kill,term   --objects N   --rate N a second   --repeats N (default 2)
+//   --peer-flags "…" (again for another set; default: none, and four connections)   --no-peer
+//   --json FILE: a line for each run   --write FILE: the tables   --profile DIR: a CPU profile of our operator   --keep: leave it up
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { cpus, loadavg, release, totalmem } from 'node:os';
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { raise, type Ground } from './ground.ts';
+import { ourSubject } from './ours.ts';
+import { peerSubject } from './peer.ts';
+import { report } from './report.ts';
+import type { Result } from './result.ts';
+import { runOnce } from './run.ts';
+import { choose } from './scenarios.ts';
+import type { Subject } from './subject.ts';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    objects: { type: 'string' },
+    rate: { type: 'string' },
+    repeats: { type: 'string', default: '2' },
+    'peer-flags': { type: 'string', multiple: true, default: ['', '--api-connections=4 --separate-watch-connection'] },
+    'no-peer': { type: 'boolean', default: false },
+    json: { type: 'string' },
+    write: { type: 'string' },
+    profile: { type: 'string' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+
+function positive(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!(value > 0)) throw new Error(`--${name} "${text}" is no number above 0`);
+  return value;
+}
+
+function subjectsOn({ peer }: Ground): readonly Subject[] {
+  const sets = values['no-peer'] ? [] : values['peer-flags'];
+  const peers = sets.map((flags) => peerSubject({ ...peer, flags: flags.split(' ').filter((flag) => flag !== '') }));
+  return [ourSubject(), ...peers];
+}
+
+function title(): string {
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  const machine = `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GiB, Linux ${release()}, Node ${process.version}`;
+  const command = ['npm run bench:operator', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(' ');
+  return `\`${command}\`; commit ${commit}; ${machine}; load average ${loadavg()[0]?.toFixed(1) ?? ''}; ${new Date().toISOString().slice(0, 10)}\n`;
+}
+
+const scenarios = choose({ only: values.only, objects: positive('objects', values.objects), rate: positive('rate', values.rate) });
+const repeats = positive('repeats', values.repeats) ?? 1;
+const profile = values.profile === undefined ? undefined : resolve(values.profile);
+const began = performance.now();
+const log = (line: string): void => void process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)}s ${line}\n`);
+
+const ground = await raise(log);
+const results: Result[] = [];
+try {
+  if (profile !== undefined) await mkdir(profile, { recursive: true });
+  for (const scenario of scenarios) {
+    for (let run = 1; run <= repeats; run += 1) {
+      for (const subject of subjectsOn(ground)) {
+        log(`${scenario.name} ${run}: ${subject.name}`);
+        const result = await runOnce({ ground, subject, scenario, run, profile, log });
+        results.push(result);
+        const line = JSON.stringify(result);
+        process.stdout.write(`${line}\n`);
+        if (values.json !== undefined) await appendFile(values.json, `${line}\n`);
+      }
+    }
+  }
+} finally {
+  if (!values.keep) await ground.close();
+  else await ground.transport.close();
+}
+const text = `${title()}\n${report(results)}`;
+process.stdout.write(`\n${text}`);
+if (values.write !== undefined) await writeFile(values.write, text);

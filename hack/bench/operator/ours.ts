@@ -1,0 +1,146 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { leases, microTimestamp, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
+import { resources } from '@agentfleet/operator/resources';
+import { labels, workerLease } from '@agentfleet/protocol/pool';
+import { freePort, Measured, metricOf } from './process.ts';
+import type { Place, Running, Subject, Wishes } from './subject.ts';
+import { hasCondition } from './tracker.ts';
+import { poll } from './poll.ts';
+
+const main = fileURLToPath(new URL('../../../operator/src/main.ts', import.meta.url));
+const pool = 'bench';
+/** Most tasks that one worker may run. */
+const slots = 64;
+export const images = { agent: 'none.invalid/agent:1', sandbox: 'none.invalid/sandbox:1', tools: 'none.invalid/tools:1' } as const;
+
+/** What a process is started with in the image (operator/Dockerfile). */
+const nodeFlags = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--max-semi-space-size=2'];
+
+function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeObject, 'metadata'> & { readonly spec: object } {
+  return {
+    metadata: { name: pool, namespace },
+    spec: {
+      // Object storage, so that the workers have no volume that somebody would have to provide.
+      storage: { uri: 's3://none/bench', endpoint: 'https://none.invalid' },
+      workers: { replicas: Math.ceil((objects + warm) / slots) + 1, concurrency: slots },
+      experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
+      sandbox: warm === 0 ? {} : { warm: [{ namespace, replicas: warm }] },
+    },
+  };
+}
+
+/** Renews the Leases of all workers, as they would: the pods of workers run on nodes that are none. */
+function beat(transport: Transport, namespace: string): () => Promise<void> {
+  const pods = new ResourceClient(transport, resources.pods);
+  const client = new ResourceClient(transport, leases);
+  const stopping = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const workers = await pods.list({ namespace, labelSelector: `${labels.component}=worker`, resourceVersion: '0' });
+      for (const { metadata } of workers) {
+        const renewTime = microTimestamp(Date.now());
+        const lease = { metadata: { name: metadata.name, namespace, labels: { [labels.component]: 'worker' } } };
+        const spec = { holderIdentity: metadata.name, leaseDurationSeconds: workerLease.duration, renewTime };
+        await client.apply({ ...lease, spec }, { fieldManager: 'bench' });
+      }
+      const wait = workers.length === 0 ? 200 : workerLease.renew * 1000;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, wait);
+        stopping.signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+      });
+    }
+  };
+  const running = loop();
+  running.catch(() => undefined);
+  return async () => {
+    stopping.abort();
+    await running;
+  };
+}
+
+interface Process extends Measured {
+  readonly metrics: string;
+}
+
+async function startProcess(place: Place, index: number, profile: string | undefined): Promise<Process> {
+  const [metricsPort, probesPort] = [await freePort(), await freePort()];
+  const env = {
+    POD_NAMESPACE: place.system,
+    POD_NAME: `operator-${index}`,
+    AGENTFLEET_AGENT_IMAGE: images.agent,
+    AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
+    AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
+    AGENTFLEET_TOOLS_IMAGE: images.tools,
+    AGENTFLEET_METRICS_PORT: String(metricsPort),
+    AGENTFLEET_PROBES_PORT: String(probesPort),
+    NODE_ENV: 'production',
+  };
+  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const args = [...nodeFlags, ...profiling, main, '--kubeconfig', place.kubeconfig];
+  const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
+  return Object.assign(new Measured(process.execPath, args, { env, log }), { metrics: `http://127.0.0.1:${metricsPort}/metrics` });
+}
+
+async function warmReady(place: Place, count: number): Promise<boolean> {
+  const pods = await new ResourceClient(place.transport, resources.pods).list({
+    namespace: place.namespace,
+    labelSelector: `${labels.warm}=true`,
+  });
+  return pods.filter((pod) => hasCondition(pod, 'Ready')).length >= count;
+}
+
+async function start(place: Place, wishes: Wishes): Promise<Running> {
+  const processes: Process[] = [];
+  await new ResourceClient(place.transport, resources.expertPools).create(poolManifest(place.namespace, wishes) as never);
+  const stopBeat = beat(place.transport, place.namespace);
+  for (let index = 0; index < wishes.replicas; index += 1) {
+    processes.push(await startProcess(place, index, wishes.profile));
+    await poll('our operator leads', () => leads(place), 30_000);
+  }
+  if (wishes.warm > 0) await poll('sandboxes wait', () => warmReady(place, wishes.warm), 120_000);
+  return {
+    processes,
+    loopLagMs: async () => {
+      const leader = processes.find(({ alive }) => alive);
+      if (leader === undefined) return undefined;
+      const page = await (await fetch(leader.metrics)).text();
+      const seconds = metricOf(page, 'nodejs_eventloop_lag_p99_seconds');
+      return seconds === undefined ? undefined : seconds * 1000;
+    },
+    stop: async () => {
+      await Promise.all(processes.map((one) => one.end()));
+      await stopBeat();
+    },
+  };
+}
+
+/** Whether somebody holds a lease in the controller's namespace. */
+export async function leads({ transport, system }: Place): Promise<boolean> {
+  const all = await new ResourceClient(transport, leases).list({ namespace: system });
+  return all.some(({ spec }) => (spec?.holderIdentity ?? '') !== '');
+}
+
+/** Our operator, from source. Ready is what it derives from the pod alone: the condition SandboxReady. */
+export function ourSubject(): Subject {
+  const { version } = createRequire(import.meta.url)('../../../operator/package.json') as { version: string };
+  const subject: Subject = {
+    name: `agentfleet ${version}`,
+    agent: 'agentfleet-operator/',
+    resource: resources.agentTasks,
+    manifest: (name, namespace) => ({
+      metadata: { name, namespace },
+      spec: {
+        poolRef: { name: pool },
+        goal: 'Make the failing tests pass.',
+        workspace: { type: 'Inline', inline: { files: [{ path: 'a.txt', content: 'a\n' }] } },
+        checks: [{ name: 'unit', command: ['true'] }],
+      },
+    }),
+    isReady: (object) => hasCondition(object, 'SandboxReady'),
+    start,
+    warm: () => subject,
+  };
+  return subject;
+}

@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { defineResource, ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { keeperPort, labels, sandboxPod } from '@agentfleet/operator/sandbox';
+import { images, leads } from './ours.ts';
+import { poll } from './poll.ts';
+import { freePort, Measured } from './process.ts';
+import type { Place, Running, Subject, Wishes } from './subject.ts';
+import { hasCondition } from './tracker.ts';
+
+const version = 'v1beta1';
+const extensions = 'extensions.agents.x-k8s.io';
+const sandboxes = defineResource({ group: 'agents.x-k8s.io', version, plural: 'sandboxes', kind: 'Sandbox', namespaced: true });
+const templates = defineResource({ group: extensions, version, plural: 'sandboxtemplates', kind: 'SandboxTemplate', namespaced: true });
+const pools = defineResource({ group: extensions, version, plural: 'sandboxwarmpools', kind: 'SandboxWarmPool', namespaced: true });
+const claims = defineResource({ group: extensions, version, plural: 'sandboxclaims', kind: 'SandboxClaim', namespaced: true });
+
+const warmPool = 'bench';
+
+/** The pod that our operator makes for a task, as a template. */
+function podTemplate(): object {
+  const { spec, metadata } = sandboxPod({
+    name: 'any',
+    namespace: 'any',
+    task: 'any',
+    sandboxImage: images.sandbox,
+    toolsImage: images.tools,
+    linkKey: 'x'.repeat(43),
+    clients: ['system:serviceaccount:any:worker'],
+    issuer: 'https://kubernetes.default.svc.cluster.local',
+    keeperEnv: { AGENTFLEET_PORT: String(keeperPort) },
+  });
+  const { [labels.component]: _, ...own } = metadata?.labels ?? {};
+  return { metadata: { labels: own, annotations: metadata?.annotations }, spec };
+}
+
+/** Makes the pool of waiting sandboxes, and waits until they are ready. */
+async function fill({ transport, namespace }: Place, replicas: number): Promise<void> {
+  const metadata = { name: warmPool, namespace };
+  const template = { metadata, spec: { podTemplate: podTemplate(), networkPolicyManagement: 'Unmanaged' } };
+  await new ResourceClient<KubeObject>(transport, templates).create(template);
+  const client = new ResourceClient<KubeObject & { readonly status?: { readonly readyReplicas?: number } }>(transport, pools);
+  const pool = { metadata, spec: { replicas, sandboxTemplateRef: { name: warmPool } } };
+  await client.create(pool);
+  const ready = async (): Promise<boolean> => ((await client.get(metadata)).status?.readyReplicas ?? 0) >= replicas;
+  await poll('sandboxes of the peer wait', ready, 120_000);
+}
+
+async function startProcess(place: Place, binary: string, flags: readonly string[], index: number, extended: boolean): Promise<Measured> {
+  const args = [
+    // The stock definitions ask a webhook to convert an older version, which nobody uses here; ours ask nobody.
+    '--enable-webhook=false',
+    `--leader-election-namespace=${place.system}`,
+    `--metrics-bind-address=127.0.0.1:${await freePort()}`,
+    `--health-probe-bind-address=127.0.0.1:${await freePort()}`,
+    ...(extended ? ['--extensions'] : []),
+    ...flags,
+  ];
+  const log = join(place.logs, `${place.namespace}-agent-sandbox-${index}.log`);
+  return new Measured(binary, args, { env: { KUBECONFIG: place.kubeconfig }, log });
+}
+
+interface PeerOptions {
+  readonly binary: string;
+  readonly version: string;
+  /** Its command line; empty: its defaults. */
+  readonly flags: readonly string[];
+}
+
+/** The agent-sandbox controller. */
+export function peerSubject({ binary, version: release, flags }: PeerOptions, isWarm = false): Subject {
+  const cold = (name: string, namespace: string) => ({ metadata: { name, namespace }, spec: { podTemplate: podTemplate() } });
+  const claim = (name: string, namespace: string) => ({ metadata: { name, namespace }, spec: { warmPoolRef: { name: warmPool } } });
+  return {
+    name: `agent-sandbox ${release}${flags.length === 0 ? '' : ` ${flags.join(' ')}`}`,
+    agent: 'agent-sandbox-controller/',
+    resource: isWarm ? claims : sandboxes,
+    manifest: isWarm ? claim : cold,
+    isReady: (object) => hasCondition(object, 'Ready'),
+    start: async (place: Place, wishes: Wishes): Promise<Running> => {
+      const processes: Measured[] = [];
+      for (let index = 0; index < wishes.replicas; index += 1) {
+        processes.push(await startProcess(place, binary, flags, index, wishes.warm > 0));
+        await poll('the peer leads', () => leads(place), 30_000);
+      }
+      if (wishes.warm > 0) await fill(place, wishes.warm);
+      return {
+        processes,
+        loopLagMs: () => Promise.resolve(undefined),
+        stop: async () => void (await Promise.all(processes.map((one) => one.end()))),
+      };
+    },
+    warm: () => peerSubject({ binary, version: release, flags }, true),
+  };
+}

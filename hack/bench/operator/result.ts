@@ -1,0 +1,96 @@
+import type { Tally } from './auditLog.ts';
+import { percentile } from '../table.ts';
+import type { Course } from './tracker.ts';
+
+export interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** What one run of one subject gave; one line of JSON. Times in ms unless a name says otherwise. */
+export interface Result {
+  readonly scenario: string;
+  readonly subject: string;
+  readonly run: number;
+  readonly objects: number;
+  /** Created a second; null: all at once. */
+  readonly rate: number | null;
+  readonly ready: number;
+  /** Seconds from the first create until the last was ready. */
+  readonly seconds: number;
+  readonly createToPod: Spread | null;
+  readonly createToReady: Spread | null;
+  readonly podToObject: Spread | null;
+  /** For each object. */
+  readonly writes: number;
+  readonly reads: number;
+  readonly conflicts: number;
+  readonly errors: number;
+  readonly calls: Readonly<Record<string, number>>;
+  /** In the whole run, not for each object. */
+  readonly leaseCalls: number;
+  /** For 1,000 objects. */
+  readonly cpuSeconds: number;
+  readonly rssGrowthMiB: number;
+  readonly rssMiB: number;
+  readonly loopLagP99: number | null;
+  /** Of the generator, for 1,000 objects, and how far it was behind. */
+  readonly generatorCpuSeconds: number;
+  readonly generatorBehind: number;
+  readonly recovery: Recovery | null;
+  /** Share of one core, in per cent. */
+  readonly idleCpuPercent: number | null;
+  readonly leftovers: Leftovers;
+}
+
+export interface Recovery {
+  readonly lost: number;
+  readonly duplicated: number;
+  /** Seconds after the signal at which the server received a write that it took; null: none came. */
+  readonly firstWriteSeconds: number | null;
+  readonly allReadySeconds: number;
+}
+
+export interface Leftovers {
+  readonly objects: number;
+  readonly pods: number;
+  /** Seconds from the order to delete all until nothing was left. */
+  readonly seconds: number;
+}
+
+const round = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+/** Middle and tail of values; null for none. Pure. */
+export function spread(values: readonly number[]): Spread | null {
+  if (values.length === 0) return null;
+  return { p50: round(percentile(values, 0.5), 1), p99: round(percentile(values, 0.99), 1) };
+}
+
+/** The latencies that a set of courses shows. Pure. */
+export function latenciesOf(courses: Iterable<Course>): Pick<Result, 'createToPod' | 'createToReady' | 'podToObject'> {
+  const [pods, readies, after]: [number[], number[], number[]] = [[], [], []];
+  for (const { created, podCreated, podReady, ready } of courses) {
+    if (podCreated !== undefined) pods.push(podCreated - created);
+    if (ready !== undefined) readies.push(ready - created);
+    // Two watches: the object may be told of before its pod.
+    if (ready !== undefined && podReady !== undefined) after.push(Math.max(0, ready - podReady));
+  }
+  return { createToPod: spread(pods), createToReady: spread(readies), podToObject: spread(after) };
+}
+
+/** Requests for each object. Pure. */
+export function perObject(
+  total: Tally,
+  objects: number,
+): Pick<Result, 'writes' | 'reads' | 'conflicts' | 'errors' | 'calls' | 'leaseCalls'> {
+  const each = (count: number): number => round(count / objects, 2);
+  const calls = Object.entries(total.calls).map(([call, count]) => [call, each(count)] as const);
+  return {
+    writes: each(total.writes),
+    reads: each(total.reads),
+    conflicts: each(total.conflicts),
+    errors: each(total.errors),
+    calls: Object.fromEntries(calls.toSorted(([, a], [, b]) => b - a)),
+    leaseCalls: total.leaseCalls,
+  };
+}

@@ -1,0 +1,179 @@
+import { ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { resources } from '@agentfleet/operator/resources';
+import { auditSince, isWrite, markAudit, tally, type AuditEvent } from './auditLog.ts';
+import type { Ground } from './ground.ts';
+import { createAll } from './load.ts';
+import { poll } from './poll.ts';
+import { latenciesOf, perObject, type Leftovers, type Recovery, type Result } from './result.ts';
+import type { Scenario } from './scenarios.ts';
+import type { Running, Subject } from './subject.ts';
+import { Tracker } from './tracker.ts';
+
+/** Objects that come first and do not count, so that nothing is measured cold. */
+const warmUp = 20;
+const readyTimeoutMs = 180_000;
+/** After the last object is ready, writes may still come that belong to it. */
+const settleMs = 1_500;
+
+const wait = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
+const seconds = (since: number): number => Number(((performance.now() - since) / 1000).toFixed(2));
+
+export interface RunOptions {
+  readonly ground: Ground;
+  readonly subject: Subject;
+  readonly scenario: Scenario;
+  readonly run: number;
+  readonly profile?: string | undefined;
+  readonly log: (line: string) => void;
+}
+
+/** Runs one scenario on one subject in fresh namespaces, and leaves nothing. */
+export async function runOnce(options: RunOptions): Promise<Result> {
+  const { ground, scenario, run } = options;
+  const subject = scenario.warm === true ? options.subject.warm() : options.subject;
+  const namespace = `bench-${Date.now().toString(36)}`;
+  const place = { transport: ground.transport, kubeconfig: ground.kubeconfig, logs: ground.logs, namespace, system: `${namespace}-system` };
+  const namespaces = new ResourceClient<KubeObject>(ground.transport, resources.namespaces);
+  for (const name of [namespace, place.system]) await namespaces.create({ metadata: { name } });
+  const tracker = new Tracker({
+    transport: ground.transport,
+    namespace,
+    resource: subject.resource,
+    isReady: (one) => subject.isReady(one),
+  });
+  let running: Running | undefined;
+  try {
+    await tracker.opened();
+    const replicas = scenario.kill === undefined ? 1 : 2;
+    const warm = scenario.warm === true ? scenario.objects : 0;
+    running = await subject.start(place, { objects: scenario.objects + warmUp, warm, replicas, profile: options.profile });
+    const measurement = new Measurement({ ...options, subject, namespace, tracker, running });
+    if (warm === 0) await measurement.warmUp();
+    const measured = await measurement.measure();
+    const leftovers = await measurement.deleteAll();
+    return { scenario: scenario.name, subject: options.subject.name, run, ...measured, leftovers };
+  } finally {
+    await running?.stop();
+    await tracker.close();
+    for (const name of [namespace, place.system]) await namespaces.delete({ name });
+    await poll(`${namespace} is gone`, async () => (await namespaces.find({ name: namespace })) === undefined, 120_000).catch(
+      (error: unknown) => options.log(String(error)),
+    );
+  }
+}
+
+interface MeasurementOptions extends RunOptions {
+  readonly namespace: string;
+  readonly tracker: Tracker;
+  readonly running: Running;
+}
+
+type Measures = Omit<Result, 'scenario' | 'subject' | 'run' | 'leftovers'>;
+
+/** One subject that runs, and what is measured of it. */
+class Measurement {
+  readonly #options: MeasurementOptions;
+
+  constructor(options: MeasurementOptions) {
+    this.#options = options;
+  }
+
+  async warmUp(): Promise<void> {
+    const { ground, subject, tracker, namespace } = this.#options;
+    await createAll(ground.transport, subject, tracker, namespace, { count: warmUp, rate: 50, prefix: 'first' });
+    if (!(await tracker.until(() => tracker.ready === warmUp, readyTimeoutMs))) throw new Error('the first objects do not become ready');
+    await wait(settleMs);
+    tracker.reset();
+  }
+
+  async measure(): Promise<Measures> {
+    const { ground, subject, scenario, tracker, namespace, running } = this.#options;
+    const { objects, rate } = scenario;
+    const mark = await markAudit(ground.audit);
+    const [cpuBefore, rssBefore, generatorBefore] = [await this.#cpu(), await this.#rss(), process.cpuUsage()];
+    await running.loopLagMs();
+    const began = performance.now();
+    const loading = createAll(ground.transport, subject, tracker, namespace, { count: objects, rate, prefix: 'task' });
+    const killed = scenario.kill === undefined ? undefined : await this.#kill(scenario.kill);
+    const loaded = await loading;
+    await tracker.until(() => tracker.ready === objects, readyTimeoutMs);
+    const taken = seconds(began);
+    const { user, system } = process.cpuUsage(generatorBefore);
+    const loopLagP99 = (await running.loopLagMs()) ?? null;
+    await wait(settleMs);
+    const [cpu, rss] = [(await this.#cpu()) - cpuBefore, await this.#rss()];
+    const events = await auditSince(ground.audit, mark, subject.agent);
+    const thousands = objects / 1000;
+    return {
+      objects,
+      rate: Number.isFinite(rate) ? rate : null,
+      ready: tracker.ready,
+      seconds: taken,
+      ...latenciesOf(tracker.courses.values()),
+      ...perObject(tally(events), objects),
+      cpuSeconds: Number((cpu / thousands).toFixed(2)),
+      rssGrowthMiB: Number(((rss - rssBefore) / thousands).toFixed(1)),
+      rssMiB: Math.round(rss),
+      loopLagP99: loopLagP99 === null ? null : Number(loopLagP99.toFixed(1)),
+      generatorCpuSeconds: Number(((user + system) / 1e6 / thousands).toFixed(2)),
+      generatorBehind: Math.round(loaded.behindMs),
+      recovery: killed === undefined ? null : this.#recovery(killed, events),
+      idleCpuPercent: await this.#idle(scenario.idleSeconds),
+    };
+  }
+
+  /** Deletes all objects at once, and says what stays. */
+  async deleteAll(): Promise<Leftovers> {
+    const { ground, subject, tracker, namespace } = this.#options;
+    const began = performance.now();
+    const client = new ResourceClient(ground.transport, subject.resource);
+    await client.deleteCollection({ namespace }, { timeoutMs: 300_000, propagationPolicy: 'Background' });
+    await tracker.until(() => tracker.liveObjects.size === 0 && tracker.livePods.size === 0, readyTimeoutMs);
+    return { objects: tracker.liveObjects.size, pods: tracker.livePods.size, seconds: seconds(began) };
+  }
+
+  /** Ends the leader when half of the objects are ready. */
+  async #kill(signal: NodeJS.Signals): Promise<{ readonly at: number; readonly wall: number }> {
+    const { tracker, running, scenario } = this.#options;
+    await tracker.until(() => tracker.ready >= scenario.objects / 2, readyTimeoutMs);
+    const [at, wall] = [performance.now(), Date.now()];
+    await running.processes[0]?.end(signal);
+    return { at, wall };
+  }
+
+  #recovery({ at, wall }: { readonly at: number; readonly wall: number }, events: readonly AuditEvent[]): Recovery {
+    const { tracker, subject, scenario } = this.#options;
+    const ours = new Set(['pods', `${subject.resource.plural}/status`, subject.resource.plural]);
+    const first = events.find((event) => event.receivedAt > wall && isWrite(event) && event.code < 400 && ours.has(event.resource));
+    const readyAt = [...tracker.courses.values()].map(({ ready }) => ready ?? Number.NaN);
+    return {
+      lost: scenario.objects - tracker.ready,
+      duplicated: [...tracker.courses.keys()].filter((name) => (tracker.pods.get(name)?.size ?? 0) > 1).length,
+      firstWriteSeconds: first === undefined ? null : (first.receivedAt - wall) / 1000,
+      allReadySeconds: Number(((Math.max(...readyAt.filter((one) => !Number.isNaN(one))) - at) / 1000).toFixed(2)),
+    };
+  }
+
+  async #idle(duration: number | undefined): Promise<number | null> {
+    if (duration === undefined) return null;
+    // What follows a load, such as garbage collection and events, is not rest.
+    await wait(5_000);
+    const before = await this.#cpu();
+    await wait(duration * 1000);
+    return Number(((((await this.#cpu()) - before) / duration) * 100).toFixed(2));
+  }
+
+  async #cpu(): Promise<number> {
+    return this.#sum((one) => one.cpuSeconds());
+  }
+
+  async #rss(): Promise<number> {
+    return this.#sum((one) => one.rssMiB());
+  }
+
+  /** Over the processes that live. */
+  async #sum(figure: (process: Running['processes'][number]) => Promise<number>): Promise<number> {
+    const figures = await Promise.all(this.#options.running.processes.filter(({ alive }) => alive).map(figure));
+    return figures.reduce((a, b) => a + b, 0);
+  }
+}

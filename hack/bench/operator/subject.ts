@@ -1,0 +1,48 @@
+import type { KubeObject, Resource, Transport } from '@agentfleet/kube';
+import type { Measured } from './process.ts';
+
+/** Where a subject runs: a control plane, and two namespaces of this run alone. */
+export interface Place {
+  readonly transport: Transport;
+  readonly kubeconfig: string;
+  /** Namespace of the objects. */
+  readonly namespace: string;
+  /** Namespace of the controller: its lease is there. */
+  readonly system: string;
+  /** Folder for logs. */
+  readonly logs: string;
+}
+
+/** What a run needs of a subject. */
+export interface Wishes {
+  /** Objects that will be there at once. */
+  readonly objects: number;
+  /** Sandboxes that wait for claims; 0: none. */
+  readonly warm: number;
+  /** Processes; the first leads. */
+  readonly replicas: number;
+  /** Folder for a CPU profile of our operator. */
+  readonly profile?: string | undefined;
+}
+
+/** A subject that runs. */
+export interface Running {
+  readonly processes: readonly Measured[];
+  /** Worst event-loop lag that one of a hundred turns had since the last call, ms; undefined where there is no such loop. */
+  loopLagMs(): Promise<number | undefined>;
+  stop(): Promise<void>;
+}
+
+/** A controller that is measured: ours or the peer. */
+export interface Subject {
+  readonly name: string;
+  /** How its user agent begins. */
+  readonly agent: string;
+  /** What is created for one sandbox that begins at once. */
+  readonly resource: Resource;
+  manifest(name: string, namespace: string): Pick<KubeObject, 'metadata'>;
+  isReady(object: KubeObject): boolean;
+  start(place: Place, wishes: Wishes): Promise<Running>;
+  /** The same subject with sandboxes that wait. */
+  warm(): Subject;
+}
