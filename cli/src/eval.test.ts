@@ -5,6 +5,8 @@ import { headFormat, recordFormat, type EvalRecord } from '@agentfleet/eval';
 import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { run } from './run.ts';
+import { ApiServer } from './testing/apiServer.ts';
+import { fleet as fleetAt } from './testing/fleet.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -101,6 +103,41 @@ describe('fleet eval run', () => {
     expect(status).toBe(1);
     expect(err).toMatch(message);
   });
+});
+
+describe('fleet eval run in a pool of a cluster', () => {
+  const pool = ['eval', 'run', 'repair', '--pool', 'pools/coding'];
+  const allowing = (names: string) => ({
+    metadata: { name: 'coding', annotations: { 'agentfleet.dev/allowed-ablations': names } },
+    spec: {},
+  });
+
+  test('refuses an ablation that the pool does not allow before it makes a task', async () => {
+    await using api = await ApiServer.start();
+    api.refuse = ({ path }) => (path.endsWith('/expertpools/coding') ? { code: 200, body: allowing('HRM') } : undefined);
+    const { code, err } = await fleetAt(api, [...pool, '--ablate', 'HRM,EBM', '--out', folder]);
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /pools\/coding: the pool does not allow its tasks the ablation EBM; name it in the annotation agentfleet\.dev\/allowed-abl/,
+    );
+    expect(api.seen.every(({ method }) => method === 'GET')).toBe(true);
+  });
+
+  test('does not mix ablations and profiles', async () => {
+    await using api = await ApiServer.start();
+    const { err } = await fleetAt(api, [...pool, '--ablate', 'HRM', '--profiles', 'deep', '--out', folder]);
+    expect(err).toMatch(/--ablate and --profiles do not go together/);
+  });
+});
+
+test('fleet eval report shows flakes, and a run that flakes above the budget fails', async () => {
+  const head = { format: headFormat, pool: 'local', seed: 1, packs: { mini: 'sha256:p' }, variants: { full: 'sha256:a' } };
+  const rounds = [0, 1, 2, 3].flatMap((at) => [1, 2].map((round) => ({ ...record(`mini/t${at}`, 'full', round === 1 || at > 0), round })));
+  await writeFile(join(folder, 'results.jsonl'), [head, ...rounds].map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const { status, out, err } = await fleet('report', folder);
+  expect(out).toMatch(/Flakes: 25\.0 % \(4\.6–69\.9\) of 4 repeated attempts, OVER the budget of 2\.0 %: mini\/t0/);
+  expect(status).toBe(1);
+  expect(err).toMatch(/the results cannot be relied on/);
 });
 
 test('fleet eval verify refuses a task whose check always passes', async () => {

@@ -13,6 +13,7 @@ import {
 } from '@agentfleet/eval';
 import { CliError } from '../failure.ts';
 import type { LocalContext } from './command.ts';
+import { refuseFlakes } from './evalRun.ts';
 
 /** A folder, or FOLDER:VARIANT. */
 async function recordsOf(
@@ -49,4 +50,5 @@ export async function evalReport({ print }: Pick<LocalContext, 'print'>, folder:
   const { head, records } = await readResults(folder);
   const { groups, comparisons, flakes } = await writeReports(folder, head, records);
   for (const line of terminalReport(groups, comparisons, flakes).split('\n')) print(line);
+  refuseFlakes(flakes);
 }

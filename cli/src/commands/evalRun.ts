@@ -4,7 +4,10 @@ import { pathToFileURL } from 'node:url';
 import {
   ClusterPool,
   headOf,
+  flakeBudget,
+  flakeText,
   loadPack,
+  profileVariants,
   ResultsFile,
   runPlan,
   solved,
@@ -14,14 +17,17 @@ import {
   type AttemptBudget,
   type EvalPool,
   type EvalRecord,
+  type Flakes,
   type Half,
   type Pack,
   type Plan,
   type Variant,
 } from '@agentfleet/eval';
 import type * as Local from '@agentfleet/eval/local';
+import { ResourceClient } from '@agentfleet/kube';
+import { ablationAnnotations, ablationNames, ablationRefusal } from '@agentfleet/protocol/pool';
 import { CliError } from '../failure.ts';
-import { agentTasks } from '../resources.ts';
+import { agentTasks, expertPools } from '../resources.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
 /** What `fleet eval run` is told. */
@@ -75,6 +81,11 @@ function progress(print: World['print']): (record: EvalRecord, done: number, all
   };
 }
 
+/** @throws CliError when more attempts end otherwise with the same seed than is put up with */
+export function refuseFlakes(flakes: Flakes): void {
+  if (flakes.share.value > flakeBudget) throw new CliError(`the results cannot be relied on. ${flakeText(flakes)}`);
+}
+
 async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFlags): Promise<void> {
   const head = await headOf(plan, pool);
   await using results = await ResultsFile.open(flags.out, head, flags.resume);
@@ -91,6 +102,7 @@ async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFl
     throw new CliError(
       `pool or machine failed ${errors} of ${results.records.length} attempts, so that the tables say too little; ${flags.out}/report.html tells why`,
     );
+  refuseFlakes(flakes);
 }
 
 async function planOf(names: readonly string[], variants: readonly Variant[], flags: EvalRunFlags, env: NodeJS.ProcessEnv): Promise<Plan> {
@@ -114,15 +126,30 @@ export async function evalRunLocal(world: World, names: readonly string[], flags
   await follow(world, plan, pool, flags);
 }
 
+/** The worker refuses what its pool does not allow; better to say so before the first task. */
+async function allowed(
+  context: CommandContext,
+  pool: { readonly namespace: string; readonly name: string },
+  variants: readonly Variant[],
+): Promise<void> {
+  const asked = variants.flatMap(({ ablations }) => ablations);
+  if (asked.length === 0) return;
+  const { metadata } = await new ResourceClient(context.transport, expertPools).get(pool, { signal: context.signal });
+  const names = ablationNames(metadata.annotations?.[ablationAnnotations.allowed]);
+  const refusal = ablationRefusal(asked, { ablations: [...names] });
+  if (refusal !== null) throw new CliError(`ExpertPool ${pool.namespace}/${pool.name}: ${refusal}`);
+}
+
 /** Runs packs in a pool of a cluster; what it made is judged in sandboxes of this machine. */
 export async function evalRunCluster(context: CommandContext, names: readonly string[], flags: EvalRunFlags): Promise<void> {
   const [namespace, name, ...more] = flags.pool.split('/');
   if (namespace === undefined || name === undefined || name === '' || more.length > 0)
     throw new CliError(`--pool ${flags.pool} names no pool; write NAMESPACE/NAME, or local`);
-  if (flags.ablate.length > 0) throw new CliError('a pool of a cluster runs what it has; compare its --profiles, or ablate locally');
-  const [full] = variantsOf([]);
-  const variants = flags.profiles.map((profile) => ({ ...(full as Variant), name: profile, change: `profile ${profile}` }));
-  const plan = await planOf(names, variants.length > 0 ? variants : variantsOf([]), flags, context.env);
+  if (flags.ablate.length > 0 && flags.profiles.length > 0)
+    throw new CliError('--ablate and --profiles do not go together; compare one of them at a time');
+  const variants = flags.profiles.length > 0 ? profileVariants(flags.profiles) : variantsOf(flags.ablate);
+  await allowed(context, { namespace, name }, variants);
+  const plan = await planOf(names, variants, flags, context.env);
   await using judge = await openLocal(context.env, budgetOf(flags));
   const { transport, clock } = context;
   await using pool = new ClusterPool({

@@ -3,7 +3,7 @@ import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
 import { agentTask, group, version, type AgentTask } from '@agentfleet/protocol/api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
-import { full, type Attempted } from '../run/index.ts';
+import { full, variantsOf, type Attempted, type Variant } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
 import { ClusterPool } from './index.ts';
 
@@ -82,9 +82,25 @@ test('does not judge half a patch', async () => {
 
 test('tells why a task was not accepted', async () => {
   const condition = { type: 'Accepted', status: 'False', reason: 'ProfileNotFound', message: 'there is no profile K4' };
-  const { attempted, sent } = await attempt({ phase: 'Failed', finished: 'true', conditions: [condition] }, { ...full, name: 'K4' });
+  const { attempted, sent } = await attempt(
+    { phase: 'Failed', finished: 'true', conditions: [condition] },
+    { ...full, name: 'K4', profile: 'K4' },
+  );
   expect(sent.spec.profile).toBe('K4');
   expect(attempted).toMatchObject({ result: 'Error', reason: 'ProfileNotFound', hidden: 'NotJudged' });
+});
+
+test('asks for an ablation as the worker reads it, and tells when the pool refuses it', async () => {
+  const [, ablated, dry] = variantsOf(['Backtracking', 'Snapshot']) as [Variant, Variant, Variant];
+  const message = 'the pool does not allow its tasks the ablation Backtracking';
+  const outcome = { result: 'Failed', class: 'InvalidInput', reason: 'AblationRefused', message };
+  const refused = await attempt({ phase: 'Failed', finished: 'true', run: { attempt: 1, epoch: 1, outcome, usage } }, ablated);
+  expect(refused.sent.metadata.annotations).toMatchObject({ 'agentfleet.dev/ablate': 'Backtracking' });
+  expect(refused.attempted).toMatchObject({ result: 'Error', reason: 'AblationRefused', message, hidden: 'NotJudged' });
+  const { sent } = await attempt(succeeded('right\n'), dry);
+  expect(sent.spec).toMatchObject({ snapshots: { policy: 'InitialOnly' } });
+  expect(sent.metadata.annotations).not.toHaveProperty('agentfleet.dev/ablate');
+  expect((await attempt(succeeded('right\n'))).sent.spec).not.toHaveProperty('snapshots');
 });
 
 test('finds a task again that a run before has made', async () => {

@@ -26,7 +26,7 @@ const pollMs = 500;
 /** How a worker ends a patch that it cut for the status. */
 const cutInStatus = /\n… cut; [^\n]*\n$/;
 
-/** Makes, follows and removes AgentTasks; a variant is a profile of the pool, `full` its default one. */
+/** Makes, follows and removes AgentTasks; a variant is a profile of the pool, or an ablation that the pool allows. */
 export class ClusterPool implements EvalPool {
   readonly name: string;
   readonly #options: ClusterPoolOptions;
@@ -39,8 +39,9 @@ export class ClusterPool implements EvalPool {
   }
 
   /** What the pool runs may change under us; its name and the profile are all that can be held on to. */
-  digest({ name }: Variant): Promise<string> {
-    return Promise.resolve(digestOf({ pool: this.name, profile: name, budget: this.#options.budget ?? defaultBudget }));
+  digest({ profile = 'default', ablations, snapshots }: Variant): Promise<string> {
+    const budget = this.#options.budget ?? defaultBudget;
+    return Promise.resolve(digestOf({ pool: this.name, profile, ablations, snapshots, budget }));
   }
 
   async attempt(task: PackTask, variant: Variant, { seed, round, signal }: AttemptOptions): Promise<Attempted> {
@@ -65,9 +66,10 @@ export class ClusterPool implements EvalPool {
   async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
     const { namespace, pool, budget: used = defaultBudget } = this.#options;
     const suffix = digestOf([variant.name, seed, round]).slice('sha256:'.length, 'sha256:'.length + 6);
-    const profile = variant.name === 'full' ? {} : { profile: variant.name };
+    const { profile, ablations, snapshots } = variant;
+    const changed = { ...(profile !== undefined && { profile }), ablations, snapshots };
     const budget = { ...used } as AgentTask['spec']['budget'];
-    const manifest = toAgentTask(task, { namespace, pool, suffix, ...profile, budget });
+    const manifest = toAgentTask(task, { namespace, pool, suffix, ...changed, budget });
     try {
       await this.#client.create(manifest as unknown as AgentTask, { fieldManager: 'fleet-eval', signal });
     } catch (error) {
@@ -98,7 +100,8 @@ function attemptedOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSec
   const { outcome, usage, signals } = status?.run ?? {};
   const phase = status?.phase ?? '';
   const last = status?.conditions?.find(({ type, status: value }) => type === 'Accepted' && value === 'False');
-  const result = outcome === undefined ? 'Error' : resultOf(outcome);
+  // A pool that does not allow the experiment says nothing about the agent.
+  const result = outcome === undefined || outcome.reason === 'AblationRefused' ? 'Error' : resultOf(outcome);
   return {
     result: result === 'Succeeded' && phase !== 'Succeeded' ? 'Failed' : result,
     reason: outcome?.reason ?? last?.reason ?? 'NoOutcome',

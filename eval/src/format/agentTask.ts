@@ -1,4 +1,5 @@
 import { apiVersion, type AgentTaskSpec } from '@agentfleet/protocol/api';
+import { ablationAnnotations } from '@agentfleet/protocol/pool';
 import type { PackTask } from './types.ts';
 
 /** Where a task is to run. */
@@ -10,6 +11,9 @@ export interface Target {
   readonly budget?: AgentTaskSpec['budget'];
   /** Of the pool; default: that which is called so. */
   readonly profile?: string;
+  /** What the worker leaves out, where the pool allows it. */
+  readonly ablations?: readonly string[];
+  readonly snapshots?: 'Steps' | 'InitialOnly';
 }
 
 interface Step {
@@ -37,7 +41,13 @@ export interface AgentTaskManifest {
     readonly checks: readonly (Step & { readonly expect: 'Auto' | 'Pass' })[];
     readonly protect: { readonly paths: readonly string[] };
     readonly budget?: AgentTaskSpec['budget'];
+    readonly snapshots?: { readonly policy: 'InitialOnly' };
   };
+}
+
+function annotationsOf({ id, seed }: PackTask, ablations: readonly string[]): Readonly<Record<string, string>> {
+  const asked = ablations.length === 0 ? {} : { [ablationAnnotations.asked]: ablations.join(',') };
+  return { 'agentfleet.dev/pack-task': id, 'agentfleet.dev/pack-seed': String(seed), ...asked };
 }
 
 /**
@@ -47,7 +57,10 @@ export interface AgentTaskManifest {
  * @example
  * toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
  */
-export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget, profile }: Target): AgentTaskManifest {
+export function toAgentTask(
+  task: PackTask,
+  { namespace, pool, suffix, budget, profile, ablations = [], snapshots }: Target,
+): AgentTaskManifest {
   const name = [task.id.replaceAll(/[/_]+/g, '-'), ...(suffix === undefined ? [] : [suffix])].join('-');
   const files = Object.entries(task.files).map(([path, content]) => ({ path, content }));
   const { command, timeoutSeconds, start } = task.visible;
@@ -59,7 +72,7 @@ export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget, p
   return {
     apiVersion,
     kind: 'AgentTask',
-    metadata: { name, namespace, annotations: { 'agentfleet.dev/pack-task': task.id, 'agentfleet.dev/pack-seed': String(task.seed) } },
+    metadata: { name, namespace, annotations: annotationsOf(task, ablations) },
     spec: {
       poolRef: pool,
       ...(profile === undefined ? {} : { profile }),
@@ -69,6 +82,7 @@ export function toAgentTask(task: PackTask, { namespace, pool, suffix, budget, p
       checks: [{ name: 'visible', command, timeoutSeconds, expect: start === 'passes' ? 'Pass' : 'Auto' }],
       protect: { paths: Object.keys(task.visible.files) },
       ...(budget === undefined ? {} : { budget }),
+      ...(snapshots === 'InitialOnly' ? { snapshots: { policy: snapshots } } : {}),
     },
   };
 }

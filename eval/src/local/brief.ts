@@ -1,10 +1,10 @@
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { ablatedBrief, ablations, type PoolBrief } from '@agentfleet/protocol/pool';
 import { Ajv } from 'ajv';
 import { EvalError } from '../failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
 import type { AttemptBudget } from '../run/pool.ts';
-import type { LearnedPart, Variant } from '../run/variant.ts';
+import { compute, type LearnedPart, type Variant } from '../run/variant.ts';
 import type { PartServers } from './servers.ts';
 
 const namespace = 'local';
@@ -17,9 +17,13 @@ async function expert(role: Exclude<LearnedPart, 'Verifier'>, servers: PartServe
 }
 
 /** What an operator would write for the workers of a pool of this variant. */
-export async function briefOf({ parts, compute }: Variant, servers: PartServers, storage: PoolBrief['storage']): Promise<PoolBrief> {
+export async function briefOf(
+  { parts, ablations: asked }: Variant,
+  servers: PartServers,
+  storage: PoolBrief['storage'],
+): Promise<PoolBrief> {
   const experts = parts.filter((part) => part !== 'Verifier');
-  return {
+  const brief: PoolBrief = {
     format: 'agentfleet.dev/pool/v1',
     pool: { name: 'local', namespace },
     namespaces: [namespace],
@@ -36,7 +40,9 @@ export async function briefOf({ parts, compute }: Variant, servers: PartServers,
     minIsolation: 'Container',
     allowUnenforcedNetwork: true,
     maxBudget: {},
+    ablations: Object.keys(ablations),
   };
+  return ablatedBrief(brief, asked);
 }
 
 function verifierAt(url: string): NonNullable<PoolBrief['verifier']> {
@@ -45,8 +51,9 @@ function verifierAt(url: string): NonNullable<PoolBrief['verifier']> {
 }
 
 /** The task as an API server would return it: with defaults. @throws EvalError when the API would refuse it */
-export function agentTaskOf(task: PackTask, budget: AttemptBudget): AgentTask {
-  const manifest = toAgentTask(task, { namespace, pool: { name: 'local', namespace }, budget: { ...budget } as AgentTaskSpec['budget'] });
+export function agentTaskOf(task: PackTask, { ablations: asked, snapshots }: Variant, bounds: AttemptBudget): AgentTask {
+  const budget = { ...bounds } as AgentTaskSpec['budget'];
+  const manifest = toAgentTask(task, { namespace, pool: { name: 'local', namespace }, budget, ablations: asked, snapshots });
   const object = structuredClone(manifest) as unknown as AgentTask;
   const fill = validators(new Ajv(ajvOptions)).AgentTask;
   if (!fill(object)) throw new EvalError(`${task.id} makes no AgentTask: ${JSON.stringify(fill.errors)}; correct the task`);

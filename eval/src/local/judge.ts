@@ -1,24 +1,13 @@
 /** Judges proposals as a worker does before it acts: rails, then where they ask for it policy, planner and verifier. Nothing is ever run. */
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
-import { createRails, installedGrammars, loadGrammars, type Act, type Policy, type Rails } from '@agentfleet/agent/rails';
 import { silentLog, systemClock } from '@agentfleet/kube';
-import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Judged, Proposal, Stop } from '../judgements/index.ts';
 import type { Variant } from '../run/index.ts';
 import { briefOf } from './brief.ts';
+import { openFirstGate, type FirstGate } from './firstGate.ts';
 import { PartServers } from './servers.ts';
-
-/** What a task may do that says nothing about it. */
-const policy: Policy = { profile: 'Default', roots: [workspaceDir, homeDir], network: 'None' };
-
-const actOf = (proposal: Proposal): Act =>
-  proposal.tool === 'Shell'
-    ? { tool: 'Shell', command: proposal.command }
-    : proposal.tool === 'ExecCode'
-      ? { tool: 'ExecCode', argv: proposal.argv }
-      : { tool: 'FileWrite', path: proposal.path, content: proposal.content };
 
 /** A proposal with its label. */
 export interface Labelled {
@@ -31,20 +20,20 @@ export interface Labelled {
 /** The gates of a variant of the local pool. */
 export class LocalGates implements AsyncDisposable {
   readonly #servers: PartServers;
-  readonly #rails: Rails;
+  readonly #firstGate: FirstGate;
   readonly #brief: PoolBrief;
 
-  private constructor(servers: PartServers, rails: Rails, brief: PoolBrief) {
+  private constructor(servers: PartServers, firstGate: FirstGate, brief: PoolBrief) {
     this.#servers = servers;
-    this.#rails = rails;
+    this.#firstGate = firstGate;
     this.#brief = brief;
   }
 
   static async open(checkout: string, variant: Variant): Promise<LocalGates> {
-    const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
+    const firstGate = await openFirstGate();
     const servers = new PartServers(checkout);
     try {
-      return new LocalGates(servers, rails, await briefOf(variant, servers, { type: 'Volume', path: '/nowhere', claim: 'none' }));
+      return new LocalGates(servers, firstGate, await briefOf(variant, servers, { type: 'Volume', path: '/nowhere', claim: 'none' }));
     } catch (error) {
       await servers[Symbol.asyncDispose]();
       throw error;
@@ -56,18 +45,15 @@ export class LocalGates implements AsyncDisposable {
   }
 
   async #stop(id: string, proposal: Proposal, signal: AbortSignal): Promise<Stop> {
-    const act = actOf(proposal);
-    const { decision, risk, findings } = this.#rails.judge(act, policy);
-    if (decision === 'Deny') return 'Rails';
-    if (decision === 'NeedsApproval') return 'Person';
-    if (decision !== 'Review') return 'Nobody';
+    const { next, ...rails } = this.#firstGate(proposal);
+    if (next !== 'GateTwo') return next;
     const opinion = await this.#mind(id, signal).secondOpinion({
-      head: act.tool === 'FileWrite' ? 'Editor' : 'Shell',
+      head: proposal.tool === 'FileWrite' ? 'Editor' : 'Shell',
       tool: proposal.tool,
       subject: proposal.tool === 'Shell' ? proposal.command : proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : proposal.path,
       ...(proposal.tool === 'FileWrite' && { content: proposal.content }),
       operator: 'pack',
-      rails: { decision, risk, findings: findings.map(({ rail }) => rail) },
+      rails,
       features: {},
     });
     return opinion.allowed ? 'Nobody' : 'SecondOpinion';

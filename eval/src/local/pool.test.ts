@@ -108,7 +108,7 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
   });
 
   test('has another digest for another variant', async () => {
-    const other = { ...alone, compute: { ...alone.compute, kBase: alone.compute.kBase + 1 } };
+    const other = { ...alone, ablations: [...alone.ablations, 'Backtracking'] };
     expect(await pool.digest(alone)).toBe(await pool.digest({ ...alone }));
     expect(await pool.digest(alone)).not.toBe(await pool.digest(other));
   });

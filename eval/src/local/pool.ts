@@ -13,7 +13,7 @@ import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 import type { PackTask } from '../format/index.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
-import { digestOf, type Variant } from '../run/variant.ts';
+import { compute, digestOf, type Variant } from '../run/variant.ts';
 import { attempt, judgeHidden, judgePatch } from './attempt.ts';
 import { agentTaskOf, briefOf } from './brief.ts';
 import { buildPrograms, type Programs } from './programs.ts';
@@ -73,8 +73,8 @@ export class LocalPool implements EvalPool {
   /** Starts the servers of the variant too: one that cannot start must end a run before it begins, not fail each of its attempts. */
   async digest(variant: Variant): Promise<string> {
     await briefOf(variant, this.#servers, this.#storage);
-    const { parts, compute } = variant;
-    return digestOf({ pool: 'local', sources: this.#sources, parts, compute, budget: this.#budget });
+    const { ablations, snapshots } = variant;
+    return digestOf({ pool: 'local', sources: this.#sources, compute, ablations, snapshots, budget: this.#budget });
   }
 
   get #storage(): ArtifactPlace {
@@ -90,7 +90,7 @@ export class LocalPool implements EvalPool {
       const brief = await briefOf(variant, this.#servers, storage);
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);
       const { keeper } = sandbox;
-      const done = await attempt(agentTaskOf(task, this.#budget), { engine: this.#engine, brief, store, keeper, seed, signal });
+      const done = await attempt(agentTaskOf(task, variant, this.#budget), { engine: this.#engine, brief, store, keeper, seed, signal });
       if (done.result !== 'Succeeded') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);
       return { ...done, hidden: passed ? 'Passed' : 'Failed', wallSeconds: seconds() };

@@ -12,4 +12,14 @@ export {
 } from './record.ts';
 export { headFormat, readResults, ResultsFile, type ResultsHead } from './results.ts';
 export { headOf, packDigest, runPlan, seedFor, selected, type Plan, type RunOptions, type Selection } from './run.ts';
-export { ablations, digestOf, full, learnedParts, variantsOf, type LearnedPart, type Variant } from './variant.ts';
+export {
+  ablations,
+  compute,
+  digestOf,
+  full,
+  learnedParts,
+  profileVariants,
+  variantsOf,
+  type LearnedPart,
+  type Variant,
+} from './variant.ts';

@@ -110,6 +110,6 @@ describe('readResults', () => {
 
 test('variants that nothing obeys are refused', () => {
   expect(variantsOf(['K4', 'HRM', 'K4']).map(({ name }) => name)).toEqual(['full', 'K4', '-HRM']);
-  expect(() => variantsOf(['Memory'])).toThrow(/Memory cannot be ablated: no memory between tasks/);
+  expect(() => variantsOf(['Memory'])).toThrow(/Memory cannot be ablated: nothing of a task outlives it/);
   expect(() => variantsOf(['Everything'])).toThrow(/there is no ablation Everything; choose of HRM, EBM/);
 });
