@@ -192,7 +192,7 @@ function deleteBody({ uid, resourceVersion, propagationPolicy, gracePeriodSecond
 function checkList(body: unknown, resource: Resource): asserts body is ListBody<KubeObject> {
   const list = body as ListBody<KubeObject> | null | undefined;
   const items: unknown = list?.items;
-  if (list?.kind?.endsWith('List') === true && (items === undefined || items === null || Array.isArray(items))) return;
+  if (Array.isArray(items) || (list?.kind?.endsWith('List') === true && (items === undefined || items === null))) return;
   const cure = 'Check what stands between us and the server';
   throw new KubeError('AF_API_MALFORMED', { what: 'the answer is no list', where: `LIST ${resourceName(resource)}`, cure });
 }

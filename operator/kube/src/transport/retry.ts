@@ -7,6 +7,26 @@ export const maxRetries = 10;
 
 const longestRetryAfterMs = 60_000;
 
+/** Of node:tls, when a chain does not lead to an authority that we trust. */
+const certificateCodes = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_SIGNATURE_FAILURE',
+]);
+
+/**
+ * Our token is not valid any more, or the server's certificate is of an authority that we do not know yet: both rotate
+ * on disk. Nothing was executed, so any verb may be sent again.
+ */
+export function isRefusedIdentity(error: unknown): boolean {
+  if (isApiError(error)) return error.code === 401;
+  const cause = isKubeError(error, 'AF_API_UNREACHABLE') ? (error.cause as { readonly code?: unknown } | undefined) : undefined;
+  return typeof cause?.code === 'string' && certificateCodes.has(cause.code);
+}
+
 /**
  * Ms to wait before trying the request again, or undefined when the caller must decide.
  * 429 was never executed, so any verb may be sent again. A 5xx that names a time may be repeated when the verb is
@@ -19,6 +39,7 @@ export function retryDelay(error: unknown, method: Method, attempt: number): num
     const allowed = error.code === 429 || (error.code >= 500 && method !== 'POST');
     return allowed ? Math.min(error.retryAfterMs, longestRetryAfterMs) : undefined;
   }
+  if (isRefusedIdentity(error)) return undefined; // another try shows the same certificate
   if (method === 'GET' && isKubeError(error, 'AF_API_UNREACHABLE')) return Math.min(1000, 50 * 2 ** attempt);
   return undefined;
 }

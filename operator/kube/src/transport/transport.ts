@@ -3,13 +3,13 @@ import type { Dispatcher } from 'undici';
 import type { Random } from '../runtime/backoff.ts';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { deadline, type Deadline } from '../runtime/deadline.ts';
-import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
+import { asError, KubeError } from '../runtime/errors.ts';
 import { silentLog, type Log } from '../runtime/log.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
 import { requestMetrics, type RequestMetrics } from './requestMetrics.ts';
 import { inService, Reachability } from './reachability.ts';
-import { RetryBudget, retryDelay } from './retry.ts';
+import { isRefusedIdentity, RetryBudget, retryDelay } from './retry.ts';
 import type { ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
 import { WarningLog } from './warnings.ts';
 
@@ -25,16 +25,6 @@ export interface TransportOptions {
   readonly random?: Random;
   readonly log?: Log;
 }
-
-/** Of node:tls, when a chain does not lead to an authority that we trust. */
-const certificateCodes = new Set([
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'CERT_SIGNATURE_FAILURE',
-]);
 
 const defaultTimeoutMs = 30_000;
 
@@ -195,16 +185,6 @@ class HttpTransport implements Transport {
     const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
     return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
   }
-}
-
-/**
- * Our token is not valid any more, or the server's certificate is of an authority that we do not know yet: both rotate
- * on disk. Nothing was executed, so any verb may be sent again.
- */
-function isRefusedIdentity(error: unknown): boolean {
-  if (isApiError(error)) return error.code === 401;
-  const cause = isKubeError(error, 'AF_API_UNREACHABLE') ? (error.cause as { readonly code?: unknown } | undefined) : undefined;
-  return typeof cause?.code === 'string' && certificateCodes.has(cause.code);
 }
 
 function stopped(request: ApiRequest): KubeError {
