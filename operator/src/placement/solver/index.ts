@@ -1,0 +1,23 @@
+// Which engine is on which GPU: an exact search over named slots, with reasons. Pure; imports nothing.
+export {
+  defaultHeadroom,
+  ranks,
+  type Alternative,
+  type Assignment,
+  type Item,
+  type LatencyClass,
+  type Link,
+  type LinkType,
+  type NvlinkRule,
+  type Obstacle,
+  type Placement,
+  type Problem,
+  type Rank,
+  type Rejection,
+  type Score,
+  type Slot,
+  type Solution,
+  type Traffic,
+} from './problem.ts';
+export { weights } from './cost.ts';
+export { defaultMaxSteps, solve, type SolveOptions } from './solve.ts';
