@@ -4,6 +4,7 @@ import { evaluations } from './evaluations.ts';
 import { energies } from './energies.ts';
 import { execs } from './exec.ts';
 import { layers } from './layers.ts';
+import { placement } from './placement.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -288,6 +289,7 @@ export const mutants: readonly Mutant[] = [
   ...snapshots,
   ...isolation,
   ...layers,
+  ...placement,
   ...suspensions,
   ...energies,
 ];
