@@ -1,4 +1,4 @@
-import { setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '@agentfleet/keeper/snapshot';
+import { lastingProgram, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '@agentfleet/keeper/snapshot';
 import { benchSnapshots } from '@agentfleet/keeper/snapshot-bench';
 import { hostArch, runnerBinary } from '../images/index.ts';
 import type { Row } from './table.ts';
@@ -6,7 +6,8 @@ import type { Row } from './table.ts';
 /** Snapshot figures of ours and of git plumbing, on the same tree in the same run. */
 export async function snapshotRows(files: number): Promise<readonly Row[]> {
   const { file } = await runnerBinary(hostArch());
-  const programs = { setMeta: setMetaByRunner(file), treeStats: treeStatsByRunner(file), xattrs: xattrsByRunner(file) };
+  const runner = lastingProgram(file);
+  const programs = { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner), xattrs: xattrsByRunner(runner) };
   const { ours, git } = await benchSnapshots({ files, bytesPerFile: 4900, programs });
   const row = (name: string, mine: number, theirs: number, note: string): Row => ({
     measure: `snapshot of ${files.toLocaleString('en')} files: ${name}`,

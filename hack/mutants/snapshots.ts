@@ -13,6 +13,13 @@ export const snapshots: readonly Mutant[] = [
     test: vitest('casEngine'),
   },
   {
+    guarantee: 'snapshots: a runner that is killed under a call does it again',
+    file: `${room}/lastingProgram.ts`,
+    find: 'for (const bytes of this.#sent) own.write(bytes);',
+    replace: '',
+    test: vitest('lastingProgram.test.ts'),
+  },
+  {
     guarantee: 'a change in the tick of the last look is not missed',
     file: `${room}/scan/scanner.ts`,
     find: 'const RACY_MS = 20;',

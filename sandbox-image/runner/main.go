@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 
 	"agentfleet.dev/runner/internal/files"
 	"agentfleet.dev/runner/internal/overlay"
@@ -23,6 +22,7 @@ const usage = `usage:
   runner setmeta ROOT   set modification times from records on standard input
   runner setxattrs ROOT set extended attributes from records on standard input
   runner xattrs ROOT    tell extended attributes of paths on standard input
+  runner files          do the four verbs above as often as standard input asks
   runner mount PROGRAM… mount layers for the keeper, which it starts, and for the runner at $AGENTFLEET_MOUNTS
   runner version
 `
@@ -54,18 +54,11 @@ func run(args []string) int {
 			return 1
 		}
 		return 0
-	case len(args) == 2 && args[0] == "setmeta":
-		return files.SetMeta(args[1], os.Stdin, os.Stderr)
-	case len(args) == 3 && args[0] == "stat":
-		limit, err := strconv.ParseInt(args[2], 10, 64)
-		if err != nil {
-			break
-		}
-		return files.Stat(args[1], limit, os.Stdout, os.Stderr)
-	case len(args) == 2 && args[0] == "setxattrs":
-		return files.SetXattrs(args[1], os.Stdin, os.Stderr)
-	case len(args) == 2 && args[0] == "xattrs":
-		return files.Xattrs(args[1], os.Stdin, os.Stdout, os.Stderr)
+	case len(args) == 1 && args[0] == "files":
+		return files.Serve(os.Stdin, os.Stdout, os.Stderr)
+	}
+	if code, known := files.Call(args, os.Stdin, os.Stdout, os.Stderr); known {
+		return code
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return 2

@@ -29,7 +29,7 @@ import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
 import { Redaction } from './redact/index.ts';
-import { openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
+import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
@@ -168,7 +168,8 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const { roots, runnerBinary, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
-  const [setMeta, treeStats, xattrs] = [setMetaByRunner(runnerBinary), treeStatsByRunner(runnerBinary), xattrsByRunner(runnerBinary)];
+  const runner = lastingProgram(runnerBinary);
+  const [setMeta, treeStats, xattrs] = [setMetaByRunner(runner), treeStatsByRunner(runner), xattrsByRunner(runner)];
   const options = { storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention };
   if (config.snapshotEngine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
   return openOverlayEngine({

@@ -26,6 +26,7 @@ export { hexOf, manifestText, type Manifest, type ManifestEntry, type SkippedPat
 export { bytesOf, displayPath, sysPath, type BytePath } from './pathBytes.ts';
 export { weightOf, type TreeLimits } from './scan/treeLimits.ts';
 export type { DamagedObject, ScrubOptions, ScrubReport } from './scrubber.ts';
+export { lastingProgram } from './lastingProgram.ts';
 export { setMetaByRunner } from './setMeta.ts';
 export { xattrsByRunner, type XattrAccess } from './xattrs.ts';
 export { treeStatsByRunner, type TreeStats } from './treeStats.ts';

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { processEach, type Program } from './program.ts';
 
 /** Stats of all names below a root at once, by more threads than Node has for it. */
 export interface TreeStats {
@@ -11,17 +11,18 @@ export interface TreeStats {
 /** Fewer names are asked for one by one in the time that a program takes to start. */
 const WORTH_FROM = 2000;
 
-/** {@link TreeStats} by `<binary> stat <root> <max>`. */
-export function treeStatsByRunner(binary: string, worthFrom: number = WORTH_FROM): TreeStats {
-  return { worthFrom, read: (rootPath, maxEntries) => output(binary, ['stat', rootPath, String(maxEntries)]) };
+/** {@link TreeStats} by `runner stat <root> <max>`. */
+export function treeStatsByRunner(runner: string | Program, worthFrom: number = WORTH_FROM): TreeStats {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
+  return {
+    worthFrom,
+    read: async (rootPath, maxEntries) => {
+      const run = program.start(['stat', rootPath, String(maxEntries)]);
+      run.end();
+      const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
+      return code === 0 ? stdout : null;
+    },
+  };
 }
 
-function output(command: string, args: readonly string[]): Promise<Buffer | null> {
-  const { promise, resolve } = Promise.withResolvers<Buffer | null>();
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], env: {} });
-  const pieces: Buffer[] = [];
-  child.stdout.on('data', (piece: Buffer) => pieces.push(piece));
-  child.on('error', () => resolve(null));
-  child.on('close', (code) => resolve(code === 0 ? Buffer.concat(pieces) : null));
-  return promise;
-}
+const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };

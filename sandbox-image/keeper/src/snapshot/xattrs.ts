@@ -1,6 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { runWithInput } from './setMeta.ts';
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
+import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
 
 /** One extended attribute of the user's namespace; the name with its `user.`, as bytes. */
 export interface Xattr {
@@ -100,11 +99,12 @@ export function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
   return answers;
 }
 
-/** {@link XattrAccess} by `<binary> xattrs <root>` and `<binary> setxattrs <root>`. */
-export function xattrsByRunner(binary: string): XattrAccess {
+/** {@link XattrAccess} by `runner xattrs <root>` and `runner setxattrs <root>`. */
+export function xattrsByRunner(runner: string | Program): XattrAccess {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
   return {
-    read: (rootPath, maxBytes) => new RunnerReader(binary, rootPath, maxBytes),
-    set: (rootPath, records) => runWithInput(binary, ['setxattrs', rootPath], encodeXattrRecords(records)),
+    read: (rootPath, maxBytes) => new RunnerReader(program, rootPath, maxBytes),
+    set: (rootPath, records) => runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records)),
   };
 }
 
@@ -113,31 +113,17 @@ const BATCH_CHARS = 16 * 1024;
 
 /** The program runs beside the walk that asks it, on another core where there is one. */
 class RunnerReader implements XattrReader {
-  readonly #child: ChildProcess;
-  readonly #done = Promise.withResolvers<Buffer>();
+  readonly #program: Program;
+  readonly #words: readonly string[];
+  readonly #run: Run;
   #asked: BytePath[] = [];
   #chars = 0;
 
-  constructor(binary: string, rootPath: string, maxBytes: number) {
-    this.#child = spawn(binary, ['xattrs', rootPath], { stdio: ['pipe', 'pipe', 'pipe'], env: {} });
-    const pieces: Buffer[] = [];
-    let [bytes, stderr] = [0, ''];
-    this.#child.stdout?.on('data', (piece: Buffer) => {
-      bytes += piece.length;
-      if (bytes <= maxBytes) pieces.push(piece);
-      else this.#fail(new TooManyXattrs(`the extended attributes have more than ${maxBytes} bytes`));
-    });
-    this.#child.stderr?.on('data', (piece: Buffer) => {
-      if (stderr.length < 4096) stderr += piece.toString('utf8').slice(0, 4096 - stderr.length);
-    });
-    // A program that exits early closes its input; the exit status tells why.
-    this.#child.stdin?.on('error', () => undefined);
-    this.#child.on('error', this.#done.reject);
-    this.#child.on('close', (code, signal) => {
-      if (code === 0) this.#done.resolve(Buffer.concat(pieces));
-      else this.#done.reject(new Error(`${binary} xattrs ended with ${code ?? signal ?? 'no status'}: ${stderr.trim()}`));
-    });
-    this.#done.promise.catch(() => undefined);
+  constructor(program: Program, rootPath: string, maxBytes: number) {
+    this.#program = program;
+    this.#words = ['xattrs', rootPath];
+    const tooMuch = (): Error => new TooManyXattrs(`the extended attributes have more than ${maxBytes} bytes`);
+    this.#run = program.start(this.#words, { maxOutput: maxBytes, tooMuch });
   }
 
   ask(path: BytePath): void {
@@ -148,21 +134,18 @@ class RunnerReader implements XattrReader {
 
   async answers(): Promise<readonly XattrAnswer[]> {
     this.#flush();
-    this.#child.stdin?.end();
-    return decodeXattrAnswers(await this.#done.promise);
+    this.#run.end();
+    const ended = await this.#run.ended;
+    throwUnlessZero(this.#program, this.#words, ended);
+    return decodeXattrAnswers(ended.stdout);
   }
 
   cancel(): void {
-    this.#fail(new Error('nobody waits any more'));
-  }
-
-  #fail(error: Error): void {
-    this.#done.reject(error);
-    this.#child.kill('SIGKILL');
+    this.#run.cut(new Error('nobody waits any more'));
   }
 
   #flush(): void {
-    if (this.#asked.length > 0) this.#child.stdin?.write(Buffer.from(`${this.#asked.join('\0')}\0`, 'latin1'));
+    if (this.#asked.length > 0) this.#run.write(Buffer.from(`${this.#asked.join('\0')}\0`, 'latin1'));
     this.#asked = [];
     this.#chars = 0;
   }

@@ -6,7 +6,7 @@ import type { SetMeta, SnapshotEngine } from '../engine.ts';
 import { openCasEngine } from '../casEngine.ts';
 import type { CasOptions } from '../casOptions.ts';
 import { sysPath } from '../pathBytes.ts';
-import { runWithInput } from '../setMeta.ts';
+import { processEach, runToEnd } from '../program.ts';
 
 /** Exact times by GNU `touch`, so that the tests need no built runner. One process per record. */
 export const setMetaByTouch: SetMeta = (rootPath, records) => {
@@ -17,7 +17,7 @@ export const setMetaByTouch: SetMeta = (rootPath, records) => {
     return `touch -h -d @${when} -- ./${quoteForShell(path.toString('latin1'))}\n`;
   });
   const script = `set -e\ncd ${quoteForShell(Buffer.from(rootPath).toString('latin1'))}\n${lines.join('')}`;
-  return runWithInput('/bin/sh', [], Buffer.from(script, 'latin1'));
+  return runToEnd(processEach('/bin/sh'), [], Buffer.from(script, 'latin1'));
 };
 
 function quoteForShell(bytes: string): string {

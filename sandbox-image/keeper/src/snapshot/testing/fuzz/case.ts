@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotEngine } from '../../engine.ts';
+import { lastingProgram } from '../../lastingProgram.ts';
 import { setMetaByRunner } from '../../setMeta.ts';
 import { treeStatsByRunner } from '../../treeStats.ts';
 import { xattrsByRunner } from '../../xattrs.ts';
@@ -24,7 +25,8 @@ const hasGetfattr = spawnSync('getfattr', ['--version']).status === 0;
 const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 
 /** The keeper's own parts, used for a tree of any size. */
-export function withRunner(runner: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
+export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
+  const runner = lastingProgram(binary, 100);
   return { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner, 0), xattrs: xattrsByRunner(runner) };
 }
 
