@@ -8,7 +8,7 @@ import { eventually, testBed, widgets, type Bed, type Widget } from '../testing/
 const full = process.env['AGENTFLEET_FULL'] === '1';
 const seed = Number(process.env['AGENTFLEET_SEED'] ?? 1);
 const histories = full ? 10_000 : 30;
-const atOnce = 6;
+const atOnce = full ? 24 : 10;
 const kind = 'widgets.test.example.com';
 
 type Pick = (below: number) => number;

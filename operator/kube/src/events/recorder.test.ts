@@ -95,4 +95,32 @@ describe('EventRecorder', () => {
     expect(cutBytes('aé', 2)).toBe('a');
     expect(cutBytes('😀'.repeat(300), 1024)).toBe('😀'.repeat(256));
   });
+
+  it('remembers a bounded number of series, and writes the count of one that has to go', async () => {
+    const counts: number[] = [];
+    const client = {
+      create: () => Promise.resolve({}),
+      patch: (_: unknown, { series }: { readonly series: { readonly count: number } }) => Promise.resolve(counts.push(series.count)),
+    };
+    const recorder = new EventRecorder({
+      client: client as unknown as ResourceClient<KubeEvent>,
+      reportingController: 'example.com/test',
+      reportingInstance: 'pod',
+      clock: new VirtualClock(),
+      random: () => 0.5,
+      log: silentLog,
+    });
+    const stop = new AbortController();
+    const running = recorder.run(stop.signal);
+    for (let i = 0; i < 3; i += 1) recorder.record(about, made);
+    await eventually('two', () => counts.length === 1);
+    for (let i = 0; i < 5000; i += 1) {
+      recorder.record({ ...about, metadata: { name: `w${i}`, namespace: 'default', uid: `v${i}` } }, made);
+      if (i % 500 === 499) await eventually('an empty queue', () => recorder.pending === 0);
+    }
+    expect(recorder.series).toBe(4096);
+    expect(counts).toEqual([2, 3]);
+    stop.abort();
+    await running;
+  });
 });
