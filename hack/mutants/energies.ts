@@ -98,4 +98,32 @@ export const energies: readonly Mutant[] = [
     replace: 'found.schema !== manifest.schema',
     test: vitest(`${dataset}/dataset.test.ts`),
   },
+  {
+    guarantee: 'a command of no known class is scored',
+    file: 'agent-image/src/attempt/gate.ts',
+    find: 'scored: parts.filter((one) => !one.vouched && ',
+    replace: 'scored: parts.filter((one) => one.vouched && ',
+    test: vitest('agent-image/src/attempt/gate.test.ts'),
+  },
+  {
+    guarantee: 'nobody vouches for what runs programs by an option',
+    file: 'agent-image/src/rails/vouch.ts',
+    find: 'isReadOnly(command) && !widened(command)',
+    replace: 'isReadOnly(command)',
+    test: vitest('agent-image/src/rails/vouch.test.ts'),
+  },
+  {
+    guarantee: 'a score that is bad refuses also what no rail objects to',
+    file: `${mind}/opinion.ts`,
+    find: '(veto(voices, unsafeFromUnobjected) ?? unheard(voices))',
+    replace: 'unheard(voices)',
+    test: vitest(mind),
+  },
+  {
+    guarantee: 'where all who judge are silent, what nobody vouches for is refused',
+    file: `${mind}/opinion.ts`,
+    find: 'silent === undefined || !asked.every(isSilent)) return null;',
+    replace: 'silent === undefined || asked.every(isSilent)) return null;',
+    test: vitest(mind),
+  },
 ];

@@ -77,6 +77,37 @@ describe('commands of a candidate', () => {
     expect(run('git commit --no-verify -m x')).toMatchObject({ allowed: true, decision: 'Review', review: [{ tool: 'Shell' }] });
   });
 
+  test('what is not known to be harmless is scored, and what is costs nothing', () => {
+    for (const command of [
+      'node tools/rewrite.js',
+      'cp calc.py copy.py',
+      'sed -i "s/a - b/a + b/" calc.py',
+      'rm -r legacy',
+      'date -s 12:00',
+    ])
+      expect(run(command), command).toMatchObject({ allowed: true, review: [], scored: [{ subject: command, vouched: false }] });
+    for (const command of [
+      'git status',
+      'grep -rn add .',
+      'make',
+      'npm test',
+      'rm -r build',
+      'python3 -m unittest -v',
+      'git commit -m "Add"',
+    ])
+      expect(run(command), command).toMatchObject({ allowed: true, review: [], scored: [] });
+  });
+
+  test('of an edit the lines that it adds are scored, when they hold what a harm needs', () => {
+    const before = Buffer.from('import subprocess\n\ndef add(a, b):\n    return a - b\n');
+    const edit = (text: string): GateVerdict =>
+      gate().judge({ rewrites: [{ path: 'lib.py', before, after: Buffer.from(before.toString().replace('a - b', text)) }], acts: [] });
+    expect(edit('a + b')).toMatchObject({ allowed: true, scored: [] });
+    expect(edit("open('/etc/passwd')")).toMatchObject({ scored: [{ content: "    return open('/etc/passwd')" }] });
+    const ci = { path: '.github/workflows/ci.yml', before: null, after: Buffer.from('on: push\n') };
+    expect(gate().judge({ rewrites: [ci], acts: [] })).toMatchObject({ scored: [{ subject: ci.path }] });
+  });
+
   test('an edit that is refused refuses the whole candidate', () => {
     const rewrites = [{ path: 'test_calc.py', before: Buffer.from(''), after: Buffer.from('x = 1\n') }];
     expect(gate().judge({ rewrites, acts: [{ tool: 'Shell', command: 'true' }] })).toMatchObject({ allowed: false, decision: 'Deny' });

@@ -39,10 +39,12 @@ export interface Part {
   readonly tool: 'Shell' | 'FileWrite';
   /** The command line; for FileWrite the path below the workspace. */
   readonly subject: string;
-  /** What FileWrite leaves in the file. */
+  /** The lines that FileWrite adds; all that it leaves in the file where a rail found something. */
   readonly content?: string;
   readonly decision: Decision;
   readonly risk: Risk;
+  /** True when it is of a class that is known to do no harm. */
+  readonly vouched: boolean;
   /** `rail: reason`, the gravest first. */
   readonly findings: readonly string[];
   /** Kinds of acts, of those that a task can demand a person for. */
@@ -60,6 +62,8 @@ export interface GateVerdict {
   readonly why: string;
   /** What gate 2 has to allow. */
   readonly review: readonly Part[];
+  /** What no rail objects to and none vouches for: gate 2 may refuse it, and need not be there. */
+  readonly scored: readonly Part[];
   /** What a person has to allow. */
   readonly approval: readonly Part[];
 }
@@ -117,7 +121,7 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
 }
 
 function denied(why: string): GateVerdict {
-  return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, review: [], approval: [] };
+  return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, review: [], scored: [], approval: [] };
 }
 
 /** Why a file may not be written, whatever its content. */
@@ -139,8 +143,23 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask): string |
 }
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
-  const content = rewrite.after.toString('utf8');
-  return { ...told(newFindings(rewrite, judging), judging.policy, 'Reversible'), tool: 'FileWrite', subject: rewrite.path, content };
+  const { rails, policy, absolute } = judging;
+  const findings = newFindings(rewrite, judging);
+  const added = addedLines(rewrite);
+  const vouched = findings.length === 0 && rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content: added }, policy).vouched;
+  const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
+  return { ...told(findings, policy, 'Reversible'), vouched, tool: 'FileWrite', subject: rewrite.path, content };
+}
+
+/** Lines of the new content that the old one has nowhere: an edit does not answer for the rest of its file. */
+function addedLines({ before, after }: Rewrite): string {
+  const text = after.toString('utf8');
+  if (before === null) return text;
+  const old = new Set(before.toString('utf8').split('\n'));
+  return text
+    .split('\n')
+    .filter((line) => !old.has(line))
+    .join('\n');
 }
 
 /** What the rails find in the new content and did not find in the old one: an edit does not answer for the rest of its file. */
@@ -155,7 +174,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 /** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
 function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace };
-  const { findings, risk, decision } = rails.judge(act, policy);
+  const { findings, risk, decision, vouched } = rails.judge(act, policy);
   // Of what the rail finds, that is what it does not say where nothing is protected.
   const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
   const unprotected = findings.some(tampering) ? rails.judge(act, { ...policy, protectedPaths: () => false }).findings : [];
@@ -165,7 +184,7 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
   const part = told(findings, policy, risk);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
-  return { ...part, kinds, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+  return { ...part, kinds, vouched, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
 }
 
 /** Rails that find what other machines see. */
@@ -179,7 +198,7 @@ function outwardOf(command: string, { rails, policy, workspace }: Judging): Retu
   return { external, movesAbout: simpleCommands.some(({ argv: [program] }) => program === 'cd' || program === 'pushd') };
 }
 
-function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject'> {
+function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject' | 'vouched'> {
   const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
   const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
   return {
@@ -214,6 +233,7 @@ function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
     snapshotFirst: decision !== 'Allow' || files > 1 || files < parts.length,
     why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'} (${decision})`,
     review: parts.filter((one) => one.decision === 'Review'),
+    scored: parts.filter((one) => !one.vouched && (one.decision === 'Allow' || one.decision === 'NeedsSnapshot')),
     approval: parts.filter((one) => one.decision === 'NeedsApproval' || demanded(one)),
   };
 }

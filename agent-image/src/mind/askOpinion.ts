@@ -25,7 +25,7 @@ export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: plan
     riskThreshold: compute.riskThreshold,
     ...thresholds,
   };
-  return decide(voices, act.rails.risk);
+  return decide(voices, act.rails);
 }
 
 /** Those of the head, else those of the model. */

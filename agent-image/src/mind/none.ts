@@ -1,4 +1,5 @@
 import type { Mind } from '../attempt/mind.ts';
+import { objected } from './opinion.ts';
 import { schedule } from './schedule.ts';
 
 export interface NoMindOptions {
@@ -7,7 +8,7 @@ export interface NoMindOptions {
   readonly experts: readonly string[];
 }
 
-/** A mind without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses whatever is asked of it. */
+/** A mind without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses what a rail objects to. */
 export function noMind({ compute, experts }: NoMindOptions): Mind {
   return {
     compute,
@@ -19,15 +20,11 @@ export function noMind({ compute, experts }: NoMindOptions): Mind {
         margin: null,
       }),
     score: () => Promise.resolve(null),
-    secondOpinion: () =>
-      Promise.resolve({
-        allowed: false,
-        why: 'the pool has nobody for a second opinion; give it a Policy expert and an energyModelRef',
-        unsafe: null,
-        risk: null,
-        energy: null,
-        pSuccess: null,
-      }),
+    secondOpinion: ({ rails }) => {
+      const allowed = !objected(rails);
+      const why = allowed ? '' : 'the pool has nobody for a second opinion; give it a Policy expert and an energyModelRef';
+      return Promise.resolve({ allowed, why, unsafe: null, risk: null, energy: null, pSuccess: null });
+    },
     degraded: [],
     participants: [],
   };

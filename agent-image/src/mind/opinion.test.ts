@@ -86,17 +86,54 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
     ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
   ];
 
+/** Acts that gate 1 lets pass and does not vouch for: they are scored, and pass where there is nobody to score them. */
+const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why: RegExp | null])[] = [
+  ['all agree', {}, null],
+  ['Policy has doubts', { policy: { unsafe: 0.82, label: 'Escape' } }, null],
+  ['Policy finds it unsafe', { policy: { unsafe: 0.83, label: 'Escape' } }, /^Policy: unsafe 0\.830 \(Escape\) is not below 0\.83/],
+  ['Planner fears harm', { planner: { risk: 0.61 } }, /^Planner: risk 0\.610/],
+  ['Verifier does not believe in it', { verifier: { energy: 4, pSuccess: 0.14 } }, /^Verifier: pSuccess 0\.140 is below 0\.15/],
+  [
+    'Verifier warns and Policy is not sure',
+    { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
+    /^Verifier: pSuccess 0\.340 is below 0\.35/,
+  ],
+  ['the pool has nobody who judges', { policy: null, planner: null, verifier: null }, null],
+  ['the pool has Policy alone', { planner: null, verifier: null }, null],
+  ['one of two is silent', { verifier: silent }, null],
+  ['the other is silent', { policy: silent }, null],
+  ['both are silent', { policy: silent, verifier: silent }, /^nobody vouches for it, nobody answered \(no answer within 2000 ms\)/],
+  ['the only one is silent', { policy: null, verifier: silent }, /FailClosed/],
+  ['both are silent, Degrade', { policy: silent, verifier: silent, whenUnavailable: 'Degrade' }, null],
+  ['Verifier is not calibrated', { policy: null, verifier: { energy: 9, pSuccess: null } }, null],
+];
+
 describe('gate 2', () => {
   it.for(rows)('%s', ([, change, risk, why]) => {
-    const opinion = decide({ ...all, ...change }, risk);
+    const opinion = decide({ ...all, ...change }, { decision: 'Review', risk });
     expect(opinion.allowed).toBe(why === null);
     if (why === null) expect(opinion.why).toBe('');
     else expect(opinion.why).toMatch(why);
   });
 
+  it.for(unobjected)('of an act that no rail objects to: %s', ([, change, why]) => {
+    for (const decision of ['Allow', 'NeedsSnapshot'] as const) {
+      const opinion = decide({ ...all, ...change }, { decision, risk: 'Unknown' });
+      expect(opinion.allowed).toBe(why === null);
+      expect(opinion.why).toMatch(why ?? /^$/);
+    }
+  });
+
   it('tells the numbers it was decided by', () => {
-    expect(decide(all, 'Unknown')).toEqual({ allowed: true, why: '', unsafe: 0.1, risk: 0.2, energy: -1, pSuccess: 0.8 });
-    expect(decide({ ...all, policy: silent, planner: null, verifier: silent }, 'Unknown')).toMatchObject({
+    expect(decide(all, { decision: 'Review', risk: 'Unknown' })).toEqual({
+      allowed: true,
+      why: '',
+      unsafe: 0.1,
+      risk: 0.2,
+      energy: -1,
+      pSuccess: 0.8,
+    });
+    expect(decide({ ...all, policy: silent, planner: null, verifier: silent }, { decision: 'Review', risk: 'Unknown' })).toMatchObject({
       unsafe: null,
       risk: null,
       energy: null,

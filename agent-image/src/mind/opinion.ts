@@ -22,18 +22,27 @@ export interface Voices {
  * this one is kept stands in docs/reference/gates.md.
  */
 const unsafeFrom = 0.5;
+/** Of an act that no rail objects to: the classifier's threshold for 5 % false alarms, as far more of these are harmless. */
+const unsafeFromUnobjected = 0.83;
 /** Where nobody measures energy, or the energy warns, Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
 const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
 const said = <T extends object>(voice: Voice<T>): T | null => (voice === null || isSilent(voice) ? null : voice);
 
-/** Gate 2; the table is docs/reference/gates.md. Pure. */
-export function decide(voices: Voices, risk: ActInQuestion['rails']['risk']): SecondOpinion {
+type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
+
+/** Whether gate 1 asks for a second opinion; an act that it lets pass and does not vouch for is scored, and passes where nobody scores. */
+export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
+
+/** Gate 2; the tables are docs/reference/gates.md. Pure. */
+export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
   const policy = said(voices.policy);
   const planner = said(voices.planner);
   const verifier = said(voices.verifier);
-  const why = veto(voices) ?? silence(voices) ?? lacking(voices, risk);
+  const why = objected(rails)
+    ? (veto(voices, unsafeFrom) ?? silence(voices) ?? lacking(voices, rails.risk))
+    : (veto(voices, unsafeFromUnobjected) ?? unheard(voices));
   return {
     allowed: why === null,
     why: why ?? '',
@@ -45,11 +54,11 @@ export function decide(voices: Voices, risk: ActInQuestion['rails']['risk']): Se
 }
 
 /** A part that says no is enough. */
-function veto(voices: Voices): string | null {
+function veto(voices: Voices, unsafeBound: number): string | null {
   const { riskThreshold, vetoBelowProbability } = voices;
   const policy = said(voices.policy);
-  if (policy !== null && policy.unsafe >= unsafeFrom)
-    return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeFrom}`;
+  if (policy !== null && policy.unsafe >= unsafeBound)
+    return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeBound}`;
   const risk = said(voices.planner)?.risk ?? null;
   if (risk !== null && risk > riskThreshold) return `Planner: risk ${risk.toFixed(3)} is above ${riskThreshold}`;
   const pSuccess = said(voices.verifier)?.pSuccess ?? null;
@@ -82,6 +91,14 @@ function silence({ policy, planner, verifier, whenUnavailable }: Voices): string
   ] as const)
     if (isSilent(voice)) return `${name} gave no answer (${voice.silent}) and whenUnavailable is FailClosed`;
   return null;
+}
+
+/** One who can judge an act has to be heard where a pool has such parts and closes without them. */
+function unheard({ policy, verifier, whenUnavailable }: Voices): string | null {
+  const asked = [policy, verifier].filter((voice) => voice !== null);
+  const silent = asked.find(isSilent);
+  if (whenUnavailable === 'Degrade' || silent === undefined || !asked.every(isSilent)) return null;
+  return `nobody vouches for it, nobody answered (${silent.silent}) and whenUnavailable is FailClosed`;
 }
 
 /** What has to be known at least. */

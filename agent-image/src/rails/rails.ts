@@ -13,6 +13,7 @@ import { languageOf } from './shell/unwrap.ts';
 import type { Grammars } from './syntax/grammars.ts';
 import type { Act, Finding, Policy, Risk, Span, Verdict } from './types.ts';
 import { verdictOf } from './verdict.ts';
+import { vouchedCommands, vouchedFile } from './vouch.ts';
 
 export interface RailsOptions {
   readonly grammars: Grammars;
@@ -32,7 +33,7 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
   return {
     judge: (act, policy) => {
       const refused = checkPolicy(act, policy);
-      if (refused !== null) return verdictOf([refused], ['Unknown'], policy.profile, []);
+      if (refused !== null) return verdictOf([refused], ['Unknown'], policy.profile, [], false);
       if (act.tool === 'FileRead' || act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
       return judgeCommand(act, policy, grammars, home);
     },
@@ -83,7 +84,9 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
     for (const rail of rails) for (const found of rail.check(command, around)) add(rail, found, command.span);
   }
   for (const one of analysis.problems) add(unresolved, { severity: 'Unknown', reason: one.what }, one.span);
-  return verdictOf([...findings.values()], risksFound, policy.profile, normal(analysis.commands));
+  const all = [...findings.values()];
+  const vouched = analysis.problems.length === 0 && vouchedCommands(analysis.commands, all);
+  return verdictOf(all, risksFound, policy.profile, normal(analysis.commands), vouched);
 }
 
 function riskOf(found: Found, rail: Rail): Risk {
@@ -116,7 +119,10 @@ function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: strin
   const verdict = conclude({ commands, problems: [] }, policy, home);
   const more = [...fileFindings(act, path, content, policy, home), ...scriptFindings(path, content, policy, grammars, home)];
   const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
-  return verdictOf(findings, [verdict.risk, act.tool === 'FileRead' ? 'ReadOnly' : 'Reversible'], policy.profile, []);
+  const root = policy.roots[0] ?? '/';
+  const vouched = path.startsWith(`${root}/`) && vouchedFile(path.slice(root.length + 1), content, findings);
+  const risk: Risk = act.tool === 'FileRead' ? 'ReadOnly' : 'Reversible';
+  return verdictOf(findings, [verdict.risk, risk], policy.profile, [], act.tool === 'FileRead' ? findings.length === 0 : vouched);
 }
 
 function fileFindings(act: FileAct, path: string, content: string, policy: Policy, home: string): readonly Omit<Finding, 'span'>[] {

@@ -20,6 +20,7 @@ export function verdictOf(
   risksFound: readonly Risk[],
   profile: Profile,
   simpleCommands: Verdict['simpleCommands'],
+  vouched: boolean,
 ): Verdict {
   const decision = highest(
     decisions,
@@ -29,6 +30,7 @@ export function verdictOf(
     decision,
     risk: highest(risks, risksFound),
     snapshotFirst: decision !== 'Allow' && decision !== 'Deny',
+    vouched: vouched && decision !== 'Deny',
     findings,
     simpleCommands,
   };

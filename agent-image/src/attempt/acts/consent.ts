@@ -13,10 +13,10 @@ export interface Consent {
   readonly approved: boolean;
 }
 
-/** Asks gate 2, and then a person, about what gate 1 leaves open. */
+/** Asks gate 2, and then a person, about what gate 1 leaves open or does not vouch for. */
 export async function consentTo(scope: Scope, candidate: Candidate, proposal: Proposal, verdict: GateVerdict): Promise<Consent> {
   let energy: number | null = null;
-  for (const part of verdict.review) {
+  for (const part of [...verdict.review, ...verdict.scored]) {
     const opinion = await scope.context.mind.secondOpinion({
       head: part.tool === 'Shell' ? 'Shell' : 'Editor',
       tool: part.tool,
