@@ -9,6 +9,7 @@ import { buildFamilies, goFacts, moduleDir } from '../../cluster/build/binaries.
 import { family, familyVersion } from '../../cluster/build/families.ts';
 import { down, up } from '../../cluster/index.ts';
 import { poll } from './poll.ts';
+import { endLikeAKubelet } from './stages.ts';
 import { hasCondition } from './tracker.ts';
 
 /** A control plane with fake nodes, both sets of definitions, and the peer's binary. */
@@ -86,6 +87,7 @@ export async function raise(log: (line: string) => void): Promise<Ground> {
   const theirs = join(await moduleDir('agent-sandbox'), 'k8s', 'crds');
   await applyDefinitions(transport, theirs, (spec) => ({ ...spec, conversion: { strategy: 'None' } }));
   await makeNodes(transport);
+  await endLikeAKubelet(transport);
   const state = dirname(cluster.kubeconfig);
   const logs = join(state, 'bench');
   await mkdir(logs, { recursive: true });

@@ -152,6 +152,8 @@ export function kwok({ layout, binaries, ports }: Surroundings): Daemon {
       '--manage-all-nodes=false',
       '--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake',
       '--enable-crds=Stage',
+      // Without a Lease a node counts as lost after a minute, and its pods as not ready.
+      '--node-lease-duration-seconds=40',
       `--cidr=${network.fakePodCidr}`,
       '--node-ip=127.0.0.1',
       `--server-address=127.0.0.1:${ports.kwok}`,
