@@ -9,6 +9,7 @@ import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
 import { suspensions } from './suspensions.ts';
+import { walls } from './walls.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
 export interface Mutant {
@@ -292,4 +293,5 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...suspensions,
   ...energies,
+  ...walls,
 ];

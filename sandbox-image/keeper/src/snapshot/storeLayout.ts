@@ -35,6 +35,11 @@ export function openLayout(storeDir: string): StoreLayout {
   return layout;
 }
 
+/** What is opened below a root is compared with the kernel's name for it, which has no links. */
+function realPath(path: string): string {
+  return fs.existsSync(path) ? fs.realpathSync(path) : resolve(path);
+}
+
 /** Checks the roots, and sorts them by name so that the manifest comes out nearly sorted. */
 export function checkRoots(roots: readonly SnapshotRoot[], storeDir: string): RootBytes[] {
   const places = [storeDir, ...roots.map(({ path }) => path)].map((path) => `${resolve(path)}/`);
@@ -45,6 +50,6 @@ export function checkRoots(roots: readonly SnapshotRoot[], storeDir: string): Ro
   if (bad !== undefined || names.size !== roots.length || roots.length === 0) {
     throw new SnapshotError('AF_SNAPSHOT_CONFIG', 'roots need different names of the form [a-z][a-z0-9_]*');
   }
-  const checked = roots.map(({ name, path }) => ({ name, path: bytesOf(resolve(path)), textPath: resolve(path) }));
+  const checked = roots.map(({ name, path }) => ({ name, path: bytesOf(realPath(path)), textPath: realPath(path) }));
   return checked.sort((a, b) => byBytes(a.name, b.name));
 }

@@ -8,6 +8,7 @@ import { sysPath, type BytePath } from '../pathBytes.ts';
 import { Slices } from '../slices.ts';
 import type { XattrAccess, XattrRecord } from '../xattrs.ts';
 import type { RestorePlan } from './plan.ts';
+import { chmodNoFollow } from './reach.ts';
 import { openRoots } from './rootModes.ts';
 import type { RootMap, Staging } from './staging.ts';
 
@@ -31,6 +32,7 @@ export async function applyPlan(plan: RestorePlan, context: ApplyContext): Promi
   try {
     await applyInside(plan, context);
   } finally {
+    context.roots.close();
     closeRoots();
   }
 }
@@ -44,7 +46,7 @@ async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<vo
     const staged = await stage(plan, context);
     // From here on the tree changes: an abort, which would leave it in between, is not obeyed.
     const slices = new Slices();
-    for (const entry of plan.open) fs.chmodSync(context.roots.absolute(entry.path), entry.mode | 0o700);
+    for (const entry of plan.open) chmodNoFollow(context.roots.absolute(entry.path), entry.mode | 0o700);
     for (const { path, directory } of plan.remove) removePath(context.roots.absolute(path), directory);
     for (const entry of plan.mkdir) fs.mkdirSync(context.roots.absolute(entry.path), 0o700);
     for (const entry of plan.place) {
@@ -54,10 +56,10 @@ async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<vo
   } finally {
     staging.close();
   }
-  for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);
+  for (const entry of plan.chmod) chmodNoFollow(context.roots.absolute(entry.path), entry.mode);
   await setXattrs(plan.xattrs, context);
   await setTimes(plan.times, context);
-  for (const entry of plan.dirModes) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);
+  for (const entry of plan.dirModes) chmodNoFollow(context.roots.absolute(entry.path), entry.mode);
 }
 
 /** Writes all contents to the staging directories; an empty map means that there is no room to. */
@@ -105,7 +107,7 @@ function place(entry: ManifestEntry, staged: BytePath | undefined, { roots, stor
   if (isLinked(entry)) {
     // Renaming one name of a file over another of its names does nothing, so the old name goes first.
     unlinkIfThere(target);
-    fs.linkSync(roots.absolute(entry.link), target);
+    fs.linkSync(roots.source(entry.link), target);
   } else if (staged !== undefined) {
     fs.renameSync(sysPath(staged), target);
   } else {
@@ -146,8 +148,21 @@ async function setXattrs(entries: readonly ManifestEntry[], { roots, xattrs }: P
 /** Of what {@link prune} has left: it may still have more attributes than can be read. */
 export async function resetXattrs(goal: Manifest, roots: RootMap, xattrs: XattrAccess | undefined): Promise<void> {
   if (xattrs === undefined) return;
-  const left = goal.entries.filter(({ path, type }) => type !== 'l' && fs.existsSync(roots.absolute(path)));
-  await setXattrs(left, { roots, xattrs });
+  try {
+    const left = goal.entries.filter(({ path, type }) => type !== 'l' && isThere(path, roots));
+    await setXattrs(left, { roots, xattrs });
+  } finally {
+    roots.close();
+  }
+}
+
+function isThere(path: BytePath, roots: RootMap): boolean {
+  try {
+    return fs.lstatSync(roots.absolute(path), { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+    return false;
+  }
 }
 
 /** One batch per root, in the order of the entries. */

@@ -5,9 +5,10 @@ import { errnoOf } from '../errors.ts';
 import type { Manifest, ManifestEntry } from '../manifest.ts';
 import { decodePath, sysPath, type BytePath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
+import { chmodNoFollow, Reach } from './reach.ts';
 
-/** PATH_MAX without its NUL. */
-const MAX_PATH = 4095;
+/** A directory below a longer path is moved to the top of its root, and its path is short again. */
+const LONG_PATH = 4095;
 const OWNER_ALL = 0o700;
 
 /**
@@ -21,17 +22,22 @@ export async function prune(goal: Manifest, roots: readonly RootBytes[], slices:
   const kept = new Set(left.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1'))));
   let removed = 0;
   for (const root of roots) {
-    const remover = new Remover(root.path, slices);
-    const stack: { abs: BytePath; path: BytePath }[] = [{ abs: root.path, path: root.name }];
-    for (let dir = stack.pop(); dir !== undefined; dir = stack.pop()) {
-      for (const name of namesOf(dir.abs)) {
-        const [abs, path] = [`${dir.abs}/${name}`, `${dir.path}/${name}`];
-        const entry = wanted.get(path);
-        if (kept.has(path) || (entry !== undefined && fits(abs, entry))) {
-          if (entry?.type === 'd') stack.push({ abs: opened(abs), path });
-        } else await remover.remove(dir.abs, name);
-        if (slices.due()) await slices.pause();
+    const reach = new Reach(root.path);
+    const remover = new Remover(reach, slices);
+    try {
+      const stack: BytePath[] = [''];
+      for (let dir = stack.pop(); dir !== undefined; dir = stack.pop()) {
+        for (const name of namesOf(dir, reach)) {
+          const [below, path] = [join(dir, name), join(root.name, join(dir, name))];
+          const entry = wanted.get(path);
+          if (kept.has(path) || (entry !== undefined && fits(reach.at(below), entry))) {
+            if (entry?.type === 'd') stack.push(opened(below, reach));
+          } else await remover.remove(dir, name);
+          if (slices.due()) await slices.pause();
+        }
       }
+    } finally {
+      reach.close();
     }
     removed += remover.count;
   }
@@ -39,30 +45,39 @@ export async function prune(goal: Manifest, roots: readonly RootBytes[], slices:
 }
 
 /** Same type and, for a file, the same size: then reading it costs no more than reading the snapshot's. */
-function fits(abs: BytePath, entry: ManifestEntry): boolean {
-  const stat = fs.lstatSync(sysPath(abs));
+function fits(at: string | Buffer, entry: ManifestEntry): boolean {
+  const stat = fs.lstatSync(at);
   if (entry.type === 'd') return stat.isDirectory();
   return entry.type === 'l' ? stat.isSymbolicLink() : stat.isFile() && stat.size === entry.size;
 }
 
 /** A directory of ours that its mode closes is opened; the restore gives it its mode. */
-function opened(abs: BytePath): BytePath {
-  if ((fs.lstatSync(sysPath(abs)).mode & OWNER_ALL) !== OWNER_ALL) fs.chmodSync(sysPath(abs), OWNER_ALL);
-  return abs;
+function opened(path: BytePath, reach: Reach): BytePath {
+  openUp(reach.at(path));
+  return path;
 }
 
-function namesOf(abs: BytePath): BytePath[] {
-  return fs.readdirSync(sysPath(abs), { encoding: 'latin1' });
+function openUp(at: string | Buffer): void {
+  if ((fs.lstatSync(at).mode & OWNER_ALL) !== OWNER_ALL) chmodNoFollow(at, OWNER_ALL);
+}
+
+function namesOf(path: BytePath, reach: Reach): BytePath[] {
+  return fs.readdirSync(reach.folder(path), { encoding: 'latin1' });
+}
+
+/** Below the root, which is the empty path. */
+function join(dir: BytePath, name: BytePath): BytePath {
+  return dir === '' ? name : `${dir}/${name}`;
 }
 
 /** Removes whole trees of any depth and mode. */
 class Remover {
-  readonly #root: BytePath;
+  readonly #reach: Reach;
   readonly #slices: Slices;
   count = 0;
 
-  constructor(root: BytePath, slices: Slices) {
-    this.#root = root;
+  constructor(reach: Reach, slices: Slices) {
+    this.#reach = reach;
     this.#slices = slices;
   }
 
@@ -71,34 +86,30 @@ class Remover {
     this.#drop(parent, name, pending);
     for (let dir = pending.at(-1); dir !== undefined; dir = pending.at(-1)) {
       const before = pending.length;
-      for (const child of namesOf(opened(dir))) {
+      for (const child of namesOf(opened(dir, this.#reach), this.#reach)) {
         this.#drop(dir, child, pending);
         if (this.#slices.due()) await this.#slices.pause();
       }
       if (pending.length > before) continue;
-      fs.rmdirSync(sysPath(dir));
+      fs.rmdirSync(this.#reach.at(dir));
       pending.pop();
     }
   }
 
-  /** Unlinks a name; a directory goes to `pending` instead, from the top of the root if its path is too long. */
+  /** Unlinks a name; a directory goes to `pending` instead, from the top of the root if its path is too long to be walked often. */
   #drop(parent: BytePath, name: BytePath, pending: BytePath[]): void {
-    const path = `${parent}/${name}`;
-    const long = path.length > MAX_PATH;
-    const fd = long ? fs.openSync(sysPath(parent), fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW) : -1;
-    const reach = long ? `/proc/self/fd/${fd}/${name}` : path;
+    const path = join(parent, name);
     try {
       this.count++;
-      fs.unlinkSync(sysPath(reach));
+      fs.unlinkSync(this.#reach.at(path));
     } catch (error) {
       if (errnoOf(error) !== 'EISDIR') throw error;
-      if (!long) return void pending.push(path);
-      const top = `${this.#root}/.agentfleet-prune-${randomBytes(8).toString('hex')}`;
-      opened(reach); // moving a directory writes its parent into it
-      fs.renameSync(sysPath(reach), sysPath(top));
+      if (path.length <= LONG_PATH) return void pending.push(path);
+      openUp(this.#reach.at(path)); // moving a directory writes its parent into it
+      const top = `.agentfleet-prune-${randomBytes(8).toString('hex')}`;
+      // Reached through the folder that holds it: the way to the top drops no step of it.
+      fs.renameSync(this.#reach.at(path), sysPath(`${this.#reach.top}/${top}`));
       pending.push(top);
-    } finally {
-      if (long) fs.closeSync(fd);
     }
   }
 }

@@ -6,12 +6,15 @@ import type { ManifestEntry } from '../manifest.ts';
 import { writeSparse } from '../objects/holes.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
+import { Reach } from './reach.ts';
 
+const FOLDER = fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 const NEW_FILE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_NOFOLLOW;
 
-/** Maps manifest paths to paths for system calls. */
+/** Maps manifest paths to paths for system calls, which no link leads out of the roots. To be closed. */
 export class RootMap {
   readonly #roots: ReadonlyMap<string, BytePath>;
+  readonly #reaches = new Map<string, Reach>();
 
   constructor(roots: readonly RootBytes[]) {
     this.#roots = new Map(roots.map(({ name, path }) => [name, path]));
@@ -31,8 +34,26 @@ export class RootMap {
     return this.rootOf(path) + path.slice(path.indexOf('/'));
   }
 
+  /** Good until the next one below the same root is asked for. */
   absolute(path: BytePath): string | Buffer {
-    return sysPath(this.bytes(path));
+    return this.#reach(this.rootOf(path), 'first').at(this.relative(path));
+  }
+
+  /** The same, good beside one of `absolute`. */
+  source(path: BytePath): string | Buffer {
+    return this.#reach(this.rootOf(path), 'second').at(this.relative(path));
+  }
+
+  close(): void {
+    for (const reach of this.#reaches.values()) reach.close();
+    this.#reaches.clear();
+  }
+
+  #reach(root: BytePath, use: 'first' | 'second'): Reach {
+    const key = `${use} ${root}`;
+    const reach = this.#reaches.get(key) ?? new Reach(root);
+    this.#reaches.set(key, reach);
+    return reach;
   }
 }
 
@@ -44,6 +65,8 @@ export class RootMap {
 export class Staging {
   readonly #journal: string;
   readonly #dirs = new Map<BytePath, BytePath>();
+  /** They are used through these: what stands at their paths later need not be them. */
+  readonly #open = new Map<BytePath, number>();
   #count = 0;
 
   constructor(journal: string) {
@@ -55,7 +78,10 @@ export class Staging {
     const name = `.agentfleet-restore-${randomBytes(8).toString('hex')}`;
     for (const root of new Set(roots)) this.#dirs.set(root, `${root}/${name}`);
     fs.writeFileSync(this.#journal, JSON.stringify([...this.#dirs.values()]), { mode: 0o600 });
-    for (const dir of this.#dirs.values()) fs.mkdirSync(sysPath(dir), 0o700);
+    for (const [root, dir] of this.#dirs) {
+      fs.mkdirSync(sysPath(dir), 0o700);
+      this.#open.set(root, fs.openSync(sysPath(dir), FOLDER));
+    }
   }
 
   /** Writes one file (content verified, mode set, zeros as holes) or symlink and returns its path. */
@@ -83,11 +109,15 @@ export class Staging {
 
   /** A free name in the staging directory of a root. */
   name(root: BytePath): BytePath {
-    return `${this.#dirs.get(root) ?? root}/${this.#count++}`;
+    const fd = this.#open.get(root);
+    if (fd === undefined) throw new Error(`no staging directory in ${root}`);
+    return `/proc/self/fd/${fd}/${this.#count++}`;
   }
 
   /** Removes the directories and forgets the journal. */
   close(): void {
+    for (const fd of this.#open.values()) fs.closeSync(fd);
+    this.#open.clear();
     for (const dir of this.#dirs.values()) removeFlat(dir);
     this.#dirs.clear();
     fs.rmSync(this.#journal, { force: true });
@@ -105,12 +135,22 @@ export class Staging {
   }
 }
 
-/** Removes a directory that holds only files and links; nothing when it is not there. */
+/** Removes a directory that holds only files and links; nothing when it is not there, or something else is. */
 function removeFlat(dir: BytePath): void {
+  let fd: number;
   try {
-    for (const name of fs.readdirSync(sysPath(dir), { encoding: 'latin1' })) fs.unlinkSync(sysPath(`${dir}/${name}`));
+    fd = fs.openSync(sysPath(dir), FOLDER);
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+    return;
+  }
+  try {
+    const inside = `/proc/self/fd/${fd}`;
+    for (const name of fs.readdirSync(inside, { encoding: 'latin1' })) fs.unlinkSync(sysPath(`${inside}/${name}`));
     fs.rmdirSync(sysPath(dir));
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+  } finally {
+    fs.closeSync(fd);
   }
 }

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { chmodAt } from '../atPath.ts';
 import { errnoOf } from '../errors.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
 
@@ -23,8 +24,9 @@ export class ModeGuard {
     fs.appendFileSync(this.#journal, `${JSON.stringify([abs, mode, mode | bits])}\n`, { mode: 0o600 });
     this.#open++;
     try {
-      fs.chmodSync(sysPath(abs), mode | bits);
-      return true;
+      const there = chmodAt(abs, mode | bits);
+      if (!there) this.#done();
+      return there;
     } catch (error) {
       this.#done();
       if (errnoOf(error) === 'EPERM') return false;
@@ -32,8 +34,9 @@ export class ModeGuard {
     }
   }
 
+  /** What was moved meanwhile keeps its mode: a path is all that is known of it. */
   shut(abs: BytePath, mode: number): void {
-    fs.chmodSync(sysPath(abs), mode);
+    chmodAt(abs, mode);
     this.#done();
   }
 
@@ -43,7 +46,7 @@ export class ModeGuard {
       const [abs, mode, widened] = JSON.parse(line) as [BytePath, number, number];
       try {
         const now = fs.lstatSync(sysPath(abs));
-        if (!now.isSymbolicLink() && (now.mode & 0o7777) === widened) fs.chmodSync(sysPath(abs), mode);
+        if (!now.isSymbolicLink() && (now.mode & 0o7777) === widened) chmodAt(abs, mode);
       } catch (error) {
         if (!['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(errnoOf(error))) throw error;
       }

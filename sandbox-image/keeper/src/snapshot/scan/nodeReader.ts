@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { namesAt } from '../atPath.ts';
 import { errnoOf } from '../errors.ts';
 import { makeEntry, type ManifestEntry, type SkippedPath } from '../manifest.ts';
 import type { Content, ObjectStore } from '../objects/objectStore.ts';
@@ -90,7 +91,7 @@ export class NodeReader {
   /** Names of a directory, sorted, each with the node that was known for it or a new one. */
   list(node: TreeNode): void {
     const known = new Map(node.children.map((child) => [child.name, child]));
-    const names = fs.readdirSync(sysPath(node.abs), { encoding: 'latin1' }).sort();
+    const names = namesAt(node.abs);
     this.#options.budget.ahead(names.length);
     const make = (name: BytePath) => makeNode(name, `${node.abs}/${name}`, `${node.path}/${name}`);
     node.children = names.map((name) => known.get(name) ?? make(name));

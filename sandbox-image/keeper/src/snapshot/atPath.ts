@@ -1,0 +1,41 @@
+import fs from 'node:fs';
+import { SnapshotError } from './errors.ts';
+import { displayPath, sysPath, type BytePath } from './pathBytes.ts';
+
+/** Linux's number on every architecture that we build for; Node has no name for it. Opens no file, only names one. */
+export const O_PATH = 0o10000000;
+
+/** The kernel's own name for what is open, which no link that was put in the way can lead astray. */
+function standsAt(fd: number, abs: BytePath): boolean {
+  return fs.readlinkSync(`/proc/self/fd/${fd}`, { encoding: 'latin1' }) === abs;
+}
+
+/** Opens what stands at a path without links. @throws SnapshotError when a link was put in the way meanwhile, or it was moved */
+export function openAt(abs: BytePath, flags: number): number {
+  const fd = fs.openSync(sysPath(abs), flags | fs.constants.O_NOFOLLOW);
+  if (standsAt(fd, abs)) return fd;
+  fs.closeSync(fd);
+  throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `${displayPath(abs)} was moved while it was opened, or a link leads there`);
+}
+
+/** Names in a folder, sorted; never those of a folder elsewhere. @throws SnapshotError */
+export function namesAt(abs: BytePath): BytePath[] {
+  const fd = openAt(abs, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  try {
+    return fs.readdirSync(`/proc/self/fd/${fd}`, { encoding: 'latin1' }).sort();
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Sets the mode of what stands at a path without links; false when a link was put in the way. */
+export function chmodAt(abs: BytePath, mode: number): boolean {
+  const fd = fs.openSync(sysPath(abs), O_PATH | fs.constants.O_NOFOLLOW);
+  try {
+    const there = standsAt(fd, abs);
+    if (there) fs.chmodSync(`/proc/self/fd/${fd}`, mode);
+    return there;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
