@@ -182,7 +182,10 @@ export class LeaderElector {
   }
 
   #observe(lease: Lease): void {
-    const changed = JSON.stringify(lease.spec) !== JSON.stringify(this.#seen?.lease.spec);
+    // By the version too: with a wall clock that was set back, a renewal may write a time that stood there before.
+    const known = this.#seen?.lease;
+    const changed =
+      lease.metadata.resourceVersion !== known?.metadata.resourceVersion || JSON.stringify(lease.spec) !== JSON.stringify(known?.spec);
     const at = changed ? this.#options.clock.monotonic() : (this.#seen?.at ?? this.#options.clock.monotonic());
     this.#seen = { lease, at };
   }
@@ -197,8 +200,10 @@ export class LeaderElector {
 
   #record(present: Lease | undefined): Lease {
     const { namespace, name, identity, clock } = this.#options;
-    const now = microTimestamp(clock.now());
     const old = present?.spec;
+    const wall = microTimestamp(clock.now());
+    // A write that changes nothing makes no version: a wall clock that stands still must not hide a renewal.
+    const now = wall === old?.renewTime ? microTimestamp(clock.now() + 1) : wall;
     const kept = old?.holderIdentity === identity;
     const transitions = old?.leaseTransitions ?? 0;
     const spec = {
