@@ -102,9 +102,9 @@ function controllersOf(context: OperatorContext, { children, heartbeats, tokens,
 }
 
 function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache[] {
-  const { tasks, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments } = caches;
+  const { tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments } = caches;
   const { serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims } = children;
-  const shared = [tasks, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments];
+  const shared = [tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments];
   return [...shared, serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims];
 }
 

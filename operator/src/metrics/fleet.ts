@@ -9,7 +9,7 @@ import { isReady } from '../serving/index.ts';
 /** What the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
   readonly registry: Registry;
-  readonly caches: Pick<Caches, 'tasks' | 'pools' | 'pods' | 'namespaces' | 'energyModels'>;
+  readonly caches: Pick<Caches, 'census' | 'pools' | 'pods' | 'namespaces' | 'energyModels'>;
   readonly heartbeats: Heartbeats;
 }
 
@@ -19,12 +19,12 @@ export function tasksByPhase(
 ): readonly { readonly pool: string; readonly phase: string; readonly count: number }[] {
   const tenancy = new Tenancy(caches);
   const counts = new Map<string, { pool: string; phase: string; count: number }>();
-  for (const task of caches.tasks.lister.values()) {
-    const found = tenancy.poolOf(task);
+  for (const group of caches.census.groups()) {
+    const found = tenancy.poolOf(group);
     const pool = found === undefined ? '' : poolKey(found);
-    const phase = task.status?.phase ?? 'Pending';
+    const { phase } = group;
     const known = counts.get(`${pool} ${phase}`) ?? { pool, phase, count: 0 };
-    known.count += 1;
+    known.count += group.count;
     counts.set(`${pool} ${phase}`, known);
   }
   return [...counts.values()];

@@ -27,10 +27,13 @@ export function allows(pool: ExpertPool, namespace: Namespace): boolean {
 }
 
 /** Finds the pool of a task. Pure over the caches. */
-export function resolvePool(task: AgentTask, lookup: PoolLookup): Resolution {
-  const own = task.metadata.namespace ?? '';
+export function resolvePool({ metadata, spec }: AgentTask, lookup: PoolLookup): Resolution {
+  return resolvePoolRef(metadata.namespace ?? '', spec.poolRef, lookup);
+}
+
+/** Finds the pool of the tasks of a namespace that name it like this. */
+export function resolvePoolRef(own: string, poolRef: AgentTask['spec']['poolRef'], lookup: PoolLookup): Resolution {
   const namespace = lookup.namespace(own);
-  const { poolRef } = task.spec;
   if (poolRef === undefined) return defaultPool(own, namespace, lookup);
   const home = poolRef.namespace ?? own;
   const pool = lookup.pool(home, poolRef.name);

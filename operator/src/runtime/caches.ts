@@ -9,12 +9,14 @@ import {
   type Resource,
   type Transport,
 } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { namedPool, poolIndex } from '../pools/lookup.ts';
 import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
+import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
 import { wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
 import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
@@ -52,13 +54,16 @@ function warmOf(pod: Pod): readonly string[] {
 
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
+  const tasks = new Informer<AgentTask>({
+    ...options,
+    resource: resources.agentTasks,
+    fieldSelector: unfinishedTasks,
+    indexers: { [poolIndex]: (task) => [namedPool(task)], [workerIndex]: workerOf, [wakeIndex]: wakeReasons },
+    transform: slimTask,
+  });
   return {
-    tasks: new Informer({
-      ...options,
-      resource: resources.agentTasks,
-      indexers: { [poolIndex]: (task) => [namedPool(task)], [workerIndex]: workerOf, [wakeIndex]: wakeReasons },
-      transform: slimTask,
-    }),
+    tasks,
+    census: new TaskCensus({ ...options, tasks }),
     orders: new Informer({
       ...options,
       resource: resources.agentTaskOrders,

@@ -2,6 +2,7 @@ import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } fr
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
+import type { TaskCensus } from './taskCensus.ts';
 import type { ConfigMap, Deployment, Namespace, Node, Pod, RuntimeClass } from './objects.ts';
 
 /** Images by part. */
@@ -28,8 +29,10 @@ export interface OperatorConfig {
 
 /** Caches that all controllers share; each follows the whole cluster. */
 export interface Caches {
-  /** Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; those of taskIndexes.ts. */
+  /** Those that have not ended. Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; those of taskIndexes.ts. */
   readonly tasks: Informer<AgentTask>;
+  /** How many tasks there are, those too that have ended. */
+  readonly census: TaskCensus;
   /** Index: `task` (`namespace/name`). */
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;

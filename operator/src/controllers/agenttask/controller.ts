@@ -16,6 +16,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import { Afterlife } from './afterlife.ts';
 import { decide } from './decide.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './ledger.ts';
@@ -59,6 +60,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.pods, { map: taskOfSandbox }),
       watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
       reconciler.wakes.source,
+      reconciler.afterlife.source,
       // Decisions read these too; they wake nobody by themselves.
       ...[caches.leases, caches.pools, caches.namespaces, caches.nodes, caches.runtimeClasses, caches.configMaps].map((cache) => ({
         name: cache.name,
@@ -86,6 +88,7 @@ const mostRounds = 8;
 
 class Reconciler {
   readonly wakes: Wakes;
+  readonly afterlife: Afterlife;
   readonly #context: OperatorContext;
   readonly #ledger = new Ledger();
   readonly #observer: Observer;
@@ -113,13 +116,17 @@ class Reconciler {
     });
     this.#volumes = new Volumes(context.transport);
     this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
+    this.afterlife = new Afterlife(context);
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
     this.#ledger.forget(key);
-    const task = this.#context.caches.tasks.lister.get(key);
+    const cached = this.#context.caches.tasks.lister.get(key);
+    const later = cached === undefined ? this.#restsFor(key) : undefined;
+    if (later !== undefined) return this.#gone(key, signal, later);
+    const task = cached ?? (await this.afterlife.read(key, signal));
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
     try {
       return await this.#follow(key, task, signal);
@@ -127,6 +134,14 @@ class Reconciler {
       if (isConflict(error)) return requeueAfter(conflictMs);
       throw error;
     }
+  }
+
+  /** Ms for which nothing has to be done about a task in no cache: it has ended, or there is none. */
+  #restsFor(key: string): number | undefined {
+    const due = this.afterlife.dueMs(key);
+    if (due !== undefined) return due === 0 ? undefined : due;
+    // A sandbox whose task we know nothing of has to go, or has a time to go at.
+    return this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined) ? undefined : Infinity;
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
@@ -138,6 +153,7 @@ class Reconciler {
       // From here to the assumption nothing waits: no other task is decided about in between.
       const { snapshot, decision } = this.#decide(task, { refusal, taken }, storage);
       this.#assume(task, decision);
+      this.#foresee(key, task, decision);
       const hindrance = await this.#executor.run(snapshot, decision, signal);
       if (hindrance === undefined) return this.#told(key, task, decision);
       this.#ledger.forget(key);
@@ -164,14 +180,28 @@ class Reconciler {
     else if (status.phase === 'Queued') this.#ledger.assume(task, { kind: 'queued' });
   }
 
-  #told(key: string, task: AgentTask, { events, written, requeueAfterMs }: Decision): Outcome {
-    if (written) this.#written.set(key, this.#context.clock.monotonic());
+  /** What is written takes the task out of the cache: until all is done about it, it has to be looked at. */
+  #foresee(key: string, task: AgentTask, { status }: Decision): void {
+    if (status.finished !== 'true') return;
+    this.afterlife.note(key, 0);
+    if (task.status?.finished !== 'true') this.#context.caches.census.ends(task, status.phase ?? '');
+  }
+
+  #told(key: string, task: AgentTask, { events, written, requeueAfterMs, status }: Decision): Outcome {
+    if (status.finished === 'true') {
+      this.#written.delete(key);
+      // What its pods come to decides about its volume.
+      this.afterlife.note(key, status.storage === undefined ? requeueAfterMs : 0);
+    } else if (written) this.#written.set(key, this.#context.clock.monotonic());
     for (const event of events) this.#context.events.record(task, event);
     return requeueAfterMs === undefined ? done : requeueAfter(requeueAfterMs);
   }
 
-  /** The garbage collector deletes the sandbox of a task that is gone; we let it go when its containers have ended. */
-  async #gone(key: string, signal: AbortSignal): Promise<Outcome> {
+  /**
+   * The garbage collector deletes the sandbox of a task that is gone; we let it go when its containers have ended. Also for
+   * a task that has ended, when there is nothing else to do for `later` ms.
+   */
+  async #gone(key: string, signal: AbortSignal, later = Infinity): Promise<Outcome> {
     const now = this.#context.clock.now();
     const pods = this.#observer.sandboxes(key).filter((pod) => hasFinalizer(pod, sandboxFinalizer));
     await this.#executor.release(
@@ -182,10 +212,12 @@ class Reconciler {
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
       this.#executor.forget(key);
+      if (later === Infinity) this.afterlife.note(key, undefined);
     }
     const waits = pods
       .filter((pod) => pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod, now))
       .map((pod) => surelyEndedAt(pod) - now);
-    return waits.length === 0 ? done : requeueAfter(Math.max(1, Math.min(...waits)));
+    const next = Math.min(later, ...waits);
+    return Number.isFinite(next) ? requeueAfter(Math.max(1, next)) : done;
   }
 }

@@ -160,7 +160,10 @@ export class Executor {
     if (!written) return;
     const { name, namespace, resourceVersion } = task.metadata;
     const declaration = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
-    const seen = (object: AgentTask): void => this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
+    // One that had ended before is in no cache, and none will show this write.
+    const ended = task.status?.finished === 'true';
+    const seen = (object: AgentTask): void =>
+      ended ? undefined : this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
     await this.#status.apply(declaration, signal, seen, resourceVersion);
   }
 

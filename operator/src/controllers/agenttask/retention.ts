@@ -46,3 +46,13 @@ export function afterTheEnd(facts: Facts, status: DesiredStatus): { readonly kee
   const stray = facts.assignment === undefined && status.assignment === undefined && status.phase === 'Pending';
   return { keepSandbox: !stray && facts.now < sandboxUntil(facts, status), deleteTask: facts.now >= taskUntil(facts, status) };
 }
+
+/** Ms until something is to be done about a task that has ended; undefined: nothing but what its pods ask for. */
+export function careDueMs(task: AgentTask, now: number): number | undefined {
+  const { metadata, status = {}, spec } = task;
+  if (status.finished !== 'true' || metadata.deletionTimestamp !== undefined) return undefined;
+  if (status.storage !== undefined || status.observedGeneration !== metadata.generation) return 0;
+  if (spec.ttlSecondsAfterFinished === undefined || isTracked(task)) return undefined;
+  const ended = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
+  return Math.max(0, ended + spec.ttlSecondsAfterFinished * 1000 - now);
+}

@@ -39,7 +39,7 @@ describe('the volume of a sandbox', () => {
     await using _ = bed;
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     expect(bed.task('one').status?.storage).toEqual({ claim: 'one-1' });
-    expect(told(bed.task('one'), 'StorageReady')).toBe('True/Bound');
+    await bed.until('the volume is bound', () => told(bed.task('one'), 'StorageReady') === 'True/Bound');
     const [claim] = disks.claims();
     expect(claim).toMatchObject({
       metadata: { name: 'one-1', ownerReferences: [{ kind: 'AgentTask', name: 'one', controller: true }] },

@@ -27,6 +27,10 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
   const { caches, clock, log, registry } = context;
   const consistency = new Consistency({ clock, pollMs: 25 });
   const write = writer(context, consistency);
+  const tasks = new ResourceClient<AgentTask>(context.transport, resources.agentTasks);
+  // One that has ended is in no cache.
+  const taskOf = async ({ metadata: { namespace = '' }, spec }: AgentTaskOrder, signal: AbortSignal): Promise<AgentTask | undefined> =>
+    caches.tasks.lister.get(`${namespace}/${spec.taskRef.name}`) ?? (await tasks.find({ namespace, name: spec.taskRef.name }, { signal }));
   return new Controller({
     name: 'agenttaskorder',
     sources: [
@@ -40,7 +44,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
     reconcile: async (key, { signal }): Promise<Outcome> => {
       const order = caches.orders.lister.get(key);
       if (order === undefined || order.metadata.deletionTimestamp !== undefined) return done;
-      const task = caches.tasks.lister.get(`${order.metadata.namespace ?? ''}/${order.spec.taskRef.name}`);
+      const task = await taskOf(order, signal);
       const decision = decideOrder(order, task, clock.now());
       try {
         await write(order, decision, signal);

@@ -1,7 +1,8 @@
-import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
+import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
 import type { Replay } from './replay.ts';
@@ -44,21 +45,20 @@ export interface PoolSnapshot {
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);
 const queuedPhases: ReadonlySet<string> = new Set(['Pending', 'Queued']);
 
-/** Where a task counts; suspended and finished ones count nowhere. */
-export function countedAs(task: AgentTask): keyof TaskCounts | undefined {
-  if (task.status?.finished === 'true') return undefined;
-  const phase = task.status?.phase ?? 'Pending';
+/** Where tasks count; suspended and finished ones count nowhere. */
+export function countedAs({ finished, phase }: Pick<TaskTraits, 'finished' | 'phase'>): keyof TaskCounts | undefined {
+  if (finished) return undefined;
   if (runningPhases.has(phase)) return 'running';
   return queuedPhases.has(phase) ? 'queued' : undefined;
 }
 
 /** Counts the tasks of a pool. */
-export function countTasks(tasks: readonly AgentTask[]): TaskCounts {
+export function countTasks(groups: readonly TaskGroup[]): TaskCounts {
   let [running, queued] = [0, 0];
-  for (const task of tasks) {
-    const as = countedAs(task);
-    if (as === 'running') running += 1;
-    else if (as === 'queued') queued += 1;
+  for (const group of groups) {
+    const as = countedAs(group);
+    if (as === 'running') running += group.count;
+    else if (as === 'queued') queued += group.count;
   }
   return { running, queued };
 }

@@ -17,6 +17,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
+import { traitsOf } from '../../runtime/taskTally.ts';
 import { accessOf, childKinds, type ChildCaches } from './caches.ts';
 import { countedAs } from './snapshot.ts';
 import { poolKey } from './tenancy.ts';
@@ -25,7 +26,7 @@ import { poolKey } from './tenancy.ts';
 const taskMoved: Predicate<AgentTask> = (change) => {
   if (change.type !== 'update') return true;
   const [a, b] = [change.old.status, change.object.status];
-  return countedAs(change.old) !== countedAs(change.object) || a?.assignment?.worker !== b?.assignment?.worker;
+  return countedAs(traitsOf(change.old)) !== countedAs(traitsOf(change.object)) || a?.assignment?.worker !== b?.assignment?.worker;
 };
 
 /** The pool in whose namespace the object is, by its label. */

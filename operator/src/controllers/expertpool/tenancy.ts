@@ -1,11 +1,12 @@
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { anyDefault, namedPool, poolIndex, poolLookup } from '../../pools/lookup.ts';
-import { allows, resolvePool, type PoolLookup } from '../../pools/resolve.ts';
+import { poolLookup } from '../../pools/lookup.ts';
+import { allows, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
+import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import { homeOf } from './manifests/manifest.ts';
 
-type TenancyCaches = Pick<Caches, 'tasks' | 'pools' | 'pods' | 'namespaces'>;
+type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'pods' | 'namespaces'>;
 
 /** Key of a pool in caches. */
 export function poolKey(pool: ExpertPool): string {
@@ -23,28 +24,25 @@ export class Tenancy {
   }
 
   /**
-   * The pool whose workers need to reach the task: the one that it resolves to, or, while it runs, the one whose worker
-   * runs it; a pool that stops to allow a namespace must not take a running task's worker away.
+   * The pool whose workers need to reach these tasks: the one that they resolve to, or, while they run, the one whose
+   * worker runs them; a pool that stops to allow a namespace must not take a running task's worker away.
    */
-  poolOf(task: AgentTask): ExpertPool | undefined {
-    return this.#runningIn(task) ?? resolvePool(task, this.#lookup).pool;
+  poolOf(group: TaskTraits): ExpertPool | undefined {
+    return this.#runningIn(group) ?? resolvePoolRef(group.namespace, group.poolRef, this.#lookup).pool;
   }
 
-  /** Tasks of a pool; those that name another one are not even looked at. */
-  tasksOf(pool: ExpertPool): readonly AgentTask[] {
-    const { lister } = this.#caches.tasks;
+  /** The tasks of a pool, by what they are alike in. */
+  tasksOf(pool: ExpertPool): readonly TaskGroup[] {
     const key = poolKey(pool);
-    // A running task without a name stays when its pool stops to be the default.
-    const named = lister.byIndex(poolIndex, key);
-    return [...named, ...lister.byIndex(poolIndex, anyDefault)].filter((task) => {
-      const found = this.poolOf(task);
+    return [...this.#caches.census.groups()].filter((group) => {
+      const found = this.poolOf(group);
       return found !== undefined && poolKey(found) === key;
     });
   }
 
   /** Namespaces whose tasks the workers of a pool run, sorted. The own one is there from the start when it is the only one. */
   namespacesOf(pool: ExpertPool): readonly string[] {
-    const found = new Set(this.tasksOf(pool).map(({ metadata }) => metadata.namespace ?? ''));
+    const found = new Set(this.tasksOf(pool).map(({ namespace }) => namespace));
     if (pool.spec.allowedNamespaces.from === 'Same') found.add(homeOf(pool));
     for (const { namespace } of pool.spec.sandbox.warm ?? []) if (this.#warms(pool, namespace)) found.add(namespace);
     return [...found].sort();
@@ -60,8 +58,8 @@ export class Tenancy {
   /** Pools whose workers run tasks of a namespace, sorted by their keys. */
   poolsIn(namespace: string): readonly ExpertPool[] {
     const found = new Map<string, ExpertPool>();
-    for (const task of this.#caches.tasks.lister.list({ namespace })) {
-      const pool = this.poolOf(task);
+    for (const group of this.#caches.census.groups(namespace)) {
+      const pool = this.poolOf(group);
       if (pool !== undefined) found.set(poolKey(pool), pool);
     }
     for (const pool of this.#caches.pools.lister.list({ namespace })) {
@@ -72,14 +70,12 @@ export class Tenancy {
     return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pool]) => pool);
   }
 
-  #runningIn(task: AgentTask): ExpertPool | undefined {
-    const { assignment, finished } = task.status ?? {};
-    if (assignment === undefined || finished === 'true') return undefined;
-    const { worker, workerNamespace } = assignment;
-    const name = this.#caches.pods.lister.get(`${workerNamespace}/${worker}`)?.metadata.labels?.[labels.pool];
-    if (name !== undefined) return this.#caches.pools.lister.get(`${workerNamespace}/${name}`);
+  #runningIn({ namespace, poolRef, worker }: TaskTraits): ExpertPool | undefined {
+    if (worker === undefined) return undefined;
+    const pod = this.#caches.pods.lister.get(worker);
+    const name = pod?.metadata.labels?.[labels.pool];
+    if (name !== undefined) return this.#caches.pools.lister.get(`${pod?.metadata.namespace ?? ''}/${name}`);
     // The worker is gone, and the next one will be of the pool that the task names.
-    const named = namedPool(task);
-    return named === anyDefault ? undefined : this.#caches.pools.lister.get(named);
+    return poolRef === undefined ? undefined : this.#caches.pools.lister.get(`${poolRef.namespace ?? namespace}/${poolRef.name}`);
   }
 }

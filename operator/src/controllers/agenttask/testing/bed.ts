@@ -1,4 +1,13 @@
-import { createTransport, silentLog, systemClock, type Controller, type KubeObject, type NewEvent, type Transport } from '@agentfleet/kube';
+import {
+  createTransport,
+  Informer,
+  silentLog,
+  systemClock,
+  type Controller,
+  type KubeObject,
+  type NewEvent,
+  type Transport,
+} from '@agentfleet/kube';
 import { settle, startFakeServer, VirtualClock, type FakeApiServer } from '@agentfleet/kube/testing';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { Registry } from 'prom-client';
@@ -33,9 +42,12 @@ export class Bed extends Stage {
 
   private constructor(server: FakeApiServer, clock: VirtualClock) {
     super(server, clock, createTransport(server.config, { userAgent: 'test/1' }));
-    const caches = createCaches({ transport: this.transport, clock: systemClock, random: Math.random, log: silentLog });
-    this.invariants = new Invariants(caches);
-    this.#observed = Promise.all([caches.tasks.run(this.#watching.signal), caches.pods.run(this.#watching.signal)]);
+    const options = { transport: this.transport, clock: systemClock, random: Math.random, log: silentLog };
+    const { pods } = createCaches(options);
+    // Those that have ended too, which no cache of the operator holds.
+    const tasks = new Informer({ ...options, resource: resources.agentTasks });
+    this.invariants = new Invariants({ tasks, pods });
+    this.#observed = Promise.all([tasks.run(this.#watching.signal), pods.run(this.#watching.signal)]);
   }
 
   /** A server with the pool platform/coding, the prepared namespace team and one ready worker. */

@@ -2,7 +2,6 @@ import { channel, Controller, done, keyOf, watches } from '@agentfleet/kube';
 import type { Change, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap } from '../../agenttask/names.ts';
@@ -45,20 +44,19 @@ const specOrLife: Predicate<KubeObject> = (change) =>
 
 /** Namespaces that a pool serves, served, or may serve now. */
 function reachOf(context: OperatorContext, children: ChildCaches): (pool: ExpertPool) => readonly string[] {
-  const { tasks } = context.caches;
+  const { census } = context.caches;
   return (pool) => {
-    const objects: KubeObject[] = [
-      ...children.roleBindings.lister.byIndex(accessIndex, poolKey(pool)),
-      ...tasks.lister.byIndex(poolIndex, poolKey(pool)),
-      ...(pool.spec.default ? tasks.lister.byIndex(poolIndex, anyDefault) : []),
-    ];
+    const objects: KubeObject[] = [...children.roleBindings.lister.byIndex(accessIndex, poolKey(pool))];
     const warm = (pool.spec.sandbox.warm ?? []).map(({ namespace }) => namespace);
-    return [...new Set([homeOf(pool), ...warm, ...objects.flatMap(own)])];
+    const naming = [...census.groups()].filter(({ namespace, poolRef }) =>
+      poolRef === undefined ? pool.spec.default : `${poolRef.namespace ?? namespace}/${poolRef.name}` === poolKey(pool),
+    );
+    return [...new Set([homeOf(pool), ...warm, ...objects.flatMap(own), ...naming.map(({ namespace }) => namespace)])];
   };
 }
 
 function sourcesOf(context: OperatorContext, { children, onTokensChange }: ServedOptions): readonly Source[] {
-  const { tasks, pods, pools, namespaces, configMaps } = context.caches;
+  const { tasks, census, pods, pools, namespaces, configMaps } = context.caches;
   const isKeys = (object: KubeObject): boolean => object.metadata.name === jwksConfigMap;
   const tokens = channel('tokens');
   const onChange = (): void => {
@@ -67,10 +65,9 @@ function sourcesOf(context: OperatorContext, { children, onTokensChange }: Serve
   const source: Source = {
     ...tokens.source,
     start: (enqueue) => {
-      const [end, stop] = [onTokensChange(onChange), tokens.source.start(enqueue)];
+      const ends = [onTokensChange(onChange), census.onGone(enqueue), tokens.source.start(enqueue)];
       return () => {
-        end();
-        stop();
+        for (const end of ends) end();
       };
     },
   };

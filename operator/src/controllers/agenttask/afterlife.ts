@@ -1,0 +1,60 @@
+import { channel, keyOf, lowPriority, ResourceClient, type Clock, type Source } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { OperatorContext } from '../../runtime/context.ts';
+import { resources } from '../../runtime/resources.ts';
+import { slimTask } from '../../runtime/transforms.ts';
+import { careDueMs } from './retention.ts';
+
+/**
+ * Tasks that have ended and are in no cache: which of them are to be looked at again, and when. Whatever is lost here is
+ * found again: live sandboxes tell of their tasks, and the rest is seen when all tasks that have ended are looked at.
+ */
+export class Afterlife {
+  readonly source: Source;
+  readonly #client: ResourceClient<AgentTask>;
+  readonly #clock: Clock;
+  /** Monotonic ms, by key. */
+  readonly #due = new Map<string, number>();
+
+  constructor({ transport, clock, caches: { census } }: Pick<OperatorContext, 'transport' | 'clock' | 'caches'>) {
+    this.#client = new ResourceClient(transport, resources.agentTasks);
+    this.#clock = clock;
+    const { source, enqueue } = channel('afterlife');
+    const seen = (task: AgentTask): void => {
+      const afterMs = careDueMs(task, clock.now());
+      if (afterMs === undefined) return;
+      this.note(keyOf(task), afterMs);
+      enqueue(keyOf(task), { priority: lowPriority, afterMs });
+    };
+    this.source = {
+      ...source,
+      start: (to) => {
+        const ends = [source.start(to), census.onSeen(seen)];
+        // Whoever led before may have left something to do.
+        census.sweepSoon();
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    };
+  }
+
+  /** It is to be looked at in `afterMs`; undefined: never again. */
+  note(key: string, afterMs: number | undefined): void {
+    if (afterMs === undefined) this.#due.delete(key);
+    else this.#due.set(key, this.#clock.monotonic() + afterMs);
+  }
+
+  /** Ms until the task that is in no cache is to be looked at; undefined: there is nothing to do. */
+  dueMs(key: string): number | undefined {
+    const due = this.#due.get(key);
+    return due === undefined ? undefined : Math.max(0, due - this.#clock.monotonic());
+  }
+
+  /** The task as it is now, when it is there and has ended. One that has not will be in the cache in a moment. */
+  async read(key: string, signal: AbortSignal): Promise<AgentTask | undefined> {
+    const [namespace = '', name = ''] = key.split('/');
+    const task = await this.#client.find({ namespace, name }, { signal });
+    return task?.status?.finished === 'true' ? slimTask(task) : undefined;
+  }
+}

@@ -1,0 +1,175 @@
+import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { resources } from './resources.ts';
+import { TaskTally, traitsOf, type TaskGroup, type TaskTraits } from './taskTally.ts';
+
+/** Selects tasks that have not ended; those that nobody has looked at have no such field. */
+export const unfinishedTasks = 'status.finished!=true';
+
+const finishedTasks = 'status.finished=true';
+
+/** Time between two looks at all tasks that have ended, ms; also the longest that a change of one goes unnoticed. */
+export const sweepEveryMs = 600_000;
+
+const retryMs = 10_000;
+
+export interface TaskCensusOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The cache of those that have not ended. */
+  readonly tasks: Informer<AgentTask>;
+}
+
+/**
+ * Who there is: tasks that have not ended by the cache, those that have by a look at all of them, page by page, at the
+ * start and every ten minutes. Of the latter only counts are kept, so that memory does not grow with what has been done.
+ */
+export class TaskCensus {
+  readonly name = 'agenttasks that have ended';
+  readonly #options: TaskCensusOptions;
+  readonly #client: ResourceClient<AgentTask>;
+  readonly #living = new TaskTally();
+  #ended = new TaskTally();
+  /** Those that ended since the last look began, by uid. */
+  readonly #since = new Map<string, TaskTraits>();
+  readonly #seen = new Set<(task: AgentTask) => void>();
+  readonly #changed = new Set<(namespace: string) => void>();
+  readonly #synced = Promise.withResolvers<undefined>();
+  #isSynced = false;
+  #nap = new AbortController();
+
+  constructor(options: TaskCensusOptions) {
+    this.#options = options;
+    this.#client = new ResourceClient(options.transport, resources.agentTasks);
+    options.tasks.addHandler({
+      onAdd: (task) => this.#living.add(traitsOf(task)),
+      onUpdate: (old, task) => {
+        this.#living.add(traitsOf(old), -1);
+        this.#living.add(traitsOf(task));
+      },
+      onDelete: (task) => this.#left(task),
+    });
+  }
+
+  hasSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Resolves when all tasks that have ended were looked at once; rejects after `timeoutMs` or on abort. */
+  async waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    const late = new AbortController();
+    const over = AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]);
+    const limit = sleep(this.#options.clock, timeoutMs, over).then(() => {
+      if (!this.#isSynced) throw new Error(`${this.name}: not listed after ${timeoutMs} ms; check that AgentTasks may be listed`);
+    });
+    try {
+      await Promise.race([this.#synced.promise, limit]);
+    } finally {
+      late.abort();
+    }
+  }
+
+  /** Tasks of a namespace, or all. */
+  *groups(namespace?: string): Generator<TaskGroup, undefined> {
+    for (const tally of [this.#living, this.#ended]) yield* namespace === undefined ? tally : tally.in(namespace);
+    return undefined;
+  }
+
+  /** Calls `listener` with each task that has ended, whenever all of them are looked at. */
+  onSeen(listener: (task: AgentTask) => void): () => void {
+    this.#seen.add(listener);
+    return () => this.#seen.delete(listener);
+  }
+
+  /** Calls `listener` with a namespace some of whose tasks turned out to be gone. */
+  onGone(listener: (namespace: string) => void): () => void {
+    this.#changed.add(listener);
+    return () => this.#changed.delete(listener);
+  }
+
+  /** The task is about to end, by our own word: its leaving the cache is no riddle. */
+  ends(task: AgentTask, phase: string): void {
+    this.#count(task.metadata.uid ?? '', { ...traitsOf(task), worker: undefined, phase, finished: true });
+  }
+
+  /** Looks at all of them now, not when it is time. */
+  sweepSoon(): void {
+    this.#nap.abort();
+  }
+
+  /** Looks at all tasks that have ended, again and again, until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#nap = new AbortController();
+      const wait = await this.#sweep(signal);
+      await sleep(this.#options.clock, wait, AbortSignal.any([signal, this.#nap.signal]));
+    }
+  }
+
+  async #sweep(signal: AbortSignal): Promise<number> {
+    const before = new Set(this.#since.keys());
+    const ended = new TaskTally();
+    try {
+      for await (const { items } of this.#client.pages({ fieldSelector: finishedTasks, signal }))
+        for (const task of items) {
+          ended.add(traitsOf(task));
+          this.#since.delete(task.metadata.uid ?? '');
+          for (const listener of this.#seen) listener(task);
+        }
+    } catch (error) {
+      if (!signal.aborted) this.#options.log.error('the tasks that have ended cannot be listed', { error: asError(error).message });
+      return retryMs;
+    }
+    for (const uid of before) this.#since.delete(uid);
+    for (const traits of this.#since.values()) ended.add(traits);
+    const gone = new Set([...this.#ended].map(({ namespace }) => namespace));
+    this.#ended = ended;
+    this.#isSynced = true;
+    this.#synced.resolve(undefined);
+    for (const namespace of gone) this.#tell(namespace);
+    return sweepEveryMs;
+  }
+
+  /** It has ended or is deleted: the watch does not say. Who is the last of its kind must be known, so it is asked for. */
+  #left(task: AgentTask): void {
+    const { uid = '' } = task.metadata;
+    const traits = traitsOf(task);
+    this.#living.add(traits, -1);
+    if (this.#since.has(uid) || task.metadata.deletionTimestamp !== undefined || !this.#isSynced) return;
+    const alike = [...this.groups(traits.namespace)].some(({ poolRef }) => samePool(poolRef, traits.poolRef));
+    if (alike) return;
+    this.#count(uid, { ...traits, worker: undefined, finished: true });
+    void this.#ask(task);
+  }
+
+  async #ask(task: AgentTask): Promise<void> {
+    const { uid = '', namespace = '' } = task.metadata;
+    try {
+      const found = await this.#client.find(task.metadata);
+      if (found?.metadata.uid === uid) return;
+    } catch (error) {
+      // It counts as one that has ended until the next look at all.
+      this.#options.log.warn('a task cannot be read', { task: keyOf(task), error: asError(error).message });
+      return;
+    }
+    const traits = this.#since.get(uid);
+    if (traits === undefined || !this.#since.delete(uid)) return;
+    this.#ended.add(traits, -1);
+    this.#tell(namespace);
+  }
+
+  #count(uid: string, traits: TaskTraits): void {
+    if (this.#since.has(uid)) return;
+    this.#since.set(uid, traits);
+    this.#ended.add(traits);
+  }
+
+  #tell(namespace: string): void {
+    for (const listener of this.#changed) listener(namespace);
+  }
+}
+
+function samePool(a: TaskTraits['poolRef'], b: TaskTraits['poolRef']): boolean {
+  return a?.name === b?.name && a?.namespace === b?.namespace;
+}
