@@ -38,11 +38,11 @@ export const placement: readonly Mutant[] = [
     test: property,
   },
   {
-    guarantee: 'a placement that is no better than staying moves nothing',
+    guarantee: 'a search that has no time left stays where all is',
     file: `${solver}/search.ts`,
     find: '    this.#keepCurrent();\n',
     replace: '',
-    test: property,
+    test: box,
   },
   {
     guarantee: 'a better placement is found after the first one',

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exhaustiveCost } from '../testing/exhaustive.ts';
-import { problems } from '../testing/problems.ts';
+import { alikeProblems, problems } from '../testing/problems.ts';
 import { defaultHeadroom, solve, weights, type Problem, type Solution } from './index.ts';
 
 const numRuns = process.env['AGENTFLEET_FULL'] === '1' ? 20_000 : 300;
@@ -28,6 +28,17 @@ describe('any problem', () => {
         if (best !== undefined) expect(solution.score.total).toBeCloseTo(best, 6);
         expect(solution.proved).toBe(true);
         expect(solution.bound).toBeCloseTo(solution.score.total, 6);
+      }),
+      { numRuns },
+    );
+  });
+
+  test('of parts that look alike has it as well', () => {
+    fc.assert(
+      fc.property(alikeProblems(4, 4), (problem) => {
+        const best = exhaustiveCost(problem);
+        expect(best).toBeDefined();
+        expect(solve(problem, { maxSteps: 1_000_000 }).score.total).toBeCloseTo(best ?? 0, 6);
       }),
       { numRuns },
     );

@@ -125,6 +125,15 @@ describe('rules of items', () => {
     expect(solveItems(slow, { current: together }).score.migration).toBe(0);
   });
 
+  test('a search that has no time stays where all is', () => {
+    const solution = solve(problem);
+    const current = new Map(solution.assignments.map(({ item, slots }) => [item, slots]));
+    const hurried = solve({ ...problem, current }, { maxSteps: 1 });
+    expect(hurried.assignments).toEqual(solution.assignments);
+    expect(hurried.proved).toBe(false);
+    expect(hurried.bound).toBeLessThanOrEqual(hurried.score.total);
+  });
+
   test('nothing to place is a plan, and nowhere to place it is none', () => {
     expect(solveItems([])).toMatchObject({ feasible: true, assignments: [] });
     expect(solveItems([decode('a', 1)], { slots: [], links: [] })).toMatchObject({ feasible: false, unplaced: ['a'] });

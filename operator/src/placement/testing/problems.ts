@@ -41,7 +41,9 @@ function problemOf(count: number, slotCount: number): fc.Arbitrary<Problem> {
         }),
       ),
     ),
-    links: fc.tuple(...slotPairs.map((pair) => fc.constantFrom<LinkType>('NV', 'NV', 'PIX', 'SYS').map((type): Link => ({ ...pair, type })))),
+    links: fc.tuple(
+      ...slotPairs.map((pair) => fc.constantFrom<LinkType>('NV', 'NV', 'PIX', 'SYS').map((type): Link => ({ ...pair, type }))),
+    ),
     items: fc.tuple(...names.map((name) => itemOf(name, names, slotNames))),
     traffic: fc
       .tuple(...pairs.map((pair) => fc.constantFrom(0, 0, 0.5, 1).map((weight) => ({ ...pair, weight }))))
@@ -75,4 +77,29 @@ function itemOf(name: string, names: readonly string[], slots: readonly string[]
       ...(group === undefined ? {} : { group }),
       ...(apart === undefined ? {} : { apart }),
     }));
+}
+
+/**
+ * Problems of items and slots that look much alike and differ in links and traffic: where a search that skips mirrors
+ * may skip too much.
+ */
+export function alikeProblems(items: number, slotCount: number): fc.Arbitrary<Problem> {
+  const names = Array.from({ length: items }, (_, index) => `item${index}`);
+  const slots = box(slotCount, 'n');
+  const slotPairs = slots.flatMap((a, index) => slots.slice(index + 1).map((b) => ({ a: a.name, b: b.name })));
+  const pairs = names.flatMap((a, index) => names.slice(index + 1).map((b) => ({ a, b })));
+  return fc.record({
+    slots: fc.constant(slots),
+    links: fc.tuple(...slotPairs.map((pair) => fc.constantFrom<LinkType>('NV', 'SYS').map((type): Link => ({ ...pair, type })))),
+    items: fc.tuple(...names.map((name) => fc.constantFrom(15, 25).map((size) => alike(name, size)))),
+    traffic: fc
+      .tuple(...pairs.map((pair) => fc.constantFrom(0, 0.3, 1).map((weight) => ({ ...pair, weight }))))
+      .map((all) => all.filter(({ weight }) => weight > 0)),
+    current: fc.constant(new Map<string, readonly string[]>()),
+    nvlink: fc.constant('Preferred'),
+  });
+}
+
+function alike(name: string, size: number): Item {
+  return { name, bytes: size * gibibyte, latency: 'Decode', rank: 'Core' };
 }
