@@ -19,7 +19,7 @@ import {
 } from './engine.ts';
 import { isFull, SnapshotError } from './errors.ts';
 import { readHead, writeHead } from './head.ts';
-import { countsOf, hashOf, type Manifest, type ManifestEntry } from './manifest.ts';
+import { countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from './manifest.ts';
 import { laterEnd, readLogEnd } from './objects/logEndFile.ts';
 import { ObjectStore } from './objects/objectStore.ts';
 import { displayPath } from './pathBytes.ts';
@@ -265,9 +265,9 @@ class CasEngine implements SnapshotEngine {
   }
 
   /** The tree as it is; one that is too large to be read is first rid of what the snapshot lacks. */
-  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Manifest; readonly pruned: number }> {
+  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly pruned: number }> {
     try {
-      return { current: await this.#scanner.scan(false, slices), pruned: 0 };
+      return { current: await this.#scanner.look(false, slices), pruned: 0 };
     } catch (error) {
       if (!(error instanceof TreeTooLarge)) throw error;
     }
@@ -277,7 +277,7 @@ class CasEngine implements SnapshotEngine {
     // From here on the tree changes: an abort is not obeyed.
     const pruned = await prune(manifest, this.#roots, new Slices());
     await resetXattrs(manifest, new RootMap(this.#roots), this.#options.xattrs);
-    return { current: await this.#scanner.scan(false, new Slices()), pruned };
+    return { current: await this.#scanner.look(false, new Slices()), pruned };
   }
 
   /** The manifest of a snapshot, or of the tree for `current`. */

@@ -1,4 +1,4 @@
-import type { Manifest, ManifestEntry } from './manifest.ts';
+import type { ManifestEntry, Tree } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
 
 /** One path that is not the same on both sides; exactly one side may be missing. */
@@ -9,7 +9,7 @@ export interface Change {
 }
 
 /** Every difference of two manifests, sorted by path. O(n + m). */
-export function compareManifests(from: Manifest, to: Manifest): Change[] {
+export function compareManifests(from: Tree, to: Tree): Change[] {
   const left = from.entries;
   const right = to.entries;
   const changes: Change[] = [];

@@ -40,6 +40,9 @@ export interface SkippedPath {
   readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount' | 'acl' | 'capability';
 }
 
+/** A {@link Manifest} whose digest nobody has asked for. */
+export type Tree = Omit<Manifest, 'digest'>;
+
 /**
  * A tree as data. Entries are sorted bytewise by path `<rootName>/<rel>`; the roots themselves
  * are no entries (the kubelet owns their metadata). Not captured: ACLs, file capabilities and ownership, which
@@ -104,9 +107,13 @@ export function parseManifest(text: Buffer): ManifestEntry[] {
 
 /** What a snapshot's record says of its manifest. Hard-linked files count once per path. */
 export function countsOf({ digest, entries, skipped }: Manifest) {
-  const files = entries.filter(({ type }) => type === 'f');
-  const bytes = files.reduce((sum, { size }) => sum + size, 0);
-  return { manifestDigest: digest, entries: entries.length, files: files.length, bytes, skipped };
+  let [files, bytes] = [0, 0];
+  for (const { type, size } of entries) {
+    if (type !== 'f') continue;
+    files++;
+    bytes += size;
+  }
+  return { manifestDigest: digest, entries: entries.length, files, bytes, skipped };
 }
 
 /** Digest of the canonical text: the format line, then every entry's line, each ended by a newline. */

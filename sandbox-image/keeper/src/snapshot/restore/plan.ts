@@ -1,6 +1,6 @@
 import { compareManifests, type Change } from '../compare.ts';
 import { decodePath, parentOf, type BytePath } from '../pathBytes.ts';
-import type { Manifest, ManifestEntry } from '../manifest.ts';
+import type { ManifestEntry, Tree } from '../manifest.ts';
 
 /** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */
 export interface RestorePlan {
@@ -28,7 +28,7 @@ export interface RestorePlan {
 const OWNER_ALL = 0o700;
 
 /** Plans current → target. Fifos, sockets and devices that came since, or are in the way, are removed. */
-export function planRestore(current: Manifest, target: Manifest): RestorePlan {
+export function planRestore(current: Tree, target: Tree): RestorePlan {
   const changes = compareManifests(current, target);
   const specials = extraSpecials(current, target);
   const touched = [...changes.map(({ path }) => path), ...specials];
@@ -93,8 +93,8 @@ function present(changes: readonly Change[]): ManifestEntry[] {
 }
 
 /** Special files of the current tree that the target did not have at that path. */
-function extraSpecials(current: Manifest, target: Manifest): BytePath[] {
-  const special = (manifest: Manifest) => manifest.skipped.filter(({ kind }) => kind === 'fifo' || kind === 'socket' || kind === 'device');
+function extraSpecials(current: Tree, target: Tree): BytePath[] {
+  const special = (manifest: Tree) => manifest.skipped.filter(({ kind }) => kind === 'fifo' || kind === 'socket' || kind === 'device');
   const kept = new Set(special(target).map(({ path }) => path));
   const extra = special(current).filter(({ path }) => !kept.has(path));
   return extra.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1')));
