@@ -1,0 +1,113 @@
+import { createTransport, ResourceClient, silentLog, systemClock, type Transport } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { describe, expect, test, vi } from 'vitest';
+import { newTask } from '../controllers/agenttask/testing/objects.ts';
+import { kinds } from '../controllers/agenttask/testing/stage.ts';
+import { createCaches } from './caches.ts';
+import type { Caches } from './context.ts';
+import { resources } from './resources.ts';
+
+const bound = { timeout: 30_000, interval: 10 };
+
+/** A server, and the caches of an operator on it. */
+class Bed implements AsyncDisposable {
+  readonly server: FakeApiServer;
+  readonly transport: Transport;
+  readonly tasks: ResourceClient<AgentTask>;
+  readonly caches: Caches;
+  readonly #abort = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+
+  private constructor(server: FakeApiServer) {
+    this.server = server;
+    this.transport = createTransport(server.config, { userAgent: 'operator/1' });
+    this.tasks = new ResourceClient(this.transport, resources.agentTasks);
+    this.caches = createCaches({ transport: this.transport, clock: systemClock, random: Math.random, log: silentLog });
+  }
+
+  static async start(): Promise<Bed> {
+    const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20 }));
+    for (const name of ['team', 'other']) bed.server.createNamespace(name);
+    return bed;
+  }
+
+  async run(): Promise<void> {
+    const { tasks, census } = this.caches;
+    this.#running = Promise.all([tasks.run(this.#abort.signal), census.run(this.#abort.signal)]);
+    await Promise.all([tasks.waitForSync(30_000), census.waitForSync(30_000)]);
+  }
+
+  async create(name: string, finished?: 'true' | 'false', namespace = 'team'): Promise<void> {
+    await this.tasks.create(newTask(name, {}, { namespace }));
+    if (finished !== undefined) await this.tell(name, finished, namespace);
+  }
+
+  async tell(name: string, finished: 'true' | 'false', namespace = 'team'): Promise<void> {
+    const phase = finished === 'true' ? 'Succeeded' : 'Running';
+    await this.tasks.patch({ namespace, name }, { status: { finished, phase } }, { subresource: 'status' });
+  }
+
+  cached(): readonly string[] {
+    return [...this.caches.tasks.lister.values()].map(({ metadata }) => metadata.name).sort();
+  }
+
+  counts(namespace?: string): readonly string[] {
+    return [...this.caches.census.groups(namespace)].map(({ phase, count }) => `${phase} ${count}`).sort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort();
+    await this.#running;
+    await this.transport.close();
+    await this.server.close();
+  }
+}
+
+describe('the census', () => {
+  test('counts those that have ended page by page, and no cache holds them', async () => {
+    await using bed = await Bed.start();
+    for (let at = 0; at < 7; at += 1) await bed.create(`done-${at}`, 'true');
+    await bed.create('new');
+    await bed.create('going', 'false');
+    const seen: string[] = [];
+    bed.caches.census.onSeen(({ metadata }) => seen.push(metadata.name));
+    await bed.run();
+    expect(bed.cached()).toEqual(['going', 'new']);
+    expect(bed.counts()).toEqual(['Pending 1', 'Running 1', 'Succeeded 7']);
+    expect(bed.counts('other')).toEqual([]);
+    expect(seen.sort()).toEqual(Array.from({ length: 7 }, (_, at) => `done-${at}`));
+  });
+
+  test('counts one that ends as ended, and one that is deleted no more', async () => {
+    await using bed = await Bed.start();
+    for (const name of ['ends', 'goes']) await bed.create(name, 'false');
+    await bed.create('only', undefined, 'other');
+    await bed.run();
+    const gone: string[] = [];
+    bed.caches.census.onGone((namespace) => gone.push(namespace));
+    const task = bed.caches.tasks.lister.get('team/ends')!;
+    bed.caches.census.ends(task, 'Succeeded');
+    bed.caches.census.ends(task, 'Succeeded');
+    await bed.tell('ends', 'true');
+    await vi.waitFor(() => expect(bed.cached()).toEqual(['goes', 'only']), bound);
+    expect(bed.counts('team')).toEqual(['Running 1', 'Succeeded 1']);
+    await bed.tasks.delete({ namespace: 'team', name: 'goes' });
+    await vi.waitFor(() => expect(bed.counts('team')).toEqual(['Succeeded 1']), bound);
+    // The last one of its kind in a namespace is asked for: what serves the namespace goes with it.
+    await bed.tasks.delete({ namespace: 'other', name: 'only' });
+    await vi.waitFor(() => expect([bed.counts('other'), gone]).toEqual([[], ['other']]), bound);
+  });
+
+  test('takes the last one for ended that somebody else ended', async () => {
+    await using bed = await Bed.start();
+    await bed.create('only', 'false');
+    await bed.run();
+    await bed.tell('only', 'true');
+    await vi.waitFor(() => expect(bed.cached()).toEqual([]), bound);
+    await vi.waitFor(() => expect(bed.server.requests.some(({ verb, name }) => verb === 'get' && name === 'only')).toBe(true), bound);
+    expect(bed.counts()).toHaveLength(1);
+    bed.caches.census.sweepSoon();
+    await vi.waitFor(() => expect(bed.counts()).toEqual(['Succeeded 1']), bound);
+  });
+});
