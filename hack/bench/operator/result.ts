@@ -29,9 +29,9 @@ export interface Result {
   readonly calls: Readonly<Record<string, number>>;
   /** In the whole run, not for each object. */
   readonly leaseCalls: number;
-  /** For 1,000 objects. */
-  readonly cpuSeconds: number;
-  readonly rssGrowthMiB: number;
+  /** For 1,000 objects; null where a process was ended. */
+  readonly cpuSeconds: number | null;
+  readonly rssGrowthMiB: number | null;
   readonly rssMiB: number;
   readonly loopLagP99: number | null;
   /** Of the generator, for 1,000 objects, and how far it was behind. */

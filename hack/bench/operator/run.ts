@@ -68,6 +68,15 @@ interface MeasurementOptions extends RunOptions {
   readonly running: Running;
 }
 
+/** When the leader got its signal: monotonic and wall ms, and since when only the other process can have written. */
+interface Killed {
+  readonly at: number;
+  readonly wall: number;
+  readonly othersFrom: number;
+}
+
+const inFlightMs = 150;
+
 type Measures = Omit<Result, 'scenario' | 'subject' | 'run' | 'leftovers'>;
 
 /** One subject that runs, and what is measured of it. */
@@ -110,9 +119,12 @@ class Measurement {
       ready: tracker.ready,
       seconds: taken,
       ...latenciesOf(tracker.courses.values()),
+      // The pod was there before the object.
+      ...(scenario.warm === true ? { createToPod: null, podToObject: null } : {}),
       ...perObject(tally(events), objects),
-      cpuSeconds: Number((cpu / thousands).toFixed(2)),
-      rssGrowthMiB: Number(((rss - rssBefore) / thousands).toFixed(1)),
+      // A process that is gone takes its figures along.
+      cpuSeconds: killed === undefined ? Number((cpu / thousands).toFixed(2)) : null,
+      rssGrowthMiB: killed === undefined ? Number(((rss - rssBefore) / thousands).toFixed(1)) : null,
       rssMiB: Math.round(rss),
       loopLagP99: loopLagP99 === null ? null : Number(loopLagP99.toFixed(1)),
       generatorCpuSeconds: Number(((user + system) / 1e6 / thousands).toFixed(2)),
@@ -133,18 +145,19 @@ class Measurement {
   }
 
   /** Ends the leader when half of the objects are ready. */
-  async #kill(signal: NodeJS.Signals): Promise<{ readonly at: number; readonly wall: number }> {
+  async #kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<Killed> {
     const { tracker, running, scenario } = this.#options;
     await tracker.until(() => tracker.ready >= scenario.objects / 2, readyTimeoutMs);
     const [at, wall] = [performance.now(), Date.now()];
     await running.processes[0]?.end(signal);
-    return { at, wall };
+    // What a killed process had sent may be received a little after its end; who ends in order sends nothing more.
+    return { at, wall, othersFrom: Date.now() + (signal === 'SIGKILL' ? inFlightMs : 0) };
   }
 
-  #recovery({ at, wall }: { readonly at: number; readonly wall: number }, events: readonly AuditEvent[]): Recovery {
+  #recovery({ at, wall, othersFrom }: Killed, events: readonly AuditEvent[]): Recovery {
     const { tracker, subject, scenario } = this.#options;
     const ours = new Set(['pods', `${subject.resource.plural}/status`, subject.resource.plural]);
-    const first = events.find((event) => event.receivedAt > wall && isWrite(event) && event.code < 400 && ours.has(event.resource));
+    const first = events.find((event) => event.receivedAt > othersFrom && isWrite(event) && event.code < 400 && ours.has(event.resource));
     const readyAt = [...tracker.courses.values()].map(({ ready }) => ready ?? Number.NaN);
     return {
       lost: scenario.objects - tracker.ready,
