@@ -1,0 +1,98 @@
+/** How engines get at their GPUs, the best first. */
+export const modes = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+export type Mode = (typeof modes)[number];
+
+/** What was found out about the cluster and about the plan's slots. */
+export interface ModeFacts {
+  /** Whether the API server serves `resource.k8s.io/v1`. */
+  readonly resourceApi: boolean;
+  /** Whether the driver's DeviceClass is there. */
+  readonly deviceClass: boolean;
+  /** Two stacks hand out the GPUs of one node; the messages say which. */
+  readonly conflicts: readonly string[];
+  /** Slots of the plan, each with its node and whether a driver publishes its GPU. */
+  readonly slots: readonly { readonly name: string; readonly node: string; readonly published: boolean; readonly tenants: number }[];
+  /** GPUs that the device plugin offers, by node. */
+  readonly pluginGpus: ReadonlyMap<string, number>;
+  /** Whether the RuntimeClass that injects GPUs by environment is there. */
+  readonly runtimeClass: boolean;
+  /** What the probe pod saw when it asked for a GPU by environment; undefined when none ran. */
+  readonly injection: 'Works' | 'Refused' | undefined;
+  /** Whether the pool accepts GPUs that nobody accounts for. */
+  readonly allowUnaccounted: boolean;
+}
+
+export interface SkippedMode {
+  readonly mode: Mode;
+  /** What it lacks, and what would give it. */
+  readonly reason: string;
+}
+
+export interface ModeChoice {
+  /** Absent when no mode can be used; then the reasons say what each lacks. */
+  readonly mode: Mode | undefined;
+  readonly skipped: readonly SkippedMode[];
+}
+
+/** Picks the first mode whose requirements hold; a mode that the user names is taken or refused, never exchanged. Pure. */
+export function chooseMode(requested: Mode | 'Auto', facts: ModeFacts): ModeChoice {
+  const skipped: SkippedMode[] = [];
+  for (const mode of requested === 'Auto' ? modes : [requested]) {
+    const reason = lackOf(mode, facts);
+    if (reason === undefined) return { mode, skipped };
+    skipped.push({ mode, reason });
+  }
+  return { mode: undefined, skipped };
+}
+
+function lackOf(mode: Mode, facts: ModeFacts): string | undefined {
+  const [conflict] = facts.conflicts;
+  if (conflict !== undefined) return conflict;
+  return lacks[mode](facts);
+}
+
+const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = {
+  DRA(facts) {
+    if (!facts.resourceApi) return 'the API server does not serve resource.k8s.io/v1: it needs Kubernetes 1.34 or newer';
+    const unpublished = facts.slots.filter((slot) => !slot.published).map(({ name }) => name);
+    if (unpublished.length > 0) return `no ResourceSlice has the GPU of ${unpublished.join(', ')}: install the DRA driver on the node`;
+    return facts.deviceClass ? undefined : 'the DeviceClass of the driver is not there: install the chart of the driver whole';
+  },
+  Reservation(facts) {
+    const short = shortOfPlugin(facts);
+    if (short !== undefined) return short;
+    if (!facts.runtimeClass) return 'the RuntimeClass nvidia is not there: tenants of a reserved GPU get at it by their environment';
+    if (facts.injection === undefined)
+      return 'it is not known yet whether a pod gets a GPU by its environment: the probe pod has not answered';
+    return facts.injection === 'Works'
+      ? undefined
+      : 'the node hands out no GPU by environment (the container toolkit refuses it to unprivileged pods)';
+  },
+  WholeGPU(facts) {
+    const shared = facts.slots.filter((slot) => slot.tenants > 1).map(({ name }) => name);
+    if (shared.length > 0) return `${shared.join(', ')} has several tenants: two pods cannot share a GPU of the device plugin`;
+    return shortOfPlugin(facts);
+  },
+  Monopod(facts) {
+    const nodes = new Set(facts.slots.map(({ node }) => node));
+    if (nodes.size > 1) return `the slots are of ${nodes.size} nodes: one pod has to hold all of them`;
+    return shortOfPlugin(facts);
+  },
+  Env(facts) {
+    const offered = facts.slots.filter(({ node }) => (facts.pluginGpus.get(node) ?? 0) > 0).map(({ node }) => node);
+    if (!facts.allowUnaccounted) return 'nobody would account for the GPUs: the pool has to accept that (placement.allowUnaccounted)';
+    if (offered.length > 0)
+      return `the device plugin offers the GPUs of ${[...new Set(offered)].join(', ')}: it would hand them to others as well`;
+    return facts.runtimeClass ? undefined : 'the RuntimeClass nvidia is not there: it injects GPUs by environment';
+  },
+};
+
+function shortOfPlugin({ slots, pluginGpus }: ModeFacts): string | undefined {
+  const needed = new Map<string, number>();
+  for (const { node } of slots) needed.set(node, (needed.get(node) ?? 0) + 1);
+  for (const [node, count] of needed) {
+    const offered = pluginGpus.get(node) ?? 0;
+    if (offered < count) return `node ${node} offers ${offered} GPUs by the device plugin and ${count} are needed`;
+  }
+  return undefined;
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import type { SlotBinding } from '../inventory/index.ts';
+
+/** Labels and annotations of a slot's claim. */
+export const slotLabel = 'agentfleet.dev/slot';
+export const uuidAnnotation = 'agentfleet.dev/gpu-uuid';
+export const busAnnotation = 'agentfleet.dev/gpu-pci-bus-id';
+
+/** What is written and read of a ResourceClaim of `resource.k8s.io/v1`. */
+export interface SlotClaim {
+  readonly apiVersion: 'resource.k8s.io/v1';
+  readonly kind: 'ResourceClaim';
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
+  readonly spec: unknown;
+}
+
+export interface SlotClaimOptions {
+  readonly namespace: string;
+  readonly deviceClass: string;
+  readonly driver: string;
+}
+
+/** The name of the request inside a slot's claim. */
+export const slotRequest = 'gpu';
+
+/**
+ * The claim that stands for a slot in one namespace: all tenants of the slot name it, so that they share one GPU, and a
+ * pod that replaces another one gets the same. It pins the GPU by uuid; the annotations record what the name was bound to.
+ * @throws {RangeError} the uuid has characters that cannot be part of an expression
+ */
+export function renderSlotClaim(binding: SlotBinding, { namespace, deviceClass, driver }: SlotClaimOptions): SlotClaim {
+  // An attribute that a device lacks is an error that ends the allocation, not a device that does not match.
+  const expression = `'uuid' in device.attributes['${plain(driver)}'] && device.attributes['${plain(driver)}'].uuid == '${plain(binding.uuid)}'`;
+  const exactly = { deviceClassName: deviceClass, allocationMode: 'ExactCount', count: 1, selectors: [{ cel: { expression } }] };
+  return {
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceClaim',
+    metadata: {
+      name: slotClaimName(binding.slot),
+      namespace,
+      labels: { [slotLabel]: slotClaimName(binding.slot) },
+      annotations: {
+        [slotLabel]: binding.slot,
+        [uuidAnnotation]: binding.uuid,
+        ...(binding.pciBusID === undefined ? {} : { [busAnnotation]: binding.pciBusID }),
+      },
+    },
+    spec: { devices: { requests: [{ name: slotRequest, exactly }] } },
+  };
+}
+
+/** The binding that a claim records; undefined when it is no claim of a slot. */
+export function bindingOf(claim: Pick<SlotClaim, 'metadata'>): SlotBinding | undefined {
+  const { annotations = {} } = claim.metadata as { readonly annotations?: Readonly<Record<string, string>> };
+  const slot = annotations[slotLabel];
+  const uuid = annotations[uuidAnnotation];
+  return slot === undefined || uuid === undefined ? undefined : { slot, uuid, pciBusID: annotations[busAnnotation] };
+}
+
+/** `<node>/gpu<n>` as a name and label that an object may have. Nodes with long names are told apart by a hash. */
+export function slotClaimName(slot: string): string {
+  const name = `slot-${slot.replace('/', '-')}`;
+  return name.length <= 63
+    ? name
+    : `slot-${createHash('sha256').update(slot).digest('hex').slice(0, 20)}${slot.slice(slot.lastIndexOf('/')).replace('/', '-')}`;
+}
+
+function plain(text: string): string {
+  if (!/^[\w./-]{1,253}$/.test(text)) throw new RangeError(`${JSON.stringify(text)} cannot be part of a device selector`);
+  return text;
+}
