@@ -22,7 +22,8 @@ beforeEach(() => {
   h = new Harness();
   outside = join(h.dir, 'outside');
   fs.mkdirSync(join(outside, 'sub'), { recursive: true });
-  for (const name of ['a', 'b', 'sub/c']) fs.writeFileSync(join(outside, name), `secret of ${name}`);
+  fs.mkdirSync(join(outside, 'new'));
+  for (const name of ['a', 'b', 'sub/c', 'new/file']) fs.writeFileSync(join(outside, name), `secret of ${name}`);
   fs.mkdirSync(join(outside, 'closed'), { mode: 0o500 });
 });
 afterEach(() => h.dispose());
