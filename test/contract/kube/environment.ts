@@ -46,5 +46,11 @@ export interface Environment {
   readonly transport: Transport;
   /** Exists and is empty. */
   readonly namespace: string;
+  /** False where only an API server runs: nobody collects garbage or empties namespaces. */
+  readonly controllers: boolean;
+  /** Deletes the definition of widgets, and resolves when its paths are gone. */
+  readonly withdraw: () => Promise<void>;
+  /** Makes the definition of widgets, and resolves when it is served. */
+  readonly define: () => Promise<void>;
   close(): Promise<void>;
 }

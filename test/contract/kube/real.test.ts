@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest';
-import { createTransport, defineResource, kubeconfigConfig, ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { createTransport, defineResource, kubeconfigConfig, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { kubeconfigPath } from '../../../hack/cluster/index.ts';
+import { startAssets } from './assets.ts';
 import { namespaces, widgets, type Environment } from './environment.ts';
 import { contractSuite } from './suite.ts';
 
@@ -39,10 +40,18 @@ const schema = {
   },
 };
 
-async function open(): Promise<Environment> {
-  const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+const metadata = { name: `${widgets.plural}.${widgets.group}` };
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 300; i += 1) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  throw new Error(`never: ${what}`);
+}
+
+async function define(transport: Transport): Promise<void> {
   const client = new ResourceClient(transport, definitions);
-  const metadata = { name: `${widgets.plural}.${widgets.group}` };
   const names = { plural: widgets.plural, singular: 'widget', kind: widgets.kind };
   const version = {
     name: 'v1',
@@ -52,25 +61,43 @@ async function open(): Promise<Environment> {
     selectableFields: [{ jsonPath: '.spec.owner' }],
     schema: { openAPIV3Schema: schema },
   };
-  await client.apply(
-    { metadata, spec: { group: widgets.group, scope: 'Namespaced', names, versions: [version] } },
-    { fieldManager: 'contract' },
-  );
-  for (let i = 0; i < 100; i += 1) {
-    const ready = (await client.get(metadata)).status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True');
-    const served = ready === true && (await new ResourceClient(transport, widgets).list({ limit: 1 }).catch(() => undefined)) !== undefined;
-    if (served) break;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  const spec = { group: widgets.group, scope: 'Namespaced', names, versions: [version] };
+  await client.apply({ metadata, spec }, { fieldManager: 'contract' });
+  const established = async (): Promise<boolean> =>
+    (await client.get(metadata)).status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
+  const served = (): Promise<boolean> =>
+    new ResourceClient(transport, widgets).list({ limit: 1 }).then(
+      () => true,
+      () => false,
+    );
+  await until('a definition that is served', async () => (await established()) && (await served()));
+}
+
+async function withdraw(transport: Transport): Promise<void> {
+  const client = new ResourceClient(transport, definitions);
+  await client.delete(metadata);
+  await until('the end of the definition', async () => (await client.find(metadata)) === undefined);
+}
+
+async function open(): Promise<Environment> {
+  const assets = process.env['KUBEBUILDER_ASSETS'];
+  const own = assets ? await startAssets(assets) : undefined;
+  const config = own?.config ?? (await kubeconfigConfig({ file: await kubeconfigPath() }));
+  const transport = createTransport(config, { userAgent: 'contract/1' });
+  await define(transport);
   const spaces = new ResourceClient(transport, namespaces);
   const made = await spaces.create({ metadata: { generateName: 'contract-' } });
   return {
     transport,
     namespace: made.metadata.name,
+    controllers: own === undefined,
+    define: () => define(transport),
+    withdraw: () => withdraw(transport),
     close: async () => {
       await spaces.delete({ name: made.metadata.name });
-      await client.delete(metadata);
+      await new ResourceClient(transport, definitions).delete(metadata);
       await transport.close();
+      await own?.stop();
     },
   };
 }

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { applyContract } from './apply.contract.ts';
 import type { Environment } from './environment.ts';
+import { limitsContract } from './limits.contract.ts';
 import { listsContract } from './lists.contract.ts';
 import { objectsContract } from './objects.contract.ts';
 import { ownersContract } from './owners.contract.ts';
@@ -26,5 +27,6 @@ export function contractSuite(name: string, open: () => Promise<Environment>): v
     applyContract(current);
     watchesContract(current);
     ownersContract(current);
+    limitsContract(current);
   });
 }

@@ -192,7 +192,7 @@ export class EventRecorder {
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: `${name.slice(0, 200)}.${unique}`, namespace },
+      metadata: { name: eventName(name, unique), namespace },
       eventTime: microTimestamp(clock.now()),
       type: what.type,
       reason: cutBytes(what.reason, 128),
@@ -204,6 +204,12 @@ export class EventRecorder {
       reportingInstance,
     };
   }
+}
+
+/** A name that the server takes: objects of some kinds have names that events may not have, and a cut may end in a dash. */
+function eventName(of: string, unique: string): string {
+  const stem = of.slice(0, 200).replace(/[^a-z0-9]+$/, '');
+  return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(stem) ? `${stem}.${unique}` : `event.${unique}`;
 }
 
 function seriesKey(event: KubeEvent): string {

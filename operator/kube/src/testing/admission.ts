@@ -6,7 +6,8 @@ import { isJson } from './json.ts';
 import { kindName, type KindDefinition } from './kinds.ts';
 import { badRequest, conflict, invalid, StatusError } from './status.ts';
 
-const nameForm = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+/** DNS subdomain (RFC 1123). */
+const nameForm = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
@@ -43,7 +44,22 @@ export function prepareCreate(kind: KindDefinition, body: Json, namespace: strin
   return object;
 }
 
+/** Bytes of all annotations together, and characters of one value of a label (apimachinery pkg/api/validation). */
+const mostAnnotations = 262_144;
+const longestLabel = 63;
+
+function checkMetadata(kind: KindDefinition, { metadata }: Stored): void {
+  const refuse = (why: string): StatusError => invalid(kind.resource.kind, metadata.name, why);
+  const annotations = Object.entries(metadata.annotations ?? {});
+  const size = annotations.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
+  if (size > mostAnnotations) throw refuse(`metadata.annotations: Too long: may not be more than ${mostAnnotations} bytes`);
+  const label = Object.values(metadata.labels ?? {}).find((value) => value.length > longestLabel);
+  if (label !== undefined)
+    throw refuse(`metadata.labels: Invalid value: ${JSON.stringify(label)}: must be no more than ${longestLabel} characters`);
+}
+
 export function validate(kind: KindDefinition, object: Stored): void {
+  checkMetadata(kind, object);
   const wrong = kind.validate?.(object);
   if (wrong !== undefined) throw invalid(kind.resource.kind, object.metadata.name, wrong);
 }
