@@ -20,9 +20,9 @@ export const modeName = ({ fate, survives }: Verdict): string => (survives ? `${
 
 export const crashName = (crashes: readonly Crash[]): string => crashes.map((crash) => `write ${crash.at} ${modeName(crash)}`).join(', ');
 
-/** Every write with every mode. */
-export function singles(writes: number): readonly (readonly Crash[])[] {
-  return Array.from({ length: writes }, (_, i) => modes.map((mode) => [{ ...mode, at: i + 1 }])).flat();
+/** Every write with one mode. */
+export function singles(writes: number, mode: Verdict): readonly (readonly Crash[])[] {
+  return Array.from({ length: writes }, (_, i) => [{ ...mode, at: i + 1 }]);
 }
 
 /** Two deaths at any two writes of which the second one may be a write that the first death brought. */

@@ -92,7 +92,8 @@ export class Watchman {
     if (!made || ownerReferences.length > 0 || shared.has(name)) return;
     const waits = kind === 'pods' && isUnclaimed(object);
     const access = kind.startsWith('rolebindings') && own?.[labels.pool] !== undefined;
-    const keep = kind === 'volumesnapshots.snapshot.storage.k8s.io';
-    if (!waits && !access && !keep) this.fault(`${kind} ${keyOf(object)} was made without an owner`);
+    // A pool that is made again finds what its tasks left.
+    const kept = kind === 'persistentvolumeclaims' && own?.[labels.pool] !== undefined;
+    if (!waits && !access && !kept) this.fault(`${kind} ${keyOf(object)} was made without an owner`);
   }
 }

@@ -34,7 +34,7 @@ export async function run(scenario: Scenario, plan: Plan = {}): Promise<Result> 
   await scenario.prepare?.(world);
   await world.rest();
   const before = await world.reconciles();
-  world.counting = true;
+  world.count();
   await scenario.act(world);
   await world.rest();
   const settled = world.written.length;

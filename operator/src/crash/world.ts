@@ -42,6 +42,9 @@ const budgets = { resource: resources.podDisruptionBudgets, statusSubresource: t
 /** Steps of a quarter of a second after which watches that lag show what they hold back. */
 const longestLag = 24;
 
+/** Steps after which a run that still writes never ends. */
+const mostSteps = 400;
+
 /** A cluster in which the operator can die at any write: everything is virtual, and the same at every run. */
 export class World extends Stage {
   readonly history: History;
@@ -50,6 +53,8 @@ export class World extends Stage {
   readonly written: Write[] = [];
   /** Whether writes count, and can be fatal. */
   counting = false;
+  /** Version of the server when writes began to count: no cache is older. */
+  firstVersion = 0;
   /** What servers answer to `/v1/info`. */
   ask: AskInfo = () => Promise.reject(new Error('nobody answers'));
   readonly #options: WorldOptions;
@@ -89,6 +94,12 @@ export class World extends Stage {
   /** How often the operator was started. */
   get starts(): number {
     return this.#lives.length;
+  }
+
+  /** From here on writes count. */
+  count(): void {
+    this.counting = true;
+    this.firstVersion = Number(this.server.version);
   }
 
   /** Starts an operator, beside no other one, and waits until its caches are full. */
@@ -140,7 +151,8 @@ export class World extends Stage {
 
   /** Steps until nothing changes any more, and the operator has lived through everything that was planned. */
   async rest(): Promise<void> {
-    for (let calm = 0; calm < 8;) {
+    for (let [calm, steps] = [0, 0]; calm < 8; steps += 1) {
+      if (steps > mostSteps) throw new Error(`never comes to rest: ${JSON.stringify(this.written.slice(-6))}`);
       const before = this.#changes();
       await this.step();
       calm = this.#changes() === before ? calm + 1 : 0;

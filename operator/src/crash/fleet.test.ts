@@ -1,0 +1,4 @@
+import { fleet } from './scenarios/fleet.ts';
+import { crashSuite } from './suite.ts';
+
+crashSuite('pools and models', fleet);
