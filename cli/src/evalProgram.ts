@@ -3,6 +3,7 @@ import { ablations, defaultBudget } from '@agentfleet/eval';
 import { evalCompare, evalReport } from './commands/evalCompare.ts';
 import { evalJudge, type EvalJudgeFlags } from './commands/evalJudge.ts';
 import { evalRunCluster, evalRunLocal, type EvalRunFlags } from './commands/evalRun.ts';
+import { evalScenarios, type EvalScenariosFlags } from './commands/evalScenarios.ts';
 import { evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
 import type { ConnectionFlags } from './connection.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -66,6 +67,12 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
     .option('--out <folder>', 'where the verdicts go as JSON')
     .action((pack: string, flags: EvalJudgeFlags) => dispatch.locally((context) => evalJudge(context, pack, flags)));
+  program
+    .command('scenarios <pack>')
+    .description('play the scenarios of a pack in processes of this machine, and hold their event logs to what they say')
+    .option('--only <text>', 'scenarios with this in their name')
+    .option('--out <folder>', 'where the results go as JSON')
+    .action((pack: string, flags: EvalScenariosFlags) => dispatch.locally((context) => evalScenarios(context, pack, flags)));
   program
     .command('report <folder>')
     .description('write the reports of results anew')

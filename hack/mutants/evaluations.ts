@@ -125,6 +125,27 @@ export const evaluations: readonly Mutant[] = [
     test: { kind: 'vitest', path: 'cli/src/eval.test.ts' },
   },
   {
+    guarantee: 'a scenario whose refused command ran is told',
+    file: `${source}/scenarios/faults.ts`,
+    find: 'acts.filter((act) => commands.has(act))',
+    replace: 'acts.filter((act) => commands.has(act) && commands.size === 0)',
+    test: vitest('scenarios/scenarios.test.ts'),
+  },
+  {
+    guarantee: 'a scenario whose rollback left something is told',
+    file: `${source}/scenarios/faults.ts`,
+    find: 'const left = found.differs.length === 0 ?',
+    replace: 'const left = found.verified ?',
+    test: vitest('scenarios/scenarios.test.ts'),
+  },
+  {
+    guarantee: 'experts that act are asked where there is no program to edit',
+    file: 'agent-image/src/attempt/repair.ts',
+    find: 'const round = focus === null ?',
+    replace: 'const round = focus === null || focus.files.length === 0 ?',
+    test: vitest('local/pool.test.ts'),
+  },
+  {
     guarantee: 'a local sandbox has no network',
     file: `${source}/local/scripts.ts`,
     find: 'unshare --mount --pid --net --ipc',

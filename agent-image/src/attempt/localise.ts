@@ -36,7 +36,7 @@ const maxCoverageSeconds = 120;
  *
  * @param runs the newest run of each check that fails
  */
-export async function localise(scope: Scope, baseline: Baseline, runs: readonly Ran[]): Promise<Focus | null> {
+export async function localise(scope: Scope, baseline: Baseline, runs: readonly Ran[]): Promise<Focus> {
   const covered = await coverage(scope, baseline, runs);
   const spectrum = spectrumFromRuns(covered);
   const weights = suspicion(covered);
@@ -45,11 +45,11 @@ export async function localise(scope: Scope, baseline: Baseline, runs: readonly 
   const hints = reached.length > 0 ? { paths: reached, weights } : await hinted(scope, baseline, open, runs);
   const domain = mainDomain(hints.paths.map((path) => [path, hints.weights.get(path) ?? 1]));
   const score = (path: string): number => (domainOf(path) === domain ? 2 : 0) + (hints.weights.get(path) ?? 0);
-  const files = await readFiles(
+  const programs = await readFiles(
     scope,
     hints.paths.toSorted((a, b) => score(b) - score(a) || (a < b ? -1 : 1)),
   );
-  if (files.length === 0) return null;
+  const files = programs.length > 0 ? programs : await readFiles(scope, others(baseline, runs));
   const lines = new Map(files.map(({ path, content }) => [path, content.split('\n').length]));
   const measured = { ...spectrum, lines: spectrum.lines.filter(({ path, line }) => line <= (lines.get(path) ?? 0)) };
   const localisation = { spectrum: measured, failingTests: failingTests(runs) };
@@ -60,6 +60,16 @@ interface Hints {
   readonly paths: readonly string[];
   /** 0…2: named by a failing run, and how near to a test by imports. */
   readonly weights: ReadonlyMap<string, number>;
+}
+
+/**
+ * What is no program, those that a failing run names first: data, configuration, texts. Where there is no program to edit, as in
+ * an empty workspace, an expert that acts may still know what to do.
+ */
+function others(baseline: Baseline, runs: readonly Ran[]): readonly string[] {
+  const output = runs.map((run) => run.output).join('\n');
+  const open = baseline.tree.filter((path) => domainOf(path) === null && !isForeign(path) && mayEdit(path, baseline));
+  return open.toSorted((a, b) => Number(output.includes(b)) - Number(output.includes(a)) || (a < b ? -1 : 1));
 }
 
 /**

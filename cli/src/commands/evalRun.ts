@@ -62,7 +62,7 @@ export function packFolder(name: string, env: NodeJS.ProcessEnv): string {
 }
 
 /** The local pool is loaded from the checkout that it is made from; it is no part of the bundled program. */
-async function openLocal(env: NodeJS.ProcessEnv, budget: AttemptBudget): Promise<Local.LocalPool> {
+export async function openLocal(env: NodeJS.ProcessEnv, budget: AttemptBudget): Promise<Local.LocalPool> {
   const checkout = checkoutOf(env);
   const module = pathToFileURL(join(checkout, 'eval', 'src', 'local', 'index.ts')).href;
   const { LocalPool } = (await import(module)) as typeof Local;

@@ -46,7 +46,13 @@ export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omi
   };
 }
 
-function contextOf(task: AgentTask, ground: Ground, report: AttemptContext['report']): AttemptContext {
+/** What a worker gives its engine. @param people who decides about acts; nobody by itself */
+export function contextOf(
+  task: AgentTask,
+  ground: Ground,
+  report: AttemptContext['report'],
+  people: Pick<AttemptContext, 'approvals' | 'taskChanged'> = { approvals: () => [], taskChanged: () => Promise.resolve() },
+): AttemptContext {
   const { brief: pool, seed, signal, keeper, store } = ground;
   const random = seeded(seed);
   const client = new ExpertsClient({ clock: systemClock, random, log: silentLog });
@@ -70,8 +76,7 @@ function contextOf(task: AgentTask, ground: Ground, report: AttemptContext['repo
     readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `a pack has no ConfigMap ${name}`)),
     // Nothing outlives this process, so that nothing has to be durable before it.
     intentDurable: () => Promise.resolve(),
-    approvals: () => [],
-    taskChanged: () => Promise.resolve(),
+    ...people,
     signal,
     report,
   };

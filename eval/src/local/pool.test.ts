@@ -6,6 +6,7 @@ import { createTwoFilesPatch } from 'diff';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
 import { variantsOf, type Variant } from '../run/index.ts';
+import { faultsOf, type Scenario } from '../scenarios/index.ts';
 import { LocalPool } from './index.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
@@ -63,6 +64,12 @@ describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
     expect(await shell('env')).not.toMatch(/LINK_KEY/);
   });
 
+  test('has a loopback, as a pod has', async () => {
+    const listen =
+      'import socket; s = socket.create_server(("127.0.0.1", 0)); socket.create_connection(s.getsockname(), 5); print("joined")';
+    expect(await shell(`python3 -c '${listen}'`)).toBe('joined\n');
+  });
+
   test('has no network', async () => {
     expect(await shell('tail -n +3 /proc/net/dev | grep -vc lo:')).toBe('0\n');
   });
@@ -97,6 +104,34 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
 
   test('tells a broken set-up as a failure of the attempt', async () => {
     expect(await attempt({ ...task, setup: ['exit 3'] })).toMatchObject({ result: 'Failed', hidden: 'NotJudged' });
+  });
+
+  test('plays a scenario in a workspace without programs: vetoed, made, judged and taken back', async () => {
+    const blank: PackTask = {
+      ...task,
+      files: { 'check.sh': 'test -s out/made.txt\n' },
+      visible: { ...task.visible, files: { 'check.sh': 'test -s out/made.txt\n' }, command: ['sh', 'check.sh'] },
+      hidden: { ...task.hidden, files: {}, command: ['grep', '-qx', 'right', 'out/made.txt'] },
+      oracle: { files: { 'out/made.txt': 'right\n' } },
+    };
+    const scenario: Scenario = {
+      name: 'blank',
+      says: 'write a file',
+      task: 'sums/blank',
+      proposals: [{ commands: ['sudo id'] }, { solution: true }],
+      rollback: 'Initial',
+      expect: {
+        tried: [{ result: 'Denied', why: 'privilege' }, { result: 'Reached' }],
+        outcome: 'ChecksHold',
+        hidden: 'Passed',
+        rolledBack: true,
+        left: { 'out/made.txt': 'right\n' },
+      },
+    };
+    const observed = await pool.play(scenario, blank, signal);
+    expect(faultsOf(scenario, observed)).toEqual([]);
+    expect(observed.ran).not.toContain('sudo id');
+    expect(observed.ran.join()).toContain('made.txt');
   });
 
   test('judges a patch from elsewhere', async () => {

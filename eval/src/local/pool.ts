@@ -13,9 +13,11 @@ import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 import type { PackTask } from '../format/index.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
-import { compute, digestOf, type Variant } from '../run/variant.ts';
+import { compute, digestOf, variantsOf, type Variant } from '../run/variant.ts';
+import type { Observed, Scenario } from '../scenarios/index.ts';
 import { attempt, judgeHidden, judgePatch } from './attempt.ts';
 import { agentTaskOf, briefOf } from './brief.ts';
+import { play } from './play.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
 import { PartServers } from './servers.ts';
@@ -98,6 +100,16 @@ export class LocalPool implements EvalPool {
       signal.throwIfAborted();
       return notAttempted(error, seconds());
     }
+  }
+
+  /** Plays a scenario with a task, without learned parts: what they think of it is no part of the scenario. */
+  async play(scenario: Scenario, task: PackTask, signal: AbortSignal): Promise<Observed> {
+    const [, alone] = variantsOf(['Learned']) as [Variant, Variant];
+    const store: ArtifactStore = createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#folder });
+    const brief = await briefOf(alone, this.#servers, this.#storage);
+    await using sandbox = await ProcessSandbox.open(this.#programs, signal);
+    const ground = { engine: this.#engine, brief, store, keeper: sandbox.keeper, seed: task.seed, signal };
+    return await play(scenario, task, agentTaskOf(task, alone, this.#budget), ground);
   }
 
   /** Judges what a pool elsewhere made of a task, in a sandbox of this machine. */

@@ -51,7 +51,7 @@ done &
 wait "$keeper"
 `;
 
-/** The runner: PID 1 of a namespace of its own, without a network, and without the keeper's store and program. */
+/** The runner: PID 1 of a namespace of its own, without a network but the loopback that a pod has too, and without the keeper's store and program. */
 export const toolsScript = String.raw`${drop}
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=1m none "$root/var/lib"
@@ -59,5 +59,6 @@ mount -t tmpfs -o mode=755,size=1m none "$root/opt/agentfleet"
 mount -t tmpfs -o mode=1777,size=512m none "$root/tmp"
 mount -t tmpfs -o mode=1777,size=64m none "$root/dev/shm"
 mount -t proc proc "$root/proc"
+ip link set lo up 2>&- || python3 -c "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 65))"
 drop /.agentfleet/bin/runner serve
 `;

@@ -63,7 +63,7 @@ export const GenerateRequest = Type.Object(
       default: 'Edit',
       description: 'what a candidate may be. Edit: a set of text edits. Tool: commands after them as well',
     }),
-    files: Type.Array(FocusFile, { minItems: 1, maxItems: generateBounds.maxFiles }),
+    files: Type.Array(FocusFile, { maxItems: generateBounds.maxFiles, description: 'empty: there is nothing that may be edited' }),
     localisation: Localisation,
     k: Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'candidates wanted' }),
     maxEdits: Type.Integer({ minimum: 1, maximum: 2, default: 1, description: '2 = pairs of edits follow when single edits are used up' }),
