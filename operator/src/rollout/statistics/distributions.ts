@@ -1,0 +1,64 @@
+/**
+ * Largest distance between the distribution functions of two samples, and the chance of one as large or larger when both
+ * come from one distribution (two-sample Kolmogorov–Smirnov, asymptotic, with Stephens' correction for few samples).
+ * @returns undefined when a sample is empty or holds what is no number
+ */
+export function kolmogorovSmirnov(
+  a: readonly number[],
+  b: readonly number[],
+): { readonly distance: number; readonly p: number } | undefined {
+  if (a.length === 0 || b.length === 0 || [...a, ...b].some((value) => !Number.isFinite(value))) return undefined;
+  const [first, second] = [a.toSorted((x, y) => x - y), b.toSorted((x, y) => x - y)];
+  let distance = 0;
+  for (let i = 0, j = 0; i < first.length && j < second.length;) {
+    const value = Math.min(first[i] ?? Infinity, second[j] ?? Infinity);
+    while (i < first.length && first[i] === value) i += 1;
+    while (j < second.length && second[j] === value) j += 1;
+    distance = Math.max(distance, Math.abs(i / first.length - j / second.length));
+  }
+  const samples = Math.sqrt((first.length * second.length) / (first.length + second.length));
+  return { distance, p: kolmogorovTail((samples + 0.12 + 0.11 / samples) * distance) };
+}
+
+function kolmogorovTail(x: number): number {
+  if (x < 0.2) return 1;
+  let sum = 0;
+  for (let k = 1; k <= 100; k += 1) {
+    const term = 2 * (k % 2 === 1 ? 1 : -1) * Math.exp(-2 * k * k * x * x);
+    sum += term;
+    if (Math.abs(term) < 1e-12) break;
+  }
+  return Math.min(1, Math.max(0, sum));
+}
+
+/**
+ * Population stability index of live values against those of a reference, over the reference's quantiles. Below 0.1 is
+ * usually called stable, above 0.2 changed.
+ * @returns undefined when a sample has fewer than two values per bin
+ */
+export function stabilityIndex(reference: readonly number[], live: readonly number[], bins = 10): number | undefined {
+  if (reference.length < 2 * bins || live.length < 2 * bins) return undefined;
+  const sorted = reference.toSorted((a, b) => a - b);
+  const edges = Array.from({ length: bins - 1 }, (_, index) => sorted[Math.floor(((index + 1) * sorted.length) / bins)] ?? 0);
+  const expected = shares(reference, edges);
+  const actual = shares(live, edges);
+  return expected.reduce((sum, share, bin) => sum + ((actual[bin] ?? 0) - share) * Math.log((actual[bin] ?? 0) / share), 0);
+}
+
+/** Share of values in each bin; half a value is added to each, so that none is empty. */
+function shares(values: readonly number[], edges: readonly number[]): readonly number[] {
+  const counts = Array.from({ length: edges.length + 1 }, () => 0.5);
+  for (const value of values) {
+    const bin = edges.filter((edge) => value >= edge).length;
+    counts[bin] = (counts[bin] ?? 0) + 1;
+  }
+  return counts.map((count) => count / (values.length + 0.5 * counts.length));
+}
+
+/** The value below which a share `p` of the sample lies, interpolated; undefined for none. */
+export function quantile(values: readonly number[], p: number): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  const place = p * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+  return low === undefined || high === undefined ? undefined : low + (high - low) * (place - Math.floor(place));
+}

@@ -1,0 +1,29 @@
+import type { Design } from './design.ts';
+import { differenceLimit, effectiveSamples, type Tally } from './proportions.ts';
+
+export type Judgement = 'Promote' | 'Refuse' | 'Continue';
+
+/** What the tasks so far say about the canary, and the limit that it was decided by. */
+export interface Judged {
+  readonly judgement: Judgement;
+  /** Index of the look that was reached; −1 before the first. */
+  readonly look: number;
+  /** Lowest pass rate difference that the boundary of promotion leaves believable; undefined before the first look. */
+  readonly limit: number | undefined;
+}
+
+/**
+ * Judges a canary at the last look that its tasks reach. A design is looked at once per look: call it when tasks were added,
+ * and heed the first answer that is not Continue.
+ */
+export function judge(design: Design, canary: Tally, stable: Tally): Judged {
+  const samples = effectiveSamples(canary, stable);
+  const index = design.looks.findLastIndex((look) => samples >= look.samples);
+  const look = design.looks[index];
+  if (look === undefined) return { judgement: 'Continue', look: -1, limit: undefined };
+  const { margin } = design.goal;
+  const limit = differenceLimit(canary, stable, look.promote);
+  if (limit > -margin) return { judgement: 'Promote', look: index, limit };
+  const refused = look.fraction === 1 || differenceLimit(canary, stable, look.refuse) < -margin;
+  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit };
+}

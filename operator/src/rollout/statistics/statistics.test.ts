@@ -1,0 +1,144 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import {
+  defaultLooks,
+  designOf,
+  differenceLimit,
+  effectiveSamples,
+  judge,
+  kolmogorovSmirnov,
+  normalCdf,
+  normalQuantile,
+  quantile,
+  stabilityIndex,
+  wilson,
+  type Design,
+} from './index.ts';
+import { simulate } from './simulate.ts';
+
+const goal = { alpha: 0.01, beta: 0.045, margin: 0.03, baseRate: 0.9, looks: defaultLooks };
+
+/** Mulberry32: numbers that are the same at every run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+describe('the normal distribution', () => {
+  test('has the published values', () => {
+    expect(normalCdf(0)).toBe(0.5);
+    expect(normalCdf(1.96)).toBeCloseTo(0.975_002_104_851_78, 12);
+    expect(normalCdf(-8) / 6.220_960_574_271_785e-16).toBeCloseTo(1, 9);
+    expect(normalQuantile(0.99)).toBeCloseTo(2.326_347_874_040_84, 10);
+    expect(normalQuantile(0)).toBe(-Infinity);
+  });
+});
+
+describe('a group-sequential design', () => {
+  let design: Design;
+  beforeAll(() => {
+    design = designOf(goal);
+  });
+
+  test('has O’Brien–Fleming boundaries at first, and meets at the last look', () => {
+    expect(design.looks.map(({ fraction }) => fraction)).toEqual([...defaultLooks]);
+    expect(design.looks[0]?.promote).toBeGreaterThan(5);
+    expect(design.looks[0]?.refuse).toBeLessThan(-2);
+    expect(design.looks.at(-1)?.promote).toBe(design.looks.at(-1)?.refuse);
+    // Published for five looks at one-sided 0.025 (Lan and DeMets' approximation of O'Brien and Fleming).
+    const published = [4.877, 3.357, 2.68, 2.29, 2.031];
+    const found = designOf({ ...goal, alpha: 0.025 }).looks.map(({ promote }) => promote);
+    for (const [index, boundary] of published.entries()) expect(found[index]).toBeCloseTo(boundary, 2);
+    expect(design.looks.at(-1)?.promote).toBeGreaterThan(normalQuantile(0.99));
+  });
+
+  test('needs hardly more tasks than one look at the end would, and says how many smaller margins need', () => {
+    const fixed = 2 * (normalQuantile(0.99) + normalQuantile(0.955)) ** 2 * (0.09 / 0.03 ** 2);
+    expect(design.samplesPerArm).toBeGreaterThan(fixed);
+    expect(design.samplesPerArm).toBeLessThan(1.1 * fixed);
+    expect(designOf({ ...goal, margin: 0.01 }).samplesPerArm / design.samplesPerArm).toBeCloseTo(9, 1);
+  });
+
+  test('over 10,000 rollouts promotes at most 1 % of canaries that are 3 points worse, and refuses at most 5 % of equal ones', () => {
+    const worse = simulate(design, 0.87, 0.9, 10_000, seeded(1));
+    const equal = simulate(design, 0.9, 0.9, 10_000, seeded(2));
+    expect(worse.promoted).toBeLessThanOrEqual(100);
+    expect(equal.refused).toBeLessThanOrEqual(500);
+    expect(equal.meanSamples).toBeLessThan(3000);
+    expect(worse.meanSamples).toBeLessThan(equal.meanSamples);
+    expect(simulate(design, 0.8, 0.9, 1000, seeded(3))).toMatchObject({ promoted: 0 });
+  }, 120_000);
+
+  test('decides nothing before its first look, and everything at its last', () => {
+    const good = (total: number): { passed: number; total: number } => ({ passed: Math.round(0.9 * total), total });
+    expect(judge(design, good(100), good(100))).toMatchObject({ judgement: 'Continue', look: -1, limit: undefined });
+    expect(judge(design, good(4000), good(4000)).judgement).toBe('Promote');
+    expect(judge(design, { passed: 0, total: 800 }, good(800)).judgement).toBe('Refuse');
+    const unclear = { passed: 3480, total: 4000 };
+    expect(judge(design, unclear, good(4000)).judgement).toBe('Refuse');
+    expect(judge(design, good(0), good(100_000))).toMatchObject({ judgement: 'Continue', look: -1 });
+  });
+
+  test('that cannot be is refused with the field', () => {
+    expect(() => designOf({ ...goal, alpha: 0 })).toThrow(/alpha is 0/);
+    expect(() => designOf({ ...goal, margin: Number.NaN })).toThrow(/margin is NaN/);
+    expect(() => designOf({ ...goal, looks: [0.5, 0.4, 1] })).toThrow(/looks have to ascend/);
+    expect(() => designOf({ ...goal, looks: [] })).toThrow(/looks have to ascend/);
+  });
+});
+
+describe('proportions', () => {
+  test('have Wilson’s limits', () => {
+    // Newcombe 1998, Table I: 81 of 263.
+    expect(wilson({ passed: 81, total: 263 }, 1.959_963_985)).toMatchObject({
+      lower: expect.closeTo(0.2553, 4) as number,
+      upper: expect.closeTo(0.3662, 4) as number,
+    });
+    expect(wilson({ passed: 0, total: 0 }, 2)).toEqual({ lower: 0, upper: 1 });
+  });
+
+  test('differ by Newcombe’s limits', () => {
+    // Newcombe 1998 (difference of proportions), example (a), method 10: 56/70 − 48/80.
+    expect(differenceLimit({ passed: 56, total: 70 }, { passed: 48, total: 80 }, 1.96)).toBeCloseTo(0.0524, 4);
+    expect(differenceLimit({ passed: 56, total: 70 }, { passed: 48, total: 80 }, -1.96)).toBeCloseTo(0.3339, 4);
+    expect(differenceLimit({ passed: 0, total: 0 }, { passed: 1, total: 1 }, 1.96)).toBe(-1);
+  });
+
+  test('the smaller arm decides how much is known', () => {
+    expect(effectiveSamples({ passed: 0, total: 100 }, { passed: 0, total: 100 })).toBe(50);
+    expect(effectiveSamples({ passed: 0, total: 100 }, { passed: 0, total: 1e9 })).toBeCloseTo(100, 3);
+    expect(effectiveSamples({ passed: 0, total: 0 }, { passed: 0, total: 5 })).toBe(0);
+  });
+});
+
+describe('distributions', () => {
+  const numbers = (count: number, from: number, seed: number): readonly number[] => {
+    const random = seeded(seed);
+    return Array.from({ length: count }, () => from + random());
+  };
+
+  test('that are one are seldom told apart, and shifted ones always', () => {
+    const same = Array.from({ length: 200 }, (_, seed) => kolmogorovSmirnov(numbers(300, 0, seed), numbers(300, 0, 1000 + seed))?.p ?? 0);
+    expect(same.filter((p) => p < 0.05).length).toBeLessThan(20);
+    expect(kolmogorovSmirnov(numbers(300, 0, 1), numbers(300, 0.2, 2))?.p).toBeLessThan(0.001);
+    expect(kolmogorovSmirnov([1, 2, 2, 3], [1, 2, 2, 3])).toEqual({ distance: 0, p: 1 });
+    expect(kolmogorovSmirnov([1], [])).toBeUndefined();
+    expect(kolmogorovSmirnov([1], [Number.NaN])).toBeUndefined();
+  });
+
+  test('drift is an index that is small for one and large for two', () => {
+    expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0, 2))).toBeLessThan(0.1);
+    expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0.3, 2))).toBeGreaterThan(0.2);
+    expect(stabilityIndex(numbers(5, 0, 1), numbers(1000, 0, 2))).toBeUndefined();
+  });
+
+  test('quantiles lie between their neighbours', () => {
+    expect(quantile([3, 1, 2], 0.5)).toBe(2);
+    expect(quantile([1, 2], 0.95)).toBeCloseTo(1.95, 9);
+    expect(quantile([], 0.5)).toBeUndefined();
+  });
+});
