@@ -53,12 +53,12 @@ export async function runOnce(options: RunOptions): Promise<Result> {
     const leftovers = await measurement.deleteAll();
     return { scenario: scenario.name, subject: options.subject.name, run, ...measured, leftovers };
   } finally {
+    // While the controller still runs: it has to let go of what it holds.
+    for (const name of [namespace, place.system]) await namespaces.delete({ name });
+    const isGone = async (): Promise<boolean> => (await namespaces.find({ name: namespace })) === undefined;
+    await poll(`${namespace} is gone`, isGone, 120_000).catch((error: unknown) => options.log(String(error)));
     await running?.stop();
     await tracker.close();
-    for (const name of [namespace, place.system]) await namespaces.delete({ name });
-    await poll(`${namespace} is gone`, async () => (await namespaces.find({ name: namespace })) === undefined, 120_000).catch(
-      (error: unknown) => options.log(String(error)),
-    );
   }
 }
 

@@ -1,4 +1,13 @@
-import { asError, watch, systemClock, type KubeObject, type Resource, type Transport, type WatchEvent } from '@agentfleet/kube';
+import {
+  asError,
+  watch,
+  systemClock,
+  type KubeObject,
+  type Resource,
+  type Transport,
+  type WatchEnd,
+  type WatchEvent,
+} from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 
 interface Conditioned {
@@ -92,11 +101,15 @@ export class Tracker {
     const { transport, namespace } = this.#options;
     const common = { transport, namespace, resource, clock: systemClock, signal: this.#abort.signal };
     const times = { timeoutSeconds: 3600, stallMs: 600_000 };
-    const end = await watch({ ...common, ...times, sendInitialEvents: true }, (event) => {
-      if (event.type === 'BOOKMARK') opened();
-      else onEvent(event);
-    });
-    if (end !== 'stopped') throw new Error(`the watch on ${resource.plural} ended: ${end}`);
+    const options = { ...common, ...times, sendInitialEvents: true };
+    // A server closes watches when a definition changes; all that is there is told again.
+    let end: WatchEnd;
+    do {
+      end = await watch(options, (event) => {
+        if (event.type === 'BOOKMARK') opened();
+        else onEvent(event);
+      });
+    } while (end !== 'stopped');
   }
 
   #object({ type, object }: WatchEvent<KubeObject>): void {
