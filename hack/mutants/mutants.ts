@@ -3,6 +3,7 @@ import { edits } from './edits.ts';
 import { evaluations } from './evaluations.ts';
 import { energies } from './energies.ts';
 import { execs } from './exec.ts';
+import { kubes } from './kube.ts';
 import { layers } from './layers.ts';
 import { placement } from './placement.ts';
 import { tools } from './tools.ts';
@@ -290,6 +291,7 @@ export const mutants: readonly Mutant[] = [
   ...snapshots,
   ...isolation,
   ...layers,
+  ...kubes,
   ...placement,
   ...suspensions,
   ...energies,

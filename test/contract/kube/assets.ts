@@ -10,6 +10,8 @@ import { createTransport, isKubeError, type ClusterConfig } from '@agentfleet/ku
 /** An API server and its etcd, without controllers, as envtest starts them. */
 export interface Assets {
   readonly config: ClusterConfig;
+  /** Kills the API server and starts it again on the same port; resolves when it is ready. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -80,7 +82,8 @@ export async function startAssets(assets: string): Promise<Assets> {
   const peers = `http://127.0.0.1:${peer}`;
   const listen = [`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`, `--listen-peer-urls=${peers}`];
   const etcd = await start(assets, 'etcd', [`--data-dir=${join(folder, 'etcd')}`, '--unsafe-no-fsync', ...listen], folder);
-  const server = await start(assets, 'kube-apiserver', apiFlags(folder, api, url), folder);
+  const launch = (): Promise<ChildProcess> => start(assets, 'kube-apiserver', apiFlags(folder, api, url), folder);
+  let server = await launch();
   const stop = async (): Promise<void> => {
     await end(server);
     await end(etcd);
@@ -95,5 +98,10 @@ export async function startAssets(assets: string): Promise<Assets> {
     await stop();
     throw error;
   });
-  return { config, stop };
+  const restart = async (): Promise<void> => {
+    await end(server);
+    server = await launch();
+    await ready(server, config, folder);
+  };
+  return { config, restart, stop };
 }

@@ -5,7 +5,7 @@ import { isApiError, isGone, isNotFound, isVersionTooLarge } from '../transport/
 import type { Transport } from '../transport/types.ts';
 
 /** A watch that lived this long was healthy: what failed before it is forgotten. */
-const healthyMs = 5000;
+const healthyMs = 2000;
 
 /** The server may ask to stay away for longer than we would; not for ever. */
 const longestRetryAfterMs = 60_000;

@@ -17,7 +17,7 @@ export interface BackoffOptions {
 export const reflectorBackoff: BackoffOptions = { baseMs: 800, factor: 2, capMs: 30_000, jitter: 1, resetMs: 120_000 };
 
 /** After a connection broke and the server answers again: short, because one request looked for it on behalf of all. */
-export const reconnectBackoff: BackoffOptions = { baseMs: 250, factor: 2, capMs: 2000, jitter: 1, resetMs: 120_000 };
+export const reconnectBackoff: BackoffOptions = { baseMs: 250, factor: 2, capMs: 1000, jitter: 1, resetMs: 120_000 };
 
 /** Exponential delays with jitter that forget old failures. */
 export class Backoff {
