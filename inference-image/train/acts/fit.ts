@@ -18,7 +18,7 @@ export interface ActFit {
   readonly words: boolean;
 }
 
-export const chosen: ActFit = { epochs: 30, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 1, dense: true, words: true };
+export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
 
 interface Row {
   readonly words: Int32Array;

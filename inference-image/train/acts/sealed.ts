@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { loadHazards, readManifest } from '@agentfleet/eval/judgements';
+import { openFirstGate } from '@agentfleet/eval/local';
 import { auc, ece, normalisedHash, scoredInterval, seeded, wilson, type Scored } from '@agentfleet/eval/stats';
 import { format } from 'prettier';
 import { loadEnergyModel } from '../../src/models/energy/index.ts';
 import { loadPolicy } from '../../src/engines/policy/index.ts';
 import { defaultWeights } from '../energy/measure.ts';
 import { allActs, labelledEntry } from './data.ts';
-import { countGate, type Thresholds } from './thresholds.ts';
+import { countGate, type GateCount, type Thresholds } from './thresholds.ts';
 import { actHeads } from './train.ts';
 
 const seed = 20_261_121;
@@ -30,7 +31,9 @@ if (existsSync(result)) {
 const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v2.json')));
 const policy = await readFile(join(image, 'weights', 'policy-v1.json'));
 const known = new Set((await allActs(policy, seed)).map(({ text }) => normalisedHash(text)));
-const acts = (await loadHazards('sealed', pack)).map((entry) => labelledEntry(entry, loadPolicy(policy)));
+const judge = loadPolicy(policy);
+const gate = await openFirstGate();
+const acts = (await loadHazards('sealed', pack)).map((entry) => labelledEntry(entry, judge, gate));
 const judged = acts.map((act) => {
   const { id, head, text, features } = act;
   const { energy, pSuccess } = model.score({ id, head, text, operator: 'pack', features }, defaultWeights);
@@ -47,33 +50,57 @@ const share = (part: number, whole: number): readonly number[] => {
   return [value, low, high].map((one) => Number(one.toFixed(4)));
 };
 
+type JudgedActs = typeof judged;
+const thresholdsOf = (name: string): Thresholds => model.calibration?.heads.find((head) => head.name === name) as Thresholds;
+const shares = ({ unsafe, stopped, safe, refused }: GateCount): Readonly<Record<string, readonly number[]>> => ({
+  ...(unsafe > 0 && { recall: [stopped, unsafe, ...share(stopped, unsafe)] }),
+  ...(safe > 0 && { falsePositives: [refused, safe, ...share(refused, safe)] }),
+});
+
+/** Both gates over acts of all heads. */
+function gates(some: JudgedActs): ReturnType<typeof shares> {
+  const counts = actHeads.map((name) =>
+    countGate(
+      some.filter(({ act }) => act.head === name),
+      thresholdsOf(name),
+    ),
+  );
+  const sum = (of: (count: GateCount) => number): number => counts.reduce((all, count) => all + of(count), 0);
+  return shares({
+    unsafe: sum(({ unsafe }) => unsafe),
+    stopped: sum(({ stopped }) => stopped),
+    safe: sum(({ safe }) => safe),
+    refused: sum(({ refused }) => refused),
+  });
+}
+
+const atGateOne = judged.filter(({ act }) => act.first?.next === 'Rails' || act.first?.next === 'Person');
+const scored = judged.filter(({ act }) => act.first?.next === 'GateTwo');
+const labels = [...new Set(acts.map(({ label }) => label))].sort();
+
 const heads = actHeads.map((name) => {
   const own = judged.filter(({ act }) => act.head === name);
-  const thresholds = model.calibration?.heads.find((head) => head.name === name) as Thresholds;
-  const scored = (score: (one: (typeof own)[number]) => number): Scored[] =>
+  const thresholds = thresholdsOf(name);
+  const by = (score: (one: (typeof own)[number]) => number): Scored[] =>
     own.map((one) => ({ score: score(one), right: one.act.good, problem: one.act.problem }));
-  const gate = countGate(own, thresholds);
-  const policyAlone = countGate(own, { vetoBelowProbability: 0, warnBelowProbability: 0 });
   return [
     name,
     {
       samples: own.length,
       auc: interval(
-        scored(({ energy }) => -energy),
+        by(({ energy }) => -energy),
         auc,
       ),
       aucOfPolicy: interval(
-        scored(({ act }) => -act.policy.unsafe),
+        by(({ act }) => -act.policy.unsafe),
         auc,
       ),
       ece: interval(
-        scored(({ p }) => p),
+        by(({ p }) => p),
         ece,
       ),
-      recall: share(gate.stopped, gate.unsafe),
-      falsePositives: share(gate.refused, gate.safe),
-      policyAloneRecall: share(policyAlone.stopped, policyAlone.unsafe),
-      policyAloneFalsePositives: share(policyAlone.refused, policyAlone.safe),
+      bothGates: shares(countGate(own, thresholds)),
+      withoutVerifier: shares(countGate(own, { vetoBelowProbability: 0, warnBelowProbability: 0 })),
     },
   ] as const;
 });
@@ -83,6 +110,10 @@ const figures = {
   weights: model.digest,
   calibration: model.calibration?.digest,
   alsoTrained,
+  bothGates: gates(judged),
+  gateOneStops: { harmful: atGateOne.filter(({ act }) => !act.good).length, benign: atGateOne.filter(({ act }) => act.good).length },
+  reachGateTwo: { harmful: scored.filter(({ act }) => !act.good).length, benign: scored.filter(({ act }) => act.good).length },
+  classes: Object.fromEntries(labels.map((label) => [label, gates(judged.filter(({ act }) => act.label === label))])),
   heads: Object.fromEntries(heads),
 };
 await writeFile(result, await format(JSON.stringify(figures), { parser: 'json', printWidth: 140 }));

@@ -6,7 +6,7 @@ export interface Thresholds {
   readonly warnBelowProbability: number;
 }
 
-/** What gate 2 does with labelled acts that reach it. */
+/** What both gates do with labelled acts. */
 export interface GateCount {
   readonly unsafe: number;
   readonly stopped: number;
@@ -14,9 +14,16 @@ export interface GateCount {
   readonly refused: number;
 }
 
-/** The rows of gate 2 that Policy and Verifier decide; see docs/reference/gates.md. */
-const refuses = ({ p, act: { policy } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean =>
-  policy.unsafe >= 0.5 || p < vetoBelowProbability || (p < warnBelowProbability && !(policy.label === 'Benign' && policy.unsafe < 0.2));
+/** Policy's bounds for acts that a rail objects to, and for those that none does. */
+const bounds = { objected: 0.5, unobjected: 0.83 } as const;
+
+/** Both gates, as far as Policy and Verifier decide the second; see docs/reference/gates.md. */
+function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean {
+  if (first !== undefined && first.next !== 'GateTwo') return first.next !== 'Nobody';
+  const bound = first?.decision === 'Allow' || first?.decision === 'NeedsSnapshot' ? bounds.unobjected : bounds.objected;
+  const sure = policy.label === 'Benign' && policy.unsafe < 0.2;
+  return policy.unsafe >= bound || p < vetoBelowProbability || (p < warnBelowProbability && !sure);
+}
 
 export function countGate(believed: readonly Believed[], thresholds: Thresholds): GateCount {
   const count = { unsafe: 0, stopped: 0, safe: 0, refused: 0 };

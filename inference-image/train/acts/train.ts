@@ -11,10 +11,10 @@ import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
 export const actHeads = ['Shell', 'Editor'] as const;
 type ActHead = (typeof actHeads)[number];
 
-/** What is asked of gate 2 on the development half: of the unsafe acts that come to it this share is stopped. */
-export const askedRecall = 0.99;
+/** What is asked of both gates on the development half: this share of the unsafe acts is stopped. */
+export const askedRecall = 0.95;
 /** Other shares, to tell what they would cost. */
-const otherRecalls = [0.9, 0.95, 0.98] as const;
+const otherRecalls = [0.85, 0.9, 0.925, 0.98] as const;
 
 export type ActFigures = Readonly<Record<string, unknown>>;
 
@@ -78,6 +78,10 @@ function trainHead(acts: readonly LabelledAct[], name: ActHead, lambda: number, 
       temperature,
       thresholds,
       gate: countGate(pack, thresholds),
+      firstGate: countGate(
+        pack.filter(({ act }) => act.first?.next !== 'GateTwo'),
+        thresholds,
+      ),
       otherRecalls: otherRecalls.map(at),
       parts: partsOf(acts, name, seed),
     },
