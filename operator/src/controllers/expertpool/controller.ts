@@ -28,6 +28,9 @@ export interface ExpertPoolOptions {
 /** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
 const idleMs = 300_000;
 
+/** Every task that moves is a reason to look; what a pool tells of its tasks may be this much older, ms. */
+const floorMs = 250;
+
 /** A Lease is surely old this long after it stopped to be fresh, ms. */
 const leaseSlackMs = 100;
 
@@ -74,5 +77,5 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };
   const sources = poolSources(context, children, heartbeats);
-  return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, clock, log, registry });
+  return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, clock, log, registry });
 }

@@ -19,6 +19,9 @@ export interface ServedOptions {
   readonly onTokensChange: (listener: () => void) => () => void;
 }
 
+/** Every sandbox that comes or goes is a reason to look at its namespace; the first is looked at at once. */
+const floorMs = 250;
+
 const wallName = sandboxWall('', []).object.metadata.name;
 
 const own = (object: KubeObject): readonly string[] => (object.metadata.namespace === undefined ? [] : [object.metadata.namespace]);
@@ -125,6 +128,7 @@ export function createServedNamespaceController(context: OperatorContext, option
     sources: sourcesOf(context, options),
     reconcile,
     maxConcurrent: 4,
+    floorMs,
     clock,
     log,
     registry,
