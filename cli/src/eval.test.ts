@@ -150,7 +150,9 @@ test('fleet eval verify refuses a task whose check always passes', async () => {
     join(folder, 'tasks', 'sum.yaml'),
     `language: shell\nfiles: {}\nvisible: ${check('test -e done')}\nhidden: ${check('true')}\n${task}\n`,
   );
-  const { status, out, err } = await fleet('verify', folder);
+  const { status, out, err } = await fleet('verify', folder, '--out', join(folder, 'out'));
+  const kept = JSON.parse(await readFile(join(folder, 'out', 'verify.json'), 'utf8')) as object;
+  expect(kept).toMatchObject({ tasks: 1, oracles: 1, noOps: 1, refused: [{ id: 'mini/sum/one' }] });
   expect(status).toBe(1);
   expect(out).toMatch(/REFUSED\s+mini\/sum\/one[^]*the no-op passes its hidden check/);
   expect(err).toMatch(/1 tasks are refused/);

@@ -83,5 +83,6 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .option('--only <text>', 'tasks with this in their id')
     .option('--sample <n>', 'a fixed sample of so many', whole(1, 100_000))
     .option('--parallel <n>', 'tasks at a time', whole(1, 64), 2)
+    .option('--out <folder>', 'where the numbers go as JSON')
     .action((pack: string, flags: EvalVerifyFlags) => dispatch.locally((context) => evalVerify(context, pack, flags)));
 }
