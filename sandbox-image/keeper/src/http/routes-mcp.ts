@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { epochHeader, mcpPath, patchBounds } from '@agentfleet/protocol/keeper';
-import { newExecId } from '../client/index.ts';
+// Not from the client's index: its HTTP client would be most of what an idle keeper loads.
+import { newExecId } from '../client/execId.ts';
 import { KeeperError } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { loadMcpLibrary, McpFacade } from '../mcp/index.ts';
