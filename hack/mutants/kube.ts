@@ -42,9 +42,9 @@ export const kubes: readonly Mutant[] = [
   },
   {
     guarantee: 'a damaged line of a watch loses no object',
-    file: `${kube}/cache/recovery.ts`,
-    find: " || isKubeError(error, 'AF_API_MALFORMED');",
-    replace: ';',
+    file: `${kube}/watch/watch.ts`,
+    find: "    throw malformed('a line is not JSON', where, error);",
+    replace: "    return { type: 'BOOKMARK', object: { metadata: {} } } as WatchEvent<T>;",
     test: vitest('cache/informer.test.ts'),
   },
   {

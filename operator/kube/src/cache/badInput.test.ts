@@ -130,6 +130,16 @@ describe('a list that is damaged', () => {
   }
 });
 
+describe('a list that a client reads', () => {
+  it('is refused when it is none', async () => {
+    const { server } = await listServer('{}');
+    const transport = createTransport(plainConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), { userAgent: 'x/1' });
+    await expect(new ResourceClient(transport, widgets).list()).rejects.toMatchObject({ code: 'AF_API_MALFORMED' });
+    await transport.close();
+    server.close();
+  });
+});
+
 describe('code of ours that throws', () => {
   it('a transform: the object is kept whole; an indexer: it is found under nothing; the cache follows on', async () => {
     await using bed = await testBed();
