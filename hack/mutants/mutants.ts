@@ -3,6 +3,7 @@ import { edits } from './edits.ts';
 import { evaluations } from './evaluations.ts';
 import { energies } from './energies.ts';
 import { execs } from './exec.ts';
+import { faults } from './faults.ts';
 import { kubes } from './kube.ts';
 import { layers } from './layers.ts';
 import { placement } from './placement.ts';
@@ -10,7 +11,6 @@ import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
 import { suspensions } from './suspensions.ts';
-import { walls } from './walls.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
 export interface Mutant {
@@ -295,5 +295,5 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...suspensions,
   ...energies,
-  ...walls,
+  ...faults,
 ];

@@ -8,7 +8,7 @@ export const snapshots: readonly Mutant[] = [
   {
     guarantee: 'a restore brings back modes',
     file: `${room}/restore/apply.ts`,
-    find: 'for (const entry of plan.chmod) fs.chmodSync(context.roots.absolute(entry.path), entry.mode);',
+    find: 'for (const entry of plan.chmod) chmodNoFollow(context.roots.absolute(entry.path), entry.mode);',
     replace: '',
     test: vitest('casEngine'),
   },
