@@ -1,4 +1,4 @@
-import type { Candidate, EnergyHead, Features } from '@agentfleet/protocol/inference';
+import { docTestDelta, type Candidate, type EnergyHead, type Features } from '@agentfleet/protocol/inference';
 import type { RankingContext } from '../attempt/mind.ts';
 
 /** What is known about a candidate before it is tried, without asking anybody. */
@@ -12,6 +12,7 @@ export function featuresBefore(candidate: Candidate, { suspicion }: Pick<Ranking
     files: new Set(edits.map(({ path }) => path)).size,
     charsAdded: edits.reduce((sum, { after }) => sum + after.length, 0),
     charsRemoved: edits.reduce((sum, { before }) => sum + before.length, 0),
+    docTestDelta: docTestDelta(edits),
     ...(suspicious !== null && { suspicion: suspicious }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Candidate, Features } from '@agentfleet/protocol/inference';
+import { docTestDelta, type Candidate, type Features } from '@agentfleet/protocol/inference';
 import { decisions } from '../../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from '../gate.ts';
 import type { Scope } from '../scope.ts';
@@ -63,6 +63,7 @@ function featuresOf({ score, rank, edits }: Candidate, { rewrites }: Proposal, p
     files: rewrites.length,
     charsAdded: sum(({ after }) => after),
     charsRemoved: sum(({ before }) => before),
+    docTestDelta: docTestDelta(edits),
     railRank: decisions.indexOf(part.decision),
   };
 }
