@@ -67,11 +67,9 @@ func (s *Session) step(changed func()) error {
 	if l.T != "roots" || len(l.Targets) == 0 || len(l.Targets) != len(fds) {
 		return fmt.Errorf("mounts: %q with %d targets and %d descriptors", l.T, len(l.Targets), len(fds))
 	}
-	for i, target := range l.Targets {
-		if err := s.follower.places.put(fds[i], target); err != nil {
-			_ = s.peer.send(line{T: "refused", Error: err.Error()})
-			return err
-		}
+	if err := s.follower.places.put(fds, l.Targets); err != nil {
+		_ = s.peer.send(line{T: "refused", Error: err.Error()})
+		return err
 	}
 	changed()
 	return s.peer.send(line{T: "done"})

@@ -4,7 +4,9 @@
 package overlay
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,25 +80,39 @@ func complaint(fs int) string {
 // places are the mounts of one mount namespace that are ours.
 type places map[string]bool
 
+// put moves mounts to their targets, all at the same time: to take an old one away the kernel waits for all processors.
+// An error leaves some as they were.
+func (p places) put(fds []int, targets []string) error {
+	errs, there := make([]error, len(fds)), make([]bool, len(fds))
+	var all sync.WaitGroup
+	for i, target := range targets {
+		covered := p[target]
+		all.Go(func() { there[i], errs[i] = put(fds[i], target, covered) })
+	}
+	all.Wait()
+	for i, target := range targets {
+		p[target] = there[i]
+	}
+	return errors.Join(errs...)
+}
+
 // put moves a mount to target, in the place of the one that is there. What holds on to the old one, with
 // its working directory, say, keeps seeing it and can never write to it again: its layer is frozen. While
-// a file of it is open for writing this fails, and nothing has changed.
-func (p places) put(fd int, target string) error {
-	if p[target] {
+// a file of it is open for writing this fails, and nothing has changed. It says whether one is there afterwards.
+func put(fd int, target string, covered bool) (bool, error) {
+	if covered {
 		frozen := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 		if err := unix.MountSetattr(unix.AT_FDCWD, target, unix.AT_SYMLINK_NOFOLLOW, &frozen); err != nil {
-			return fmt.Errorf("freeze %s: %w", target, err)
+			return true, fmt.Errorf("freeze %s: %w", target, err)
 		}
 		if err := unix.Unmount(target, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
-			return fmt.Errorf("unmount %s: %w", target, err)
+			return true, fmt.Errorf("unmount %s: %w", target, err)
 		}
-		delete(p, target)
 	}
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("mount on %s: %w", target, err)
+		return false, fmt.Errorf("mount on %s: %w", target, err)
 	}
-	p[target] = true
-	return nil
+	return true, nil
 }
 
 // copyOf makes a second mount of the same file system, for another mount namespace.

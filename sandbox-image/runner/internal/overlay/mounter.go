@@ -59,11 +59,11 @@ func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var targets []string
-	for i, r := range roots {
-		if err := m.places.put(fds[i], r.Target); err != nil {
-			return false, nil, err
-		}
+	for _, r := range roots {
 		targets = append(targets, r.Target)
+	}
+	if err := m.places.put(fds, targets); err != nil {
+		return false, nil, err
 	}
 	// The last reference to the old mounts, whose end would be waited for.
 	defer func(old []int) { go closeAll(old) }(m.fds)
