@@ -1,6 +1,7 @@
 // `npm run bench:operator`: our operator beside the agent-sandbox controller, on a control plane that it raises itself.
 //   --only rate,burst,sustained,warm,kill,term   --objects N   --rate N a second   --repeats N (default 2)
 //   --peer-flags "…" (again for another set; default: none, and four connections)   --no-peer
+//   --node-flags "…": how our operator is started (default: as in its image)
 //   --json FILE: a line for each run   --write FILE: the tables   --profile DIR: a CPU profile of our operator   --keep: leave it up
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
@@ -8,7 +9,7 @@ import { cpus, loadavg, release, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { raise, type Ground } from './ground.ts';
-import { ourSubject } from './ours.ts';
+import { imageFlags, ourSubject } from './ours.ts';
 import { peerSubject } from './peer.ts';
 import { report } from './report.ts';
 import type { Result } from './result.ts';
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     'no-peer': { type: 'boolean', default: false },
     json: { type: 'string' },
     write: { type: 'string' },
+    'node-flags': { type: 'string', default: imageFlags },
     profile: { type: 'string' },
     keep: { type: 'boolean', default: false },
   },
@@ -38,10 +40,12 @@ function positive(name: string, text: string | undefined): number | undefined {
   return value;
 }
 
+const words = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '');
+
 function subjectsOn({ peer }: Ground): readonly Subject[] {
   const sets = values['no-peer'] ? [] : values['peer-flags'];
-  const peers = sets.map((flags) => peerSubject({ ...peer, flags: flags.split(' ').filter((flag) => flag !== '') }));
-  return [ourSubject(), ...peers];
+  const peers = sets.map((flags) => peerSubject({ ...peer, flags: words(flags) }));
+  return [ourSubject({ nodeFlags: words(values['node-flags']), profile }), ...peers];
 }
 
 function title(): string {
@@ -65,7 +69,7 @@ try {
     for (let run = 1; run <= repeats; run += 1) {
       for (const subject of subjectsOn(ground)) {
         log(`${scenario.name} ${run}: ${subject.name}`);
-        const result = await runOnce({ ground, subject, scenario, run, profile, log });
+        const result = await runOnce({ ground, subject, scenario, run, log });
         results.push(result);
         const line = JSON.stringify(result);
         process.stdout.write(`${line}\n`);

@@ -15,8 +15,8 @@ const pool = 'bench';
 const slots = 64;
 export const images = { agent: 'none.invalid/agent:1', sandbox: 'none.invalid/sandbox:1', tools: 'none.invalid/tools:1' } as const;
 
-/** What a process is started with in the image (operator/Dockerfile). */
-const nodeFlags = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', '--max-semi-space-size=2'];
+/** What a process is started with in the image (operator/Dockerfile), beside what hides warnings. */
+export const imageFlags = '--disable-sigusr1 --max-semi-space-size=2';
 
 function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeObject, 'metadata'> & { readonly spec: object } {
   return {
@@ -60,11 +60,18 @@ function beat(transport: Transport, namespace: string): () => Promise<void> {
   };
 }
 
+/** How our processes are started. */
+export interface OurOptions {
+  readonly nodeFlags: readonly string[];
+  /** Folder for a CPU profile of each. */
+  readonly profile?: string | undefined;
+}
+
 interface Process extends Measured {
   readonly metrics: string;
 }
 
-async function startProcess(place: Place, index: number, profile: string | undefined): Promise<Process> {
+async function startProcess(place: Place, index: number, { profile, nodeFlags }: OurOptions): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
   const env = {
     POD_NAMESPACE: place.system,
@@ -78,7 +85,7 @@ async function startProcess(place: Place, index: number, profile: string | undef
     NODE_ENV: 'production',
   };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const args = [...nodeFlags, ...profiling, main, '--kubeconfig', place.kubeconfig];
+  const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, main, '--kubeconfig', place.kubeconfig];
   const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
   return Object.assign(new Measured(process.execPath, args, { env, log }), { metrics: `http://127.0.0.1:${metricsPort}/metrics` });
 }
@@ -91,12 +98,12 @@ async function warmReady(place: Place, count: number): Promise<boolean> {
   return pods.filter((pod) => hasCondition(pod, 'Ready')).length >= count;
 }
 
-async function start(place: Place, wishes: Wishes): Promise<Running> {
+async function start(place: Place, wishes: Wishes, options: OurOptions): Promise<Running> {
   const processes: Process[] = [];
   await new ResourceClient(place.transport, resources.expertPools).create(poolManifest(place.namespace, wishes) as never);
   const stopBeat = beat(place.transport, place.namespace);
   for (let index = 0; index < wishes.replicas; index += 1) {
-    processes.push(await startProcess(place, index, wishes.profile));
+    processes.push(await startProcess(place, index, options));
     await poll('our operator leads', () => leads(place), 30_000);
   }
   if (wishes.warm > 0) await poll('sandboxes wait', () => warmReady(place, wishes.warm), 120_000);
@@ -123,7 +130,7 @@ export async function leads({ transport, system }: Place): Promise<boolean> {
 }
 
 /** Our operator, from source. Ready is what it derives from the pod alone: the condition SandboxReady. */
-export function ourSubject(): Subject {
+export function ourSubject(options: OurOptions): Subject {
   const { version } = createRequire(import.meta.url)('../../../operator/package.json') as { version: string };
   const subject: Subject = {
     name: `agentfleet ${version}`,
@@ -139,7 +146,7 @@ export function ourSubject(): Subject {
       },
     }),
     isReady: (object) => hasCondition(object, 'SandboxReady'),
-    start,
+    start: (place, wishes) => start(place, wishes, options),
     warm: () => subject,
   };
   return subject;

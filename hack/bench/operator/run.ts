@@ -23,7 +23,6 @@ export interface RunOptions {
   readonly subject: Subject;
   readonly scenario: Scenario;
   readonly run: number;
-  readonly profile?: string | undefined;
   readonly log: (line: string) => void;
 }
 
@@ -46,7 +45,7 @@ export async function runOnce(options: RunOptions): Promise<Result> {
     await tracker.opened();
     const replicas = scenario.kill === undefined ? 1 : 2;
     const warm = scenario.warm === true ? scenario.objects : 0;
-    running = await subject.start(place, { objects: scenario.objects + warmUp, warm, replicas, profile: options.profile });
+    running = await subject.start(place, { objects: scenario.objects + warmUp, warm, replicas });
     const measurement = new Measurement({ ...options, subject, namespace, tracker, running });
     if (warm === 0) await measurement.warmUp();
     const measured = await measurement.measure();

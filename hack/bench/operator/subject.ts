@@ -21,8 +21,6 @@ export interface Wishes {
   readonly warm: number;
   /** Processes; the first leads. */
   readonly replicas: number;
-  /** Folder for a CPU profile of our operator. */
-  readonly profile?: string | undefined;
 }
 
 /** A subject that runs. */
