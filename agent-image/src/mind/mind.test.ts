@@ -108,7 +108,17 @@ describe('ranking', () => {
       head: 'Code',
       text: '-old\n+a\n next\n ',
       operator: 'a',
-      features: { proposalShare: 0.5, rank: 1, edits: 1, files: 1, charsAdded: 1, charsRemoved: 3, docTestDelta: 0, suspicion: 0.7, specCosine: 1 },
+      features: {
+        proposalShare: 0.5,
+        rank: 1,
+        edits: 1,
+        files: 1,
+        charsAdded: 1,
+        charsRemoved: 3,
+        docTestDelta: 0,
+        suspicion: 0.7,
+        specCosine: 1,
+      },
     });
   });
 
