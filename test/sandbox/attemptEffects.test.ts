@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process';
+import type { Experts } from '@agentfleet/agent/attempt';
+import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
+import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Sandbox } from '../../hack/sandbox/index.ts';
+import { AttemptBed, type Run, type RunOptions } from './attemptBed.ts';
+import { eventually, shell, useNamespace } from './harness.ts';
+
+/** What an attempt of the real engine pushes to a repository outside of the snapshots' roots, and what a rollback makes of it. */
+const bench = useNamespace('pushed');
+let bed: AttemptBed;
+beforeAll(async () => {
+  bed = await AttemptBed.open();
+});
+afterAll(() => bed[Symbol.asyncDispose]());
+
+const remote = '/tmp/remote.git';
+const commands = ["sed -i 's/a - b/a + b/' calc.py", 'git commit -qam repaired', 'git push origin main'];
+
+const files = [
+  { path: 'calc.py', content: 'def add(a, b):\n    return a - b\n' },
+  {
+    path: 'test_calc.py',
+    content:
+      'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
+  },
+];
+const clone = `git init -q -b main . && git config user.email a@example.org && git config user.name a && git add -A && git commit -qm first &&
+git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch -q origin`;
+
+/** One check is repaired, the other one never holds: the attempt fails after its push, and nothing is proved in a fresh container. */
+const spec = {
+  goal: 'Make the tests pass.',
+  workspace: { type: 'Inline', inline: { files: files.map((file) => ({ ...file, mode: 0o644 })) } },
+  setup: [{ name: 'clone', command: ['sh', '-c', clone] }],
+  checks: [
+    { name: 'unit', command: ['python3', '-m', 'unittest', '-v'], timeoutSeconds: 10 },
+    { name: 'never', command: ['false'] },
+  ],
+  policy: {
+    network: { mode: 'Allowed' },
+    approvals: { require: ['External'], timeoutSeconds: 900, onTimeout: 'Reject' },
+  },
+} as unknown as Partial<AgentTaskSpec>;
+
+/** An expert that proposes the commands once. */
+const pushing: Experts = {
+  choose: () => bed.expert,
+  generate: (_expert, { requestId, exclude }) => {
+    const id = `sha256:${'1'.repeat(64)}`;
+    const acts = commands.map((command) => ({ tool: 'Shell', command }) as const);
+    const location = { path: 'calc.py', line: 1, column: 0 };
+    const one: Candidate = { id, rank: 1, score: 1, edits: [], acts, operator: 'recorded', rationale: 'as recorded', location };
+    const candidates = exclude.includes(id) ? [] : [one];
+    const stats = { parsed: 1, considered: candidates.length, millis: 0 };
+    const rest = { returnedMass: 1, exhausted: true, truncated: false, entropyNats: 0, margin: null, stats };
+    const modelDigest = `sha256:${'0'.repeat(64)}`;
+    return Promise.resolve({ requestId, engine: 'Replay', modelDigest, candidates, ...rest } satisfies GenerateResponse);
+  },
+};
+
+/**
+ * A run whose rails let a person decide about pushes: the profiles that tasks can name refuse them outright, so the journal
+ * is what stands behind a rail that misses one.
+ */
+function begin(sandbox: Sandbox, options: RunOptions): Run {
+  const run = bed.begin(sandbox, options);
+  const policy: { profile: string } = run.context.task.spec.policy;
+  policy.profile = 'Permissive';
+  return run;
+}
+
+/** Runs the attempt; a person allows its push. */
+async function pushed(sandbox: Sandbox): Promise<void> {
+  const run = begin(sandbox, { spec, experts: pushing });
+  const outcome = bed.engine.run(run.context);
+  await eventually('it waits', 60, () => Promise.resolve(run.reported.pendingApproval !== undefined));
+  const { action = '', summary } = run.reported.pendingApproval ?? {};
+  expect(summary).toContain('git push origin main');
+  const said: Approval = { action, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'ann', at: '2030-01-01T00:00:00Z' };
+  run.decide(said);
+  expect(await outcome).toMatchObject({ result: 'Failed' });
+  expect(await log(sandbox)).toBe('repaired\nfirst\n');
+}
+
+const log = async (sandbox: Sandbox): Promise<string> => (await shell(sandbox, `git -C ${remote} log --format=%s main`)).stdout;
+
+/** What the revert bundle that a run stored says of effects outside. */
+async function external({ reported }: Run): Promise<unknown> {
+  const uri = reported.artifacts?.find(({ name }) => name === 'revert.tar')?.uri ?? '';
+  const tar = await bed.store.get(uri.replace('pvc://artifacts/', ''));
+  const text = execFileSync('tar', ['-xOf', '-', '--wildcards', '*description.json'], { input: tar, encoding: 'utf8' });
+  return (JSON.parse(text) as { external: unknown }).external;
+}
+
+test('a push of an attempt is taken back by its rollback, and the bundle says so', { timeout: 180_000 }, async () => {
+  const sandbox = await bench.open();
+  await pushed(sandbox);
+  const rollback = begin(sandbox, { spec });
+  const restored = await bed.engine.rollback(rollback.context, 'Initial');
+  expect(restored).toMatchObject({ verified: true });
+  expect(restored.irreversible ?? []).toEqual([]);
+  expect(await log(sandbox)).toBe('first\n');
+  expect(await external(rollback)).toMatchObject([
+    { target: 'git push origin main', state: 'Undone', undo: expect.stringMatching(/--force-with-lease=refs\/heads\/main:/) as string },
+  ]);
+});
+
+test('a push that somebody has pushed over stays, and is told with its way back', { timeout: 180_000 }, async () => {
+  const sandbox = await bench.open();
+  await pushed(sandbox);
+  const theirs = `git clone -q ${remote} /tmp/theirs && cd /tmp/theirs && git -c user.name=b -c user.email=b@example.org commit -q --allow-empty -m theirs && git push -q origin main`;
+  expect((await shell(sandbox, theirs)).end.exitCode).toBe(0);
+  const rollback = begin(sandbox, { spec });
+  const restored = await bed.engine.rollback(rollback.context, 'Initial');
+  expect(restored).toMatchObject({ verified: true });
+  expect(restored.irreversible?.[0]).toMatch(/^git push origin main stands: its way back ended with 1; take it back with: git push/);
+  expect(await log(sandbox)).toBe('theirs\nrepaired\nfirst\n');
+  expect(await external(rollback)).toMatchObject([{ target: 'git push origin main', state: 'Done' }]);
+});
