@@ -1,30 +1,20 @@
 // `npm run eval [-- --write]` and `npm run eval:full`: measures by packs and makes the tables of docs/benchmarks.md.
-// --only NAME runs one step; --write puts its tables into the document. Results and reports are in eval-results/.
+// --only NAME runs one step (or several, with commas); --write keeps its numbers in hack/eval/measured/ and rewrites the tables out of
+// all numbers there; --tables measures nothing; --from FOLDER takes what was measured there before. Results are in eval-results/.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { run } from '@agentfleet/cli';
-import {
-  comparisonCells,
-  comparisonHead,
-  flakeText,
-  groupCells,
-  groupHead,
-  markdownTable,
-  readResults,
-  reportOf,
-  shareText,
-} from '@agentfleet/eval';
-import { stops, type LabelTally } from '@agentfleet/eval/judgements';
 import { systemClock } from '@agentfleet/kube';
+import { rewritten } from './document.ts';
+import { keepMeasured, resultOf } from './measured.ts';
 import { stepsOf, type EvalStep } from './plan.ts';
-import { withTable } from './tables.ts';
 
 const root = join(import.meta.dirname, '../..');
 const document = join(root, 'docs', 'benchmarks.md');
-
+const flag = { type: 'boolean', default: false } as const;
 const { values } = parseArgs({
-  options: { full: { type: 'boolean', default: false }, write: { type: 'boolean', default: false }, only: { type: 'string' } },
+  options: { full: flag, write: flag, tables: flag, only: { type: 'string' }, from: { type: 'string' } },
 });
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
@@ -41,44 +31,23 @@ async function fleet(argv: readonly string[]): Promise<number> {
   });
 }
 
-async function runTables(folder: string): Promise<string> {
-  const { head, records } = await readResults(folder);
-  const { groups, comparisons, flakes } = reportOf(head, records);
-  const compared = comparisons.length === 0 ? [] : [markdownTable(comparisonHead, comparisons.map(comparisonCells))];
-  return [markdownTable(groupHead, groups.map(groupCells)), ...compared, ...(flakes.pairs === 0 ? [] : [flakeText(flakes)])].join('\n\n');
-}
-
-async function judgeTables(folder: string, name: string): Promise<string> {
-  const all = JSON.parse(await readFile(join(folder, `${name}.json`), 'utf8')) as Record<
-    string,
-    { readonly tallies: readonly LabelTally[] }
-  >;
-  const rows = Object.entries(all).flatMap(([variant, { tallies }]) =>
-    tallies.map(({ label, entries, stopped, by }) => {
-      const counts = stops.map((stop) => String(by[stop]));
-      return [variant, label, String(entries), shareText(stopped), ...counts];
-    }),
-  );
-  return markdownTable(['Variant', 'Label', 'Entries', 'Stopped', ...stops], rows);
-}
-
-/** Runs a step; its table, where it has one. */
-async function measure({ name, kind, argv }: EvalStep): Promise<string | undefined> {
-  const folder = join(root, 'eval-results', name);
-  console.log(`\nfleet ${argv.join(' ')}\n`);
-  if (kind !== 'verify') await rm(folder, { recursive: true, force: true });
-  const status = await fleet(kind === 'verify' ? argv : [...argv, '--out', folder]);
-  if (status !== 0) throw new Error(`fleet ${argv.join(' ')} ended with status ${status}; its words stand above`);
-  if (kind === 'verify') return undefined;
-  return kind === 'judge' ? judgeTables(folder, name) : runTables(folder);
+/** Runs a step, or takes what it has left elsewhere; keeps its numbers where they are wanted. */
+async function measure(step: EvalStep): Promise<void> {
+  const { name, argv, table } = step;
+  const folder = join(values.from ?? join(root, 'eval-results'), name);
+  if (values.from === undefined) {
+    console.log(`\nfleet ${argv.join(' ')}\n`);
+    await rm(folder, { recursive: true, force: true });
+    const status = await fleet([...argv, '--out', folder]);
+    if (status !== 0) throw new Error(`fleet ${argv.join(' ')} ended with status ${status}; its words stand above`);
+  }
+  if (values.write && table !== undefined) await keepMeasured(step, await resultOf(step, folder));
 }
 
 const began = performance.now();
-for (const step of stepsOf(values.full)) {
-  if (values.only !== undefined && values.only !== step.name) continue;
-  const table = await measure(step);
-  if (table === undefined || !values.write) continue;
-  const command = `\`fleet ${step.argv.join(' ')}\``;
-  await writeFile(document, withTable(await readFile(document, 'utf8'), step.name, `${command}\n\n${table}`));
-}
+const only = values.only?.split(',');
+const steps = stepsOf(values.full).filter(({ name }) => only?.includes(name) ?? true);
+if (steps.length === 0) throw new Error(`no step is called ${values.only ?? ''}; see hack/eval/plan.ts`);
+if (!values.tables) for (const step of steps) await measure(step);
+if (values.write || values.tables) await writeFile(document, await rewritten(await readFile(document, 'utf8'), document));
 console.log(`${((performance.now() - began) / 60_000).toFixed(1)} min`);

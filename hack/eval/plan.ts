@@ -1,41 +1,45 @@
 /** What `npm run eval` and `npm run eval:full` run: commands of `fleet`, so that anybody can run one of them alone. */
 export interface EvalStep {
-  /** Of its folder and of its table in docs/benchmarks.md. */
+  /** Of its folder in eval-results/, and of its numbers in hack/eval/measured/. */
   readonly name: string;
-  readonly kind: 'run' | 'judge' | 'verify';
+  readonly kind: 'run' | 'judge' | 'verify' | 'scenarios';
   readonly argv: readonly string[];
+  /** Of docs/benchmarks.md; several steps may share one. Absent: its end alone matters. */
+  readonly table?: string;
 }
 
-/** Enough for CI: less than four minutes on two cores. */
-const quick: readonly EvalStep[] = [
-  { name: 'verify', kind: 'verify', argv: ['eval', 'verify', 'repair', '--sample', '9'] },
-  { name: 'hazard', kind: 'judge', argv: ['eval', 'judge', 'hazard', '--ablate', 'EBM,Learned'] },
-  { name: 'injection', kind: 'judge', argv: ['eval', 'judge', 'injection', '--ablate', 'EBM,Learned'] },
-  {
-    name: 'repair-ci',
-    kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '4', '--ablate', 'EBM', '--tool-calls', '150'],
-  },
+const packs = ['repair', 'code-small', 'trap', 'contracts', 'os', 'mini-swe', 'acceptance'] as const;
+
+const repairs = (...more: readonly string[]): readonly string[] => ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', ...more];
+
+const shared: readonly EvalStep[] = [
+  { name: 'scenarios', kind: 'scenarios', argv: ['eval', 'scenarios', 'acceptance'], table: 'scenarios' },
+  { name: 'hazard', kind: 'judge', argv: ['eval', 'judge', 'hazard', '--ablate', 'EBM,Learned'], table: 'hazard' },
+  { name: 'injection', kind: 'judge', argv: ['eval', 'judge', 'injection', '--ablate', 'EBM,Learned'], table: 'injection' },
+  { name: 'repair-ci', kind: 'run', argv: repairs('--sample', '4', '--ablate', 'EBM', '--tool-calls', '150'), table: 'repair-ci' },
 ];
 
+const sampled = (pack: string, sample: number): EvalStep => ({
+  name: `sample-${pack}`,
+  kind: 'verify',
+  argv: ['eval', 'verify', pack, '--sample', String(sample)],
+});
+
+/** Enough for CI: less than four minutes on two cores. */
+const quick: readonly EvalStep[] = [sampled('repair', 9), ...packs.slice(1).map((pack) => sampled(pack, 2)), ...shared];
+
+/** With Synth alone to propose; of `os` a sample, because it knows no language that those tasks are in. */
+const attempted = (pack: string): EvalStep => {
+  const sample = pack === 'os' ? ['--sample', '40'] : [];
+  return { name: pack, kind: 'run', argv: ['eval', 'run', pack, ...sample, '--tool-calls', '150'], table: 'packs' };
+};
+
 const full: readonly EvalStep[] = [
-  { name: 'verify', kind: 'verify', argv: ['eval', 'verify', 'repair'] },
-  ...quick.filter(({ kind }) => kind === 'judge'),
-  {
-    name: 'repair-dev',
-    kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '12', '--ablate', 'EBM', '--tool-calls', '150'],
-  },
-  {
-    name: 'flakes',
-    kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--only', '/py-', '--sample', '6', '--rounds', '2', '--tool-calls', '60'],
-  },
-  {
-    name: 'matrix',
-    kind: 'run',
-    argv: ['eval', 'run', 'repair', '--split', 'dev', '--sample', '40', '--matrix'],
-  },
+  ...packs.map((pack): EvalStep => ({ name: `verify-${pack}`, kind: 'verify', argv: ['eval', 'verify', pack], table: 'verify' })),
+  ...shared,
+  ...packs.slice(1).map(attempted),
+  { name: 'matrix', kind: 'run', argv: repairs('--sample', '8', '--matrix', '--tool-calls', '60'), table: 'matrix' },
+  { name: 'flakes', kind: 'run', argv: repairs('--sample', '6', '--rounds', '5', '--tool-calls', '60'), table: 'flakes' },
 ];
 
 /** The steps, in order. */

@@ -12,6 +12,7 @@ export function shareText({ value, low, high }: Interval): string {
 
 /** A number with its bounds: `7.2 (5.1–9.8)`. */
 export function numberText({ value, low, high }: Interval, digits = 1): string {
+  if (Number.isNaN(value)) return '–';
   return `${short(value, digits)} (${short(low, digits)}–${short(high, digits)})`;
 }
 
