@@ -7,6 +7,7 @@ import { faults } from './faults.ts';
 import { kubes } from './kube.ts';
 import { layers } from './layers.ts';
 import { placement } from './placement.ts';
+import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -293,6 +294,7 @@ export const mutants: readonly Mutant[] = [
   ...layers,
   ...kubes,
   ...placement,
+  ...rollouts,
   ...suspensions,
   ...energies,
   ...faults,

@@ -1,0 +1,192 @@
+import { judge, kolmogorovSmirnov, quantile, wilson, type Tally } from '../statistics/index.ts';
+import type { ArmEvidence, Gate, GateResult, Verdict } from './gate.ts';
+
+/** One-sided 95 %: bounds of rates that may be promoted upon. */
+const z95 = 1.644_853_627;
+
+interface Finding {
+  readonly verdict: Verdict;
+  readonly value?: number;
+  readonly baseline?: number;
+  readonly samples: number;
+  readonly message: string;
+}
+
+/**
+ * Evaluates one gate. What is missing is InsufficientData, never Pass. Pure.
+ * @param previous what this gate said last in the same rollout: a sequential test speaks once per look, and a decision stands
+ */
+export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
+  if (gate.type === 'TaskPass') return sequential(gate, canary.tasks, stable.tasks, previous);
+  const found = findingOf(gate, canary, stable);
+  return {
+    name: gate.name,
+    verdict: found.verdict,
+    value: found.value,
+    baseline: found.baseline,
+    samples: found.samples,
+    message: found.message,
+  };
+}
+
+function sequential(gate: Extract<Gate, { type: 'TaskPass' }>, canary: Tally, stable: Tally, previous: GateResult | undefined): GateResult {
+  if (previous?.verdict === 'Pass' || previous?.verdict === 'Fail') return previous;
+  const base = { name: gate.name, value: undefined, baseline: undefined, samples: canary.total };
+  if (canary.total === 0 || stable.total === 0)
+    return {
+      ...base,
+      verdict: 'InsufficientData',
+      message: `no task of the ${canary.total === 0 ? 'canary' : 'stable revision'} was judged yet`,
+    };
+  const { judgement, look, limit } = judge(gate.design, canary, stable);
+  if (look >= 0 && previous?.look === look) return previous;
+  const verdict: Verdict = judgement === 'Promote' ? 'Pass' : judgement === 'Refuse' ? 'Fail' : 'Inconclusive';
+  const next = gate.design.looks[look + 1];
+  const found =
+    limit === undefined
+      ? ''
+      : `the difference is above ${limit.toFixed(3)}, and may be ${(-gate.design.goal.margin).toFixed(3)} at worst; `;
+  const message = `${found}look ${look + 1} of ${gate.design.looks.length}${next === undefined ? '' : `, the next with ${2 * next.samples} tasks of each arm`}`;
+  return { ...base, verdict, value: shareOf(canary), baseline: shareOf(stable), message, ...(look < 0 ? {} : { look }) };
+}
+
+function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+  switch (gate.type) {
+    case 'GoldenSet':
+      return golden(canary.golden, stable.golden, gate.maxLoss, gate.minSamples);
+    case 'ErrorRate':
+      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate.max, gate.minSamples, 'requests');
+    case 'RollbackSuccess':
+      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate.min, gate.minSamples, 'rollbacks');
+    case 'DraftAcceptance':
+      return rateAbove(
+        { passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 },
+        gate.min,
+        gate.minSamples,
+        'draft tokens',
+      );
+    case 'VetoRate':
+      return vetoRate(canary, stable, gate.maxRatio, gate.minSamples);
+    case 'Latency':
+      return latency(canary.latencies, stable.latencies, gate);
+    case 'EnergyShift':
+      return energyShift(canary.energies, stable.energies, gate);
+    case 'AUC':
+      return heldOut(canary, stable, gate.minSamples, 'auc', (value, base) => value >= gate.min && value >= base - gate.maxLoss);
+    case 'ECE':
+      return heldOut(canary, stable, gate.minSamples, 'ece', (value, base) => value <= gate.max && value <= base + gate.maxGain);
+    case 'Query':
+    default:
+      return query(canary.queries?.get(gate.name), gate);
+  }
+}
+
+function tooFew(samples: number, needed: number, what: string): Finding | undefined {
+  if (samples >= needed) return undefined;
+  return { verdict: 'InsufficientData', samples, message: `${samples} of ${needed} ${what} so far` };
+}
+
+function shareOf({ passed, total }: Tally): number {
+  return passed / total;
+}
+
+function golden(canary: Tally | undefined, stable: Tally | undefined, maxLoss: number, minSamples: number): Finding {
+  if (canary === undefined || stable === undefined)
+    return { verdict: 'InsufficientData', samples: 0, message: 'the golden set has not been run on both: see the Job' };
+  const few = tooFew(canary.total, Math.max(1, minSamples), 'tasks of the golden set');
+  if (few !== undefined) return few;
+  // One fixed set for both: its tasks are compared as they are, without chance.
+  const [value, baseline] = [shareOf(canary), shareOf(stable)];
+  const verdict = value >= baseline - maxLoss ? 'Pass' : 'Fail';
+  return {
+    verdict,
+    value,
+    baseline,
+    samples: canary.total,
+    message: `${canary.passed} of ${canary.total} pass, ${stable.passed} of the stable`,
+  };
+}
+
+function rateBelow(tally: Tally, max: number, minSamples: number, what: string): Finding {
+  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+  if (few !== undefined) return few;
+  const { lower, upper } = wilson(tally, z95);
+  const verdict: Verdict = upper <= max ? 'Pass' : lower > max ? 'Fail' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at most ${upper.toFixed(4)}, and may be ${max}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, message };
+}
+
+function rateAbove(tally: Tally, min: number, minSamples: number, what: string): Finding {
+  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+  if (few !== undefined) return few;
+  const { lower, upper } = wilson(tally, z95);
+  const verdict: Verdict = lower >= min ? 'Pass' : upper < min ? 'Fail' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at least ${lower.toFixed(4)}, and has to be ${min}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, message };
+}
+
+function vetoRate(canary: ArmEvidence, stable: ArmEvidence, maxRatio: number, minSamples: number): Finding {
+  const few = tooFew(Math.min(canary.acts.total, stable.acts.total), Math.max(1, minSamples), 'acts of each arm');
+  if (few !== undefined) return few;
+  const mine = wilson({ passed: canary.acts.vetoed, total: canary.acts.total }, z95);
+  const [value, baseline] = [canary.acts.vetoed / canary.acts.total, stable.acts.vetoed / stable.acts.total];
+  const limit = maxRatio * baseline;
+  const verdict: Verdict = mine.upper <= limit || value <= baseline ? 'Pass' : mine.lower > limit ? 'Fail' : 'Inconclusive';
+  return {
+    verdict,
+    value,
+    baseline,
+    samples: canary.acts.total,
+    message: `${value.toFixed(4)} of acts vetoed, and may be ${limit.toFixed(4)}`,
+  };
+}
+
+function latency(canary: readonly number[], stable: readonly number[], gate: Extract<Gate, { type: 'Latency' }>): Finding {
+  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, gate.minSamples), 'requests of each arm');
+  if (few !== undefined) return few;
+  const [value, baseline] = [quantile(canary, gate.quantile) ?? Infinity, quantile(stable, gate.quantile) ?? 0];
+  const verdict = value <= gate.maxRatio * baseline ? 'Pass' : 'Fail';
+  const message = `quantile ${gate.quantile} is ${value.toFixed(3)} s, and may be ${gate.maxRatio} × ${baseline.toFixed(3)} s`;
+  return { verdict, value, baseline, samples: canary.length, message };
+}
+
+function energyShift(canary: readonly number[], stable: readonly number[], gate: Extract<Gate, { type: 'EnergyShift' }>): Finding {
+  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, gate.minSamples), 'energies of each arm');
+  if (few !== undefined) return few;
+  const result = kolmogorovSmirnov(canary, stable);
+  if (result === undefined)
+    return { verdict: 'InsufficientData', samples: canary.length, message: 'an energy is no number: see the verifier' };
+  const shifted = result.distance > gate.maxDistance && result.p < gate.alpha;
+  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${gate.maxDistance}`;
+  return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
+}
+
+function heldOut(
+  canary: ArmEvidence,
+  stable: ArmEvidence,
+  minSamples: number,
+  field: 'auc' | 'ece',
+  holds: (value: number, baseline: number) => boolean,
+): Finding {
+  const [mine, theirs] = [canary.heldOut, stable.heldOut];
+  if (mine === undefined || theirs === undefined)
+    return { verdict: 'InsufficientData', samples: 0, message: 'the held-out set was not scored by both' };
+  const few = tooFew(mine.samples, Math.max(1, minSamples), 'held-out samples');
+  if (few !== undefined) return few;
+  const [value, baseline] = [mine[field], theirs[field]];
+  if (!Number.isFinite(value) || !Number.isFinite(baseline))
+    return { verdict: 'InsufficientData', samples: mine.samples, message: `${field} is no number` };
+  const verdict = holds(value, baseline) ? 'Pass' : 'Fail';
+  return { verdict, value, baseline, samples: mine.samples, message: `${field} ${value.toFixed(3)}, of the stable ${baseline.toFixed(3)}` };
+}
+
+function query(value: number | undefined, { min, max, name }: Extract<Gate, { type: 'Query' }>): Finding {
+  if (value === undefined || !Number.isFinite(value))
+    return {
+      verdict: 'InsufficientData',
+      samples: 0,
+      message: `the query of ${name} has no answer: see the Prometheus server and the series`,
+    };
+  const holds = (min === undefined || value >= min) && (max === undefined || value <= max);
+  return { verdict: holds ? 'Pass' : 'Fail', value, samples: 1, message: `${value}, between ${min ?? '−∞'} and ${max ?? '∞'}` };
+}

@@ -1,0 +1,62 @@
+import type { Design } from '../statistics/index.ts';
+
+/** What a gate says of a canary. Only `Pass` at every gate promotes. */
+export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
+
+/** What was seen of one arm since the rollout's step began. */
+export interface ArmEvidence {
+  /** Tasks that ended, each counted once; without those that ended for a reason that is not theirs. */
+  readonly tasks: { readonly passed: number; readonly total: number };
+  /** Requests to the arm's engines, and those that failed. */
+  readonly requests: { readonly failed: number; readonly total: number };
+  /** Seconds until an answer, one per request or a sample of them. */
+  readonly latencies: readonly number[];
+  /** Energies of candidates that the arm was asked about. */
+  readonly energies: readonly number[];
+  /** Acts that were put to the verifier, and those that it vetoed. */
+  readonly acts: { readonly vetoed: number; readonly total: number };
+  /** Rollbacks that were due, and those that were verified by hash. */
+  readonly rollbacks: { readonly verified: number; readonly total: number };
+  /** Draft tokens that the target took, where there is a draft. */
+  readonly draft?: { readonly accepted: number; readonly proposed: number };
+  /** Of the golden set's Job, when it ran. */
+  readonly golden?: { readonly passed: number; readonly total: number };
+  /** Of a verifier on its held-out set. */
+  readonly heldOut?: { readonly auc: number; readonly ece: number; readonly samples: number };
+  /** Answers of PromQL queries by the name of their gate; absent when the server did not answer. */
+  readonly queries?: ReadonlyMap<string, number>;
+}
+
+/** A condition on a canary. `relative` bounds compare with the stable arm over the same time. */
+export type Gate =
+  | { readonly type: 'TaskPass'; readonly name: string; readonly design: Design }
+  | { readonly type: 'ErrorRate'; readonly name: string; readonly max: number; readonly minSamples: number }
+  | { readonly type: 'Latency'; readonly name: string; readonly quantile: number; readonly maxRatio: number; readonly minSamples: number }
+  | {
+      readonly type: 'EnergyShift';
+      readonly name: string;
+      readonly maxDistance: number;
+      readonly alpha: number;
+      readonly minSamples: number;
+    }
+  | { readonly type: 'VetoRate'; readonly name: string; readonly maxRatio: number; readonly minSamples: number }
+  | { readonly type: 'DraftAcceptance'; readonly name: string; readonly min: number; readonly minSamples: number }
+  | { readonly type: 'RollbackSuccess'; readonly name: string; readonly min: number; readonly minSamples: number }
+  | { readonly type: 'GoldenSet'; readonly name: string; readonly maxLoss: number; readonly minSamples: number }
+  | { readonly type: 'AUC'; readonly name: string; readonly min: number; readonly maxLoss: number; readonly minSamples: number }
+  | { readonly type: 'ECE'; readonly name: string; readonly max: number; readonly maxGain: number; readonly minSamples: number }
+  | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number };
+
+export interface GateResult {
+  readonly name: string;
+  readonly verdict: Verdict;
+  /** What was found of the canary, and of the stable arm where they are compared; undefined when nothing was. */
+  readonly value: number | undefined;
+  readonly baseline: number | undefined;
+  /** Observations of the canary. */
+  readonly samples: number;
+  /** Of a sequential test: index of the look that gave the verdict. It is looked at once per look. */
+  readonly look?: number;
+  /** Why, and what would change it. */
+  readonly message: string;
+}

@@ -1,0 +1,233 @@
+import type { Evidence, RolloutPolicy, RolloutState } from './types.ts';
+
+/** A rollout of which nothing is known yet. */
+export const idle: RolloutState = {
+  phase: 'Idle',
+  stable: undefined,
+  canary: undefined,
+  weight: 0,
+  step: 0,
+  phaseSince: 0,
+  lastGreen: [],
+  failures: {},
+  gates: [],
+  reason: 'Idle',
+  message: '',
+};
+
+/**
+ * The next state of a rollout. Promotion and rollback are flips of the pointer: `stable` and `weight` say where tasks go, and
+ * nothing else has to happen for that. Missing data never promotes. Pure; call it again until nothing changes.
+ */
+export function advance(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  switch (state.phase) {
+    case 'Idle':
+    case 'Frozen':
+      return begin(state, policy, evidence);
+    case 'Loading':
+      return interrupted(state, evidence) ?? load(state, policy, evidence);
+    case 'Shadowing':
+      return interrupted(state, evidence) ?? shadow(state, policy, evidence);
+    case 'Canary':
+      return interrupted(state, evidence) ?? canary(state, policy, evidence);
+    case 'Promoting':
+      return promote(state, policy, evidence);
+    case 'RollingBack':
+    default:
+      return rolledBack(state, policy, evidence);
+  }
+}
+
+function enter(
+  state: RolloutState,
+  now: number,
+  change: Partial<RolloutState> & Pick<RolloutState, 'phase' | 'reason' | 'message'>,
+): RolloutState {
+  return { ...state, ...change, phaseSince: now };
+}
+
+/** Stays where it is, and says why. */
+function hold(state: RolloutState, reason: string, message: string): RolloutState {
+  return { ...state, reason, message };
+}
+
+function begin(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  const { desired, now } = evidence;
+  if (state.stable === undefined) return first(state, evidence);
+  if (desired === state.stable) return state.phase === 'Idle' && state.canary === undefined ? state : settle(state, now);
+  const failures = state.failures[desired] ?? 0;
+  if (failures >= policy.freezeAfterFailures)
+    return state.phase === 'Frozen' && state.canary === desired
+      ? state
+      : enter(state, now, {
+          phase: 'Frozen',
+          canary: desired,
+          weight: 0,
+          reason: 'Frozen',
+          message: `${desired} failed ${failures} times: give another revision, or a changed rollout`,
+        });
+  if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
+  if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds)
+    return hold(state, 'Cooldown', `${desired} failed; it is tried again ${policy.cooldownSeconds} s after that`);
+  if (evidence.lockedBy !== undefined)
+    return hold(state, 'RolloutLocked', `${evidence.lockedBy} is being rolled out: a generator and its verifier do not change together`);
+  return enter(state, now, {
+    phase: 'Loading',
+    canary: desired,
+    weight: 0,
+    step: 0,
+    gates: [],
+    reason: 'Loading',
+    message: 'its engines are coming up',
+  });
+}
+
+/** The first revision has nothing to be compared with. */
+function first(state: RolloutState, { desired, now, incompatible, canaryEngines }: Evidence): RolloutState {
+  if (incompatible !== undefined) return hold(state, 'Incompatible', incompatible);
+  if (canaryEngines !== 'Ready') return hold({ ...state, canary: desired }, 'Loading', 'the first revision is coming up');
+  return enter(state, now, {
+    phase: 'Idle',
+    stable: desired,
+    canary: undefined,
+    weight: 0,
+    reason: 'Idle',
+    message: 'the first revision serves',
+  });
+}
+
+function settle(state: RolloutState, now: number): RolloutState {
+  return enter(state, now, {
+    phase: 'Idle',
+    canary: undefined,
+    weight: 0,
+    step: 0,
+    reason: 'Idle',
+    message: 'what serves is what the spec asks for',
+  });
+}
+
+/** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
+function interrupted(state: RolloutState, evidence: Evidence): RolloutState | undefined {
+  const { desired, canaryEngines, incompatible } = evidence;
+  if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
+  if (incompatible !== undefined) return back(state, evidence, 'Incompatible', incompatible, true);
+  if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', 'its engines did not come up: see their pods', true);
+  return undefined;
+}
+
+function back(state: RolloutState, { now }: Evidence, reason: string, message: string, failed: boolean): RolloutState {
+  const canary = state.canary ?? '';
+  const failures = failed ? { ...state.failures, [canary]: (state.failures[canary] ?? 0) + 1 } : state.failures;
+  return enter(state, now, { phase: 'RollingBack', weight: 0, failures, reason, message });
+}
+
+function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  if (evidence.canaryEngines !== 'Ready') return state;
+  if (policy.strategy === 'Recreate')
+    return enter(state, evidence.now, { phase: 'Promoting', reason: 'Promoting', message: 'its engines are ready' });
+  if (policy.strategy === 'ShadowThenCanary')
+    return enter(state, evidence.now, {
+      phase: 'Shadowing',
+      reason: 'Shadowing',
+      message: 'it answers beside the stable revision, and nobody listens',
+    });
+  return toStep(state, policy, evidence, 0);
+}
+
+function shadow(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  const failed = failedGate(evidence);
+  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  if (evidence.now - state.phaseSince < policy.shadowSeconds) return { ...state, gates: evidence.gates };
+  return toStep(state, policy, evidence, 0);
+}
+
+function toStep(state: RolloutState, policy: RolloutPolicy, evidence: Evidence, index: number): RolloutState {
+  const step = policy.steps[index];
+  if (step === undefined)
+    return enter(state, evidence.now, { phase: 'Promoting', gates: evidence.gates, reason: 'Promoting', message: 'all steps are passed' });
+  const message = `${step.weight} % of tasks, step ${index + 1} of ${policy.steps.length}`;
+  return enter(state, evidence.now, {
+    phase: 'Canary',
+    step: index,
+    weight: step.weight,
+    gates: evidence.gates,
+    reason: 'Canary',
+    message,
+  });
+}
+
+function canary(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  const failed = failedGate(evidence);
+  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  const step = policy.steps[state.step];
+  const current = { ...state, gates: evidence.gates };
+  const waited = evidence.now - state.phaseSince;
+  const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, state.step === policy.steps.length - 1);
+  if (lacking !== undefined) {
+    if (waited < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
+    // A canary that never gets its samples is no proof of anything, neither good nor bad.
+    return policy.onMissingData === 'Abort'
+      ? back(state, evidence, 'MissingData', lacking, true)
+      : hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
+  }
+  if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
+  const last = state.step >= policy.steps.length - 1;
+  if (last && policy.strategy === 'Manual' && !evidence.approved)
+    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision');
+  if (last && policy.requireApproval && !evidence.approved)
+    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision');
+  if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');
+  return toStep(current, policy, evidence, state.step + 1);
+}
+
+/**
+ * What is missing for the step to be passed: its samples, and data for every gate. A gate that cannot tell yet lets the
+ * weight grow, as it learns faster then; promoted is only when every gate passes, with the samples of the whole rollout.
+ */
+function lackingOf(
+  policy: RolloutPolicy,
+  { gates, stepSamples, samples }: Evidence,
+  minSamples: number,
+  last: boolean,
+): string | undefined {
+  if (stepSamples < minSamples) return `${stepSamples} of ${minSamples} tasks of this step were judged`;
+  if (last && samples < policy.minSamples) return `${samples} of ${policy.minSamples} tasks of the canary were judged`;
+  const open = gates.find(({ verdict }) => (last ? verdict !== 'Pass' : verdict === 'InsufficientData'));
+  return open === undefined ? undefined : `gate ${open.name} is ${open.verdict}: ${open.message}`;
+}
+
+function failedGate({ gates }: Evidence): string | undefined {
+  const failed = gates.find(({ verdict }) => verdict === 'Fail');
+  return failed === undefined ? undefined : `gate ${failed.name}: ${failed.message}`;
+}
+
+function promote(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  // Nothing is flipped to engines that went away since the gates were passed.
+  if (evidence.canaryEngines !== 'Ready') return back(state, evidence, 'EnginesFailed', 'its engines went away before the promotion', true);
+  const lastGreen =
+    state.stable === undefined ? state.lastGreen : [state.stable, ...state.lastGreen.filter((green) => green !== state.stable)];
+  return enter(state, evidence.now, {
+    phase: 'Idle',
+    stable: state.canary,
+    canary: undefined,
+    weight: 0,
+    step: 0,
+    lastGreen: lastGreen.slice(0, policy.keepLastGreen),
+    reason: 'Promoted',
+    message: `${state.canary} serves`,
+  });
+}
+
+function rolledBack(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+  const { canary } = state;
+  const frozen = canary !== undefined && (state.failures[canary] ?? 0) >= policy.freezeAfterFailures;
+  if (frozen)
+    return enter(state, evidence.now, {
+      phase: 'Frozen',
+      weight: 0,
+      reason: 'Frozen',
+      message: `${state.message}; frozen after repeated failure`,
+    });
+  return enter(state, evidence.now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: state.reason, message: state.message });
+}

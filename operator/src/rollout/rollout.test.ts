@@ -1,0 +1,275 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './gates/index.ts';
+import { advance, idle, type Evidence, type RolloutPolicy, type RolloutState } from './machine/index.ts';
+import { goesToCanary } from './routing.ts';
+import { designOf } from './statistics/index.ts';
+
+const policy: RolloutPolicy = {
+  strategy: 'Canary',
+  shadowSeconds: 60,
+  steps: [
+    { weight: 10, minSamples: 10, pauseSeconds: 5 },
+    { weight: 50, minSamples: 20, pauseSeconds: 5 },
+  ],
+  minSamples: 3000,
+  onMissingData: 'Hold',
+  stepTimeoutSeconds: 1000,
+  requireApproval: false,
+  cooldownSeconds: 100,
+  keepLastGreen: 2,
+  freezeAfterFailures: 2,
+};
+const gate = (verdict: Verdict): GateResult => ({ name: 'g', verdict, value: 1, baseline: 1, samples: 9, message: 'm' });
+const evidence: Evidence = {
+  desired: 'b',
+  canaryEngines: 'Ready',
+  stableReady: true,
+  incompatible: undefined,
+  gates: [gate('Pass')],
+  stepSamples: 100,
+  samples: 5000,
+  lockedBy: undefined,
+  approved: false,
+  windowOpen: true,
+  now: 1000,
+};
+const serving: RolloutState = { ...idle, stable: 'a' };
+
+/** Goes on until nothing changes, with time that passes. */
+function settle(state: RolloutState, seen: Partial<Evidence> = {}, by: Partial<RolloutPolicy> = {}, steps = 30): RolloutState {
+  let current = state;
+  for (let step = 0; step < steps; step += 1)
+    current = advance(current, { ...policy, ...by }, { ...evidence, now: 1000 + 10 * step, ...seen });
+  return current;
+}
+
+describe('a rollout', () => {
+  test('goes by its steps to a flip of the pointer, and keeps what was green', () => {
+    const seen: string[] = [];
+    let state = serving;
+    for (let step = 0; step < 20 && state.stable !== 'b'; step += 1) {
+      state = advance(state, policy, { ...evidence, now: 1000 + 10 * step });
+      seen.push(`${state.phase} ${state.weight}`);
+    }
+    expect(seen).toEqual(['Loading 0', 'Canary 10', 'Canary 50', 'Promoting 50', 'Idle 0']);
+    expect(state).toMatchObject({ stable: 'b', canary: undefined, lastGreen: ['a'], reason: 'Promoted' });
+  });
+
+  test('rolls back at once when a gate fails, and freezes a revision that failed again', () => {
+    const failing = { gates: [gate('Pass'), { ...gate('Fail'), name: 'task-pass' }] };
+    const once = settle(serving, failing, {}, 4);
+    expect(once).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, failures: { b: 1 }, reason: 'GateFailed' });
+    expect(once.message).toContain('gate task-pass');
+    expect(settle(once, { ...failing, now: once.phaseSince + 10 }, {}, 1).reason).toBe('Cooldown');
+    const frozen = settle(once, { ...failing, now: once.phaseSince + 200 }, {}, 10);
+    expect(frozen).toMatchObject({ phase: 'Frozen', stable: 'a', failures: { b: 2 } });
+    expect(settle(frozen, { now: 1e9 })).toBe(frozen);
+    expect(settle(frozen, { desired: 'c' }).stable).toBe('c');
+    expect(settle(frozen, { desired: 'a' })).toMatchObject({ phase: 'Idle', canary: undefined });
+  });
+
+  test('holds while data is missing, whatever else says yes', () => {
+    const held = settle(serving, { gates: [gate('InsufficientData')] }, {}, 500);
+    expect(held).toMatchObject({ phase: 'Canary', stable: 'a', weight: 10, reason: 'Held' });
+    const few = settle(serving, { samples: 2999 });
+    expect(few).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
+    expect(few.message).toContain('2999 of 3000 tasks');
+    const never = settle(serving, { stepSamples: 0 }, { onMissingData: 'Abort' }, 500);
+    expect(never).toMatchObject({ stable: 'a', failures: { b: 2 }, phase: 'Frozen' });
+  });
+
+  test('that cannot tell yet gets more tasks, and is promoted only when it can', () => {
+    expect(settle(serving, { gates: [gate('Inconclusive')] })).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
+  });
+
+  test('does not begin while its counterpart changes, nor with what does not fit', () => {
+    expect(settle(serving, { lockedBy: 'EnergyModel verifier' })).toMatchObject({ phase: 'Idle', reason: 'RolloutLocked' });
+    expect(settle(serving, { incompatible: 'the tokenizer differs' })).toMatchObject({ phase: 'Idle', reason: 'Incompatible' });
+  });
+
+  test('waits for a human and for its window at the last step', () => {
+    expect(settle(serving, {}, { requireApproval: true })).toMatchObject({ reason: 'AwaitingApproval', stable: 'a', weight: 50 });
+    expect(settle(serving, {}, { strategy: 'Manual' })).toMatchObject({ reason: 'AwaitingApproval' });
+    expect(settle(serving, { approved: true }, { requireApproval: true }).stable).toBe('b');
+    expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
+  });
+
+  test('gives way to another revision without calling the first one failed', () => {
+    const half = settle(serving, { stepSamples: 0 }, {}, 3);
+    expect(half.phase).toBe('Canary');
+    expect(settle(half, { desired: 'c' })).toMatchObject({ stable: 'c', failures: {} });
+  });
+
+  test('engines that do not come up, or go away before the flip, lead back', () => {
+    expect(settle(serving, { canaryEngines: 'Failed' }, {}, 3)).toMatchObject({ stable: 'a', reason: 'EnginesFailed' });
+    const promoting: RolloutState = { ...serving, phase: 'Promoting', canary: 'b', weight: 50 };
+    expect(settle(promoting, { canaryEngines: 'Loading' }, {}, 2)).toMatchObject({ stable: 'a', weight: 0 });
+  });
+
+  test('is shadowed first when the strategy says so; the first revision has nothing to be compared with', () => {
+    expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }, 3)).toMatchObject({ phase: 'Shadowing', weight: 0 });
+    expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }).stable).toBe('b');
+    expect(settle(idle, { canaryEngines: 'Loading' }).stable).toBeUndefined();
+    expect(settle(idle, { samples: 0, gates: [] }).stable).toBe('b');
+  });
+
+  test('whatever is seen: only what every gate passed with enough tasks ever serves, and no step is skipped', () => {
+    const verdicts = fc.constantFrom<Verdict>('Pass', 'Pass', 'Pass', 'Fail', 'Inconclusive', 'InsufficientData');
+    const seen = fc.record({
+      desired: fc.constantFrom('a', 'b', 'b', 'c'),
+      canaryEngines: fc.constantFrom('Ready', 'Ready', 'Ready', 'Loading', 'Failed'),
+      gates: fc.array(verdicts.map(gate), { minLength: 1, maxLength: 3 }),
+      stepSamples: fc.constantFrom(0, 15, 100),
+      samples: fc.constantFrom(0, 2999, 3000),
+      lockedBy: fc.constantFrom(undefined, undefined, 'x'),
+      approved: fc.boolean(),
+      windowOpen: fc.boolean(),
+      passed: fc.nat({ max: 300 }),
+    });
+    fc.assert(
+      fc.property(fc.array(seen, { maxLength: 40 }), fc.constantFrom('Canary', 'ShadowThenCanary', 'Manual'), (history, strategy) => {
+        let state = serving;
+        let now = 0;
+        for (const { passed, ...part } of history) {
+          now += passed;
+          const given = { ...evidence, ...part, now } as Evidence;
+          const next = advance(state, { ...policy, strategy }, given);
+          if (next.stable !== state.stable) expect(state).toMatchObject({ phase: 'Promoting', canary: next.stable });
+          if (next.phase === 'Promoting' && state.phase !== 'Promoting') {
+            expect(state).toMatchObject({ phase: 'Canary', step: policy.steps.length - 1 });
+            expect(given.gates.every(({ verdict }) => verdict === 'Pass')).toBe(true);
+            expect(given.samples).toBeGreaterThanOrEqual(policy.minSamples);
+          }
+          if (next.weight > state.weight)
+            expect(policy.steps.findIndex(({ weight }) => weight === next.weight)).toBeLessThanOrEqual(state.step + 1);
+          if (next.phase !== 'Canary' && next.phase !== 'Promoting') expect(next.weight).toBe(0);
+          state = next;
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('tasks of a canary', () => {
+  test('are those of its weight, the same ones at every time, and more of them at a greater weight', () => {
+    const uids = Array.from({ length: 5000 }, (_, index) => `uid-${index}`);
+    const ten = uids.filter((uid) => goesToCanary(uid, 'r1', 10));
+    expect(Math.abs(ten.length / uids.length - 0.1)).toBeLessThan(0.02);
+    expect(ten.every((uid) => goesToCanary(uid, 'r1', 50))).toBe(true);
+    expect(uids.filter((uid) => goesToCanary(uid, 'r1', 0))).toEqual([]);
+    expect(uids.every((uid) => goesToCanary(uid, 'r1', 100))).toBe(true);
+    const other = uids.filter((uid) => goesToCanary(uid, 'r2', 10));
+    expect(other.filter((uid) => ten.includes(uid)).length).toBeLessThan(0.3 * ten.length);
+  });
+});
+
+describe('gates', () => {
+  const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
+    tasks: { passed: 0, total: 0 },
+    requests: { failed: 0, total: 0 },
+    latencies: [],
+    energies: [],
+    acts: { vetoed: 0, total: 0 },
+    rollbacks: { verified: 0, total: 0 },
+    ...more,
+  });
+  const numbers = (count: number, factor: number): readonly number[] =>
+    Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
+  const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 1, total: 150 } }), arm(), 'Inconclusive'],
+    [{ type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 }, arm({ rollbacks: { verified: 900, total: 900 } }), arm(), 'Pass'],
+    [
+      { type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 },
+      arm({ rollbacks: { verified: 9, total: 9 } }),
+      arm(),
+      'Inconclusive',
+    ],
+    [{ type: 'DraftAcceptance', name: 'd', min: 0.55, minSamples: 10 }, arm({ draft: { accepted: 30, proposed: 100 } }), arm(), 'Fail'],
+    [
+      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      'Pass',
+    ],
+    [
+      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      arm({ acts: { vetoed: 200, total: 1000 } }),
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      'Fail',
+    ],
+    [
+      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      arm({ latencies: numbers(200, 1.1) }),
+      arm({ latencies: numbers(200, 1) }),
+      'Pass',
+    ],
+    [
+      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      arm({ latencies: numbers(200, 1.3) }),
+      arm({ latencies: numbers(200, 1) }),
+      'Fail',
+    ],
+    [
+      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      arm({ energies: numbers(500, 1) }),
+      arm({ energies: numbers(400, 1) }),
+      'Pass',
+    ],
+    [
+      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      arm({ energies: numbers(500, 2) }),
+      arm({ energies: numbers(400, 1) }),
+      'Fail',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: { passed: 90, total: 100 } }),
+      arm({ golden: { passed: 92, total: 100 } }),
+      'Fail',
+    ],
+    [
+      { type: 'AUC', name: 'a', min: 0.9, maxLoss: 0.005, minSamples: 10 },
+      arm({ heldOut: { auc: 0.95, ece: 0.02, samples: 99 } }),
+      arm({ heldOut: { auc: 0.952, ece: 0.02, samples: 99 } }),
+      'Pass',
+    ],
+    [
+      { type: 'ECE', name: 'c', max: 0.05, maxGain: 0.01, minSamples: 10 },
+      arm({ heldOut: { auc: 0.95, ece: 0.04, samples: 99 } }),
+      arm({ heldOut: { auc: 0.95, ece: 0.02, samples: 99 } }),
+      'Fail',
+    ],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', 1]]) }), arm(), 'Pass'],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', Number.NaN]]) }), arm(), 'InsufficientData'],
+  ];
+  test.each(cases)('%j', (condition, canary, stable, verdict) => {
+    expect(evaluateGate(condition, canary, stable).verdict).toBe(verdict);
+  });
+
+  test('say InsufficientData where nothing was seen, each of them', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
+    for (const condition of [...cases.map(([condition]) => condition), { type: 'TaskPass', name: 't', design } as const])
+      expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');
+  });
+
+  test('a sequential gate speaks once per look, and a decision stands', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
+    const condition = { type: 'TaskPass', name: 't', design } as const;
+    const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
+    const first = design.looks[0]?.samples ?? 0;
+    const early = evaluateGate(condition, of(2, 2), of(2, 2));
+    expect(early).toMatchObject({ verdict: 'Inconclusive', value: 1 });
+    expect(early.look).toBeUndefined();
+    const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
+    expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
+    // Between two looks it says what it said, however good it looks just now.
+    expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
+    const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
+    expect(decided.verdict).toBe('Pass');
+    expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
+  });
+});

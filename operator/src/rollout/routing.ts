@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto';
+
+/** Parts of a hundred thousand: finer than any weight that is asked for. */
+const parts = 100_000;
+
+/**
+ * Whether a task goes to the canary: by a hash of its uid and of the rollout, so that one task sees one checkpoint for all
+ * its life, each rollout meets other tasks first, and a greater weight only adds tasks.
+ * @param weight percent of tasks, 0 to 100
+ */
+export function goesToCanary(taskUid: string, rollout: string, weight: number): boolean {
+  return placeOf(taskUid, rollout) < (weight / 100) * parts;
+}
+
+function placeOf(taskUid: string, rollout: string): number {
+  const digest = createHash('sha256').update(`${rollout}\0${taskUid}`).digest();
+  return digest.readUInt32BE(0) % parts;
+}
