@@ -126,4 +126,11 @@ export const energies: readonly Mutant[] = [
     replace: 'silent === undefined || asked.every(isSilent)) return null;',
     test: vitest(mind),
   },
+  {
+    guarantee: 'what is written as it is made gets no manifest when it is unfit',
+    file: `${dataset}/writer.ts`,
+    find: '    refuseUnfit(this.#seen);',
+    replace: '',
+    test: vitest(`${dataset}/dataset.test.ts`),
+  },
 ];

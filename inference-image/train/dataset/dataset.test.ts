@@ -6,6 +6,7 @@ import { stratumOf, type Example } from './example.ts';
 import { readData, writeData } from './files.ts';
 import { manifestOf } from './manifest.ts';
 import { refuseUnfit } from './refuse.ts';
+import { DataWriter } from './writer.ts';
 
 const splitOf = (at: number): Example['split'] => (at % 5 === 0 ? 'heldOut' : at % 5 === 1 ? 'calibration' : 'train');
 
@@ -84,6 +85,27 @@ describe('a data set on disk', () => {
     const found = await readData(folder);
     expect(found.manifest).toEqual(manifest);
     expect(found.examples.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(examples.toSorted((a, b) => a.id.localeCompare(b.id)));
+  });
+
+  it('is the same when it is written as it is made', async () => {
+    await using writer = await DataWriter.open(folder, 7);
+    for (let at = 0; at < examples.length; at += 7) await writer.append(examples.slice(at, at + 7));
+    expect(writer.written).toBe(200);
+    expect(await writer.close()).toEqual(manifestOf(examples, 7));
+    expect((await readData(folder)).examples).toHaveLength(200);
+  });
+
+  it.each<[string, readonly Example[], RegExp]>([
+    ['labels are flipped', flipped, /labels are flipped/],
+    ['the same act is in two splits', change(2, { text: 'RUN  number 0' }), /has the content of p2/],
+    ['nothing came', [], /is empty/],
+  ])('written as it is made it gets no manifest when %s', async (_, set, why) => {
+    const own = await mkdtemp(join(tmpdir(), 'dataset-'));
+    await using writer = await DataWriter.open(own, 7);
+    await writer.append(set);
+    await expect(writer.close()).rejects.toThrow(why);
+    await expect(readData(own)).rejects.toThrow(/cannot be read/);
+    await rm(own, { recursive: true });
   });
 
   it.each<[string, string, (text: string) => string, RegExp]>([

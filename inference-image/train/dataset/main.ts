@@ -1,11 +1,12 @@
 // Makes a data set of labelled programs: `--count N` of them (default 20000), in the folder `--out FOLDER`; tells the rate.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { argv } from 'node:process';
 import { Judge } from '../data/judge.ts';
 import { readProblems } from '../data/problems.ts';
-import type { Example } from './example.ts';
-import { writeData } from './files.ts';
 import { generateExamples } from './generate.ts';
-import { refuseUnfit } from './refuse.ts';
+import { DataWriter } from './writer.ts';
 
 const option = (name: string): string | undefined => {
   const at = argv.indexOf(name);
@@ -16,20 +17,19 @@ const seed = Number(option('--seed') ?? 20_261_121);
 const out = option('--out');
 if (!Number.isSafeInteger(count) || count < 1) throw new Error('--count is a number of programs from 1');
 
+const folder = out ?? (await mkdtemp(join(tmpdir(), 'dataset-')));
 const started = performance.now();
 const judge = new Judge();
-const examples: Example[] = [];
 try {
-  for await (const some of generateExamples(await readProblems(), { seed, count, flakyRate: 0.02, judge })) examples.push(...some);
+  await using writer = await DataWriter.open(folder, seed);
+  for await (const some of generateExamples(await readProblems(), { seed, count, flakyRate: 0.02, judge })) await writer.append(some);
+  const seconds = (performance.now() - started) / 1000;
+  const manifest = await writer.close();
+  if (out !== undefined) console.log(JSON.stringify(manifest, null, 2));
+  const rate = `${(manifest.examples / seconds).toFixed(0)} labelled programs/s (each run twice, its program before once; one judge)`;
+  const peak = `peak memory ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`;
+  console.log(`${manifest.examples} examples in ${seconds.toFixed(1)} s: ${rate}; ${peak}`);
 } finally {
   await judge.close();
+  if (out === undefined) await rm(folder, { recursive: true, force: true });
 }
-const seconds = (performance.now() - started) / 1000;
-refuseUnfit(examples);
-if (out !== undefined) console.log(JSON.stringify(await writeData(out, examples, seed), null, 2));
-const strata = Map.groupBy(examples, ({ stratum }) => stratum);
-console.log([...strata].map(([name, some]) => `${name} ${some.length}`).join(', '));
-const rate = `${(examples.length / seconds).toFixed(0)} labelled programs/s (each run twice, its program before once; one judge)`;
-console.log(
-  `${examples.length} examples in ${seconds.toFixed(1)} s: ${rate}; peak memory ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`,
-);

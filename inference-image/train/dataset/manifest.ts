@@ -30,19 +30,38 @@ export function linesOf(examples: readonly Example[], split: ExampleSplit): stri
 
 const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
-function splitManifest(examples: readonly Example[], split: ExampleSplit): SplitManifest {
-  const own = examples.filter((one) => one.split === split);
-  const counts = strata.map((stratum) => [stratum, own.filter((one) => one.stratum === stratum).length] as const);
-  return {
-    strata: Object.fromEntries(counts) as Record<Stratum, number>,
-    problems: new Set(own.map(({ problem }) => problem)).size,
-    sha256: sha256(linesOf(examples, split)),
-  };
+/** Examples of each split, counted one by one. */
+export class Counts {
+  readonly #strata = new Map<string, number>();
+  readonly #problems = new Map<ExampleSplit, Set<string>>(exampleSplits.map((split) => [split, new Set()]));
+  examples = 0;
+
+  add({ split, stratum, problem }: Pick<Example, 'split' | 'stratum' | 'problem'>): void {
+    const key = `${split} ${stratum}`;
+    this.#strata.set(key, (this.#strata.get(key) ?? 0) + 1);
+    this.#problems.get(split)?.add(problem);
+    this.examples += 1;
+  }
+
+  of(split: ExampleSplit): Omit<SplitManifest, 'sha256'> {
+    const counts = strata.map((stratum) => [stratum, this.#strata.get(`${split} ${stratum}`) ?? 0] as const);
+    return { strata: Object.fromEntries(counts) as Record<Stratum, number>, problems: this.#problems.get(split)?.size ?? 0 };
+  }
+}
+
+/** What a data set consists of, of which the lines of each split have these hashes. */
+export function manifestFrom(counts: Counts, hashes: Readonly<Record<ExampleSplit, string>>, seed: number): DataManifest {
+  const splits = Object.fromEntries(
+    exampleSplits.map((split) => [split, { ...counts.of(split), sha256: hashes[split] }]),
+  ) as DataManifest['splits'];
+  const digest = sha256(JSON.stringify(exampleSplits.map((split) => hashes[split])));
+  return { schema: exampleSchema, featureSet, seed, examples: counts.examples, splits, digest };
 }
 
 /** What a data set consists of. Pure: equal examples give equal manifests. */
 export function manifestOf(examples: readonly Example[], seed: number): DataManifest {
-  const splits = Object.fromEntries(exampleSplits.map((split) => [split, splitManifest(examples, split)])) as DataManifest['splits'];
-  const digest = sha256(JSON.stringify(exampleSplits.map((split) => splits[split].sha256)));
-  return { schema: exampleSchema, featureSet, seed, examples: examples.length, splits, digest };
+  const counts = new Counts();
+  for (const one of examples) counts.add(one);
+  const hashes = Object.fromEntries(exampleSplits.map((split) => [split, sha256(linesOf(examples, split))]));
+  return manifestFrom(counts, hashes as Record<ExampleSplit, string>, seed);
 }

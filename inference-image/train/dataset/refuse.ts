@@ -78,7 +78,7 @@ export function refuseLeaks(examples: readonly Example[]): void {
 }
 
 /** A diff of a line or two is in many programs by chance; a command or a whole file is not. */
-const chanceChars = 160;
+export const chanceChars = 160;
 const contentOf = (text: string, operator: string, head: Example['head']): string =>
   head === 'Code' && text.length < chanceChars ? '' : `${operator}\n${text}`;
 
