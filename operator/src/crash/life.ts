@@ -45,18 +45,26 @@ export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | '
   readonly fate?: (life: Life, request: Parameters<NonNullable<WireOptions['fate']>>[0]) => ReturnType<NonNullable<WireOptions['fate']>>;
   readonly ask: AskInfo;
   readonly onEvent: (object: KubeObject, event: NewEvent) => void;
+  /** Called when it does not stop to wake up; it is ended then. */
+  readonly onHot: () => void;
   /** Set for a candidate for the lease; without it the process leads alone. */
   readonly identity?: string;
 }
+
+/** Timers after which a life is a loop that makes the machine hot. */
+const mostTimers = 10_000;
 
 /** A clock whose timers end with the process. */
 class MortalClock implements Clock {
   readonly #clock: Clock;
   readonly #set = new Set<Timer>();
+  readonly #onHot: () => void;
   #over = false;
+  #fired = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, onHot: () => void) {
     this.#clock = clock;
+    this.#onHot = onHot;
   }
 
   now(): number {
@@ -71,6 +79,8 @@ class MortalClock implements Clock {
     if (this.#over) return { cancel: () => {} };
     const timer = this.#clock.after(ms, () => {
       this.#set.delete(timer);
+      this.#fired += 1;
+      if (this.#fired === mostTimers) this.#onHot();
       run();
     });
     this.#set.add(timer);
@@ -104,7 +114,10 @@ export class Life {
 
   constructor(options: LifeOptions) {
     this.#options = options;
-    this.#clock = new MortalClock(options.clock);
+    this.#clock = new MortalClock(options.clock, () => {
+      options.onHot();
+      this.kill();
+    });
     const { fate, identity, ...rest } = options;
     const decide = fate === undefined ? {} : { fate: (request: Parameters<NonNullable<WireOptions['fate']>>[0]) => fate(this, request) };
     this.wire = new Wire({ ...rest, ...decide, clock: this.#clock, userAgent: `operator/${identity ?? '1'}` });

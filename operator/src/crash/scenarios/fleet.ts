@@ -6,6 +6,7 @@ import { obedient, playWorkers, succeeds } from '../../controllers/agenttask/tes
 import { newModel } from '../../controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
 import { resources } from '../../runtime/resources.ts';
+import { sweepEveryMs } from '../../runtime/taskCensus.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { over } from './steps.ts';
@@ -111,6 +112,8 @@ export const fleet: readonly Scenario[] = [
       await world.create(newTask('one'));
       await over(world, 'one');
       await world.tasks.delete({ namespace: 'team', name: 'one' });
+      // That a finished task is gone is seen when all of them are looked at.
+      await world.pass(sweepEveryMs / 1000, 15);
       await world.until('the access is gone', () => !names(world, resources.roleBindings).some((name) => name.startsWith('team/')));
       await world.until('the wall is gone', () => !names(world, resources.networkPolicies).some((name) => name.startsWith('team/')));
       await poolIsReady(world);
