@@ -4,6 +4,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
+import { chooseEngine } from './engineChoice.ts';
 import type { EndFacts, Executor, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
 import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
@@ -80,7 +81,7 @@ export class Keeper {
       isolation: info === null ? null : isolationOf(info, config.runtimeClass),
       network: network.info,
       snapshots: {
-        engine: config.snapshotEngine === 'Overlay' ? 'Overlay' : 'CAS',
+        engine: chooseEngine(config).engine,
         count: records.length,
         latest: records.at(-1)?.id ?? null,
       },

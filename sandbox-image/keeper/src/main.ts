@@ -3,6 +3,7 @@ import process, { env, exit, stderr, stdout } from 'node:process';
 import { systemClock } from './clock.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
+import { chooseEngine } from './engineChoice.ts';
 import { createLogger, errorFields } from './logger.ts';
 import { tcpConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';
@@ -18,7 +19,7 @@ async function main(): Promise<void> {
     () => systemClock.now(),
   );
   const running = await startKeeper({ config, clock: systemClock, random: randomBytes, logger, connect: tcpConnector });
-  logger.info('listening', { address: running.address, pod: config.pod });
+  logger.info('listening', { address: running.address, pod: config.pod, snapshots: chooseEngine(config) });
   const stop = (signal: NodeJS.Signals): void => {
     logger.info('stopping', { signal });
     setTimeout(() => exit(1), exitMs).unref();

@@ -18,6 +18,7 @@ import {
 } from './exec/index.ts';
 import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatch } from './files/patch/index.ts';
+import { chooseEngine } from './engineChoice.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
 import { Keeper, linkEvents, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
@@ -171,7 +172,7 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const runner = lastingProgram(runnerBinary);
   const [setMeta, treeStats, xattrs] = [setMetaByRunner(runner), treeStatsByRunner(runner), xattrsByRunner(runner)];
   const options = { storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention };
-  if (config.snapshotEngine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
+  if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
   return openOverlayEngine({
     ...options,
     layersDir: config.overlay.layersDir,
