@@ -53,7 +53,10 @@ describe('the process', () => {
       POD_UID: podUid,
     });
     await waitUntil(() => said.stdout.includes('listening'), 15_000);
-    const { address } = JSON.parse(said.stdout.split('\n')[0] ?? '') as { address: string };
+    // Not always the first line: the port of the way out may be another keeper's on this machine.
+    const listening = said.stdout.split('\n').find((line) => line.includes('listening')) ?? '';
+    const { address, snapshots } = JSON.parse(listening) as { address: string; snapshots: object };
+    expect(snapshots).toMatchObject({ asked: 'Auto', engine: 'CAS' });
     const runner = await FakeRunner.connected({ path: join(dir, 'link'), key, ...killable });
     await waitUntil(async () => (await fetch(`${address}/readyz`)).status === 200);
     const execId = ulid();
