@@ -10,6 +10,7 @@ const result = (subject: string, run: number, over: Partial<Result> = {}): Resul
   objects: 4,
   rate: 50,
   ready: 4,
+  ended: 0,
   seconds: 1,
   createToPod: { p50: 10, p99: 20 },
   createToReady: null,

@@ -14,6 +14,7 @@ const measures: readonly Measure[] = [
   { name: 'pod ready → object ready, p99', of: ({ podToObject }) => podToObject?.p99, unit: 'ms' },
   { name: 'all ready after', of: ({ seconds }) => seconds, unit: 's' },
   { name: 'objects that did not become ready', of: ({ objects, ready }) => objects - ready },
+  { name: 'processes that ended by themselves', of: ({ ended }) => (ended === 0 ? null : ended) },
   { name: 'writes per object', of: ({ writes }) => writes },
   { name: 'reads per object', of: ({ reads }) => reads },
   { name: '409s per object', of: ({ conflicts }) => conflicts },

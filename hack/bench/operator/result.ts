@@ -16,6 +16,8 @@ export interface Result {
   /** Created a second; null: all at once. */
   readonly rate: number | null;
   readonly ready: number;
+  /** Processes of the subject that ended by themselves; the run ends with the first. */
+  readonly ended: number;
   /** Seconds from the first create until the last was ready. */
   readonly seconds: number;
   readonly createToPod: Spread | null;

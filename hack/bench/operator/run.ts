@@ -104,7 +104,8 @@ class Measurement {
     const loading = createAll(ground.transport, subject, tracker, namespace, { count: objects, rate, prefix: 'task' });
     const killed = scenario.kill === undefined ? undefined : await this.#kill(scenario.kill);
     const loaded = await loading;
-    await tracker.until(() => tracker.ready === objects, readyTimeoutMs);
+    // A process that ends by itself, such as one that lost its lease, is not started again: its figures would mean nothing.
+    await tracker.until(() => tracker.ready === objects || this.#ended() > 0, readyTimeoutMs);
     const taken = seconds(began);
     const { user, system } = process.cpuUsage(generatorBefore);
     const loopLagP99 = (await running.loopLagMs()) ?? null;
@@ -116,6 +117,7 @@ class Measurement {
       objects,
       rate: Number.isFinite(rate) ? rate : null,
       ready: tracker.ready,
+      ended: this.#ended(),
       seconds: taken,
       ...latenciesOf(tracker.courses.values()),
       // The pod was there before the object.
@@ -173,6 +175,12 @@ class Measurement {
     const before = await this.#cpu();
     await wait(duration * 1000);
     return Number(((((await this.#cpu()) - before) / duration) * 100).toFixed(2));
+  }
+
+  /** Processes that ended by themselves. */
+  #ended(): number {
+    const { running, scenario } = this.#options;
+    return running.processes.slice(scenario.kill === undefined ? 0 : 1).filter(({ alive }) => !alive).length;
   }
 
   async #cpu(): Promise<number> {
