@@ -16,6 +16,7 @@ export interface Consent {
 /** Asks gate 2, and then a person, about what gate 1 leaves open or does not vouch for. */
 export async function consentTo(scope: Scope, candidate: Candidate, proposal: Proposal, verdict: GateVerdict): Promise<Consent> {
   let energy: number | null = null;
+  const doubts: string[] = [];
   for (const part of [...verdict.review, ...verdict.scored]) {
     const opinion = await scope.context.mind.secondOpinion({
       head: part.tool === 'Shell' ? 'Shell' : 'Editor',
@@ -27,10 +28,14 @@ export async function consentTo(scope: Scope, candidate: Candidate, proposal: Pr
       features: featuresOf(candidate, proposal, part),
     });
     energy = opinion.energy ?? energy;
-    if (!opinion.allowed) return { allowed: false, approved: false, why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})` };
+    if (opinion.allowed) continue;
+    // What no rail objects to and a person looks at anyway is the person's to refuse.
+    const asked = verdict.scored.includes(part) && verdict.approval.includes(part);
+    if (!asked) return { allowed: false, approved: false, why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})` };
+    doubts.push(`gate 2 would refuse it: ${opinion.why}`);
   }
   if (verdict.approval.length === 0) return { allowed: true, approved: false, why: '' };
-  const evidence = verdict.approval.flatMap(evidenceOf);
+  const evidence = [...verdict.approval.flatMap(evidenceOf), ...doubts];
   return approve(scope, candidate, [...evidence, ...(energy === null ? [] : [`energy ${energy.toFixed(3)}`])].join('; '));
 }
 
