@@ -41,6 +41,14 @@ function addRun(program: Command, dispatch: Dispatch): void {
     .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
     .option('--matrix', 'compare with every ablation')
     .option('--profiles <names>', 'profiles of the pool of a cluster, to be compared', list, [])
+    .addOption(
+      new Option(
+        '--judge <place>',
+        'where patches of a cluster meet hidden checks: in sandboxes of this machine, or in fresh ones of the pool',
+      )
+        .choices(['local', 'pool'])
+        .default('local'),
+    )
     .option('--tool-calls <n>', 'commands and edits of each attempt', whole(1, 1_000_000), defaultBudget.toolCalls)
     .option('--wall-seconds <n>', 'wall time of each attempt', whole(10, 86_400), defaultBudget.wallSeconds)
     .option('--out <folder>', 'where results and reports go', 'eval-results')

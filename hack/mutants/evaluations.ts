@@ -146,6 +146,27 @@ export const evaluations: readonly Mutant[] = [
     test: vitest('local/pool.test.ts'),
   },
   {
+    guarantee: 'an oracle that fails its hidden check is refused',
+    file: `${source}/verify/faults.ts`,
+    find: '.filter((check) => !verdict[check].passed)',
+    replace: ".filter((check) => check === 'visible' && !verdict[check].passed)",
+    test: vitest('verify/verify.test.ts'),
+  },
+  {
+    guarantee: 'a hidden check that somebody made hold in the cluster has not passed',
+    file: `${source}/cluster/judge.ts`,
+    find: "return outcome.reason === 'AlreadyHolds';",
+    replace: "return outcome.result === 'Succeeded';",
+    test: vitest('cluster/judge.test.ts'),
+  },
+  {
+    guarantee: 'tables of benchmarks follow the numbers that were measured',
+    file: 'hack/eval/document.ts',
+    find: 'if (measured.length > 0)',
+    replace: 'if (measured.length > 99)',
+    test: { kind: 'vitest', path: 'hack/eval/document.test.ts' },
+  },
+  {
     guarantee: 'a local sandbox has no network',
     file: `${source}/local/scripts.ts`,
     find: 'unshare --mount --pid --net --ipc',

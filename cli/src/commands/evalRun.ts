@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
+  clusterJudge,
   ClusterPool,
   headOf,
   flakeBudget,
@@ -19,6 +20,7 @@ import {
   type EvalRecord,
   type Flakes,
   type Half,
+  type JudgePatch,
   type Pack,
   type Plan,
   type Variant,
@@ -41,6 +43,8 @@ export interface EvalRunFlags {
   readonly parallel: number;
   readonly ablate: readonly string[];
   readonly profiles: readonly string[];
+  /** Where patches of a pool of a cluster are judged. */
+  readonly judge: 'local' | 'pool';
   readonly out: string;
   readonly resume: boolean;
   readonly wallSeconds: number;
@@ -150,16 +154,10 @@ export async function evalRunCluster(context: CommandContext, names: readonly st
   const variants = flags.profiles.length > 0 ? profileVariants(flags.profiles) : variantsOf(flags.ablate);
   await allowed(context, { namespace, name }, variants);
   const plan = await planOf(names, variants, flags, context.env);
-  await using judge = await openLocal(context.env, budgetOf(flags));
   const { transport, clock } = context;
-  await using pool = new ClusterPool({
-    transport,
-    clock,
-    budget: budgetOf(flags),
-    tasks: agentTasks,
-    pool: { namespace, name },
-    namespace: context.namespace,
-    judge: (task, patch, signal) => judge.judgePatch(task, patch, signal),
-  });
+  const place = { transport, clock, tasks: agentTasks, pool: { namespace, name }, namespace: context.namespace };
+  await using local = flags.judge === 'local' ? await openLocal(context.env, budgetOf(flags)) : undefined;
+  const judge: JudgePatch = local === undefined ? clusterJudge(place) : (task, patch, signal) => local.judgePatch(task, patch, signal);
+  await using pool = new ClusterPool({ ...place, budget: budgetOf(flags), judge });
   await follow(context, plan, pool, flags);
 }

@@ -1,27 +1,19 @@
 /** A pool of a cluster: tasks of packs become AgentTasks, and what they changed is judged here, by hidden checks that never leave. */
-import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
 import { notAttempted, resultOf, type Attempted } from '../run/record.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
 import { digestOf, type Variant } from '../run/variant.ts';
+import { AgentTasks, type ClusterPlace } from './tasks.ts';
 
 /** Applies a patch to the prepared workspace of a task, in a place that may run strangers' code, and runs the hidden check. */
 export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
 
-export interface ClusterPoolOptions {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  readonly tasks: Resource<AgentTask>;
-  readonly pool: { readonly name: string; readonly namespace: string };
-  /** Where the AgentTasks are made. */
-  readonly namespace: string;
+export interface ClusterPoolOptions extends ClusterPlace {
   readonly judge: JudgePatch;
   readonly budget?: AttemptBudget;
 }
-
-const pollMs = 500;
 
 /** How a worker ends a patch that it cut for the status. */
 const cutInStatus = /\n… cut; [^\n]*\n$/;
@@ -30,12 +22,12 @@ const cutInStatus = /\n… cut; [^\n]*\n$/;
 export class ClusterPool implements EvalPool {
   readonly name: string;
   readonly #options: ClusterPoolOptions;
-  readonly #client: ResourceClient<AgentTask>;
+  readonly #tasks: AgentTasks;
 
   constructor(options: ClusterPoolOptions) {
     this.#options = options;
     this.name = `${options.pool.namespace}/${options.pool.name}`;
-    this.#client = new ResourceClient(options.transport, options.tasks);
+    this.#tasks = new AgentTasks(options);
   }
 
   /** What the pool runs may change under us; its name and the profile are all that can be held on to. */
@@ -50,11 +42,11 @@ export class ClusterPool implements EvalPool {
     const seconds = (): number => (clock.monotonic() - began) / 1000;
     try {
       const name = await this.#create(task, variant, seed, round, signal);
-      const ended = await this.#ended(name, signal);
+      const ended = await this.#tasks.ended(name, signal);
       const attempted = attemptedOf(ended);
       const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
       const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal)) ? 'Passed' : 'Failed';
-      await this.#client.delete({ name, namespace: this.#options.namespace }, { signal });
+      await this.#tasks.remove(name, signal);
       return { ...attempted, hidden, wallSeconds: seconds() };
     } catch (error) {
       signal.throwIfAborted();
@@ -70,25 +62,7 @@ export class ClusterPool implements EvalPool {
     const changed = { ...(profile !== undefined && { profile }), ablations, snapshots };
     const budget = { ...used } as AgentTask['spec']['budget'];
     const manifest = toAgentTask(task, { namespace, pool, suffix, ...changed, budget });
-    try {
-      await this.#client.create(manifest as unknown as AgentTask, { fieldManager: 'fleet-eval', signal });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-    }
-    return manifest.metadata.name;
-  }
-
-  async #ended(name: string, signal: AbortSignal): Promise<AgentTask> {
-    const { clock, namespace } = this.#options;
-    for (;;) {
-      const found = await this.#client.find({ name, namespace }, { signal }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
-      if (found === undefined) throw new EvalError(`AgentTask ${namespace}/${name} is gone before it ended; who deleted it?`);
-      if (found.status?.finished === 'true') return found;
-      if (!(await sleep(clock, pollMs, signal))) signal.throwIfAborted();
-    }
+    return this.#tasks.create(manifest as unknown as AgentTask, signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
