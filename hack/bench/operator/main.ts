@@ -8,6 +8,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { asError } from '@agentfleet/kube';
 import { raise, type Ground } from './ground.ts';
 import { imageFlags, ourSubject } from './ours.ts';
 import { peerSubject } from './peer.ts';
@@ -69,7 +70,11 @@ try {
     for (let run = 1; run <= repeats; run += 1) {
       for (const subject of subjectsOn(ground)) {
         log(`${scenario.name} ${run}: ${subject.name}`);
-        const result = await runOnce({ ground, subject, scenario, run, log });
+        const result = await runOnce({ ground, subject, scenario, run, log }).catch((error: unknown) => {
+          log(`failed: ${asError(error).stack ?? ''}`);
+          process.exitCode = 1;
+        });
+        if (result === undefined) continue;
         results.push(result);
         const line = JSON.stringify(result);
         process.stdout.write(`${line}\n`);

@@ -10,6 +10,9 @@ import {
 } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 
+/** Of one watch in a row. */
+const mostFailures = 30;
+
 interface Conditioned {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
@@ -103,13 +106,21 @@ export class Tracker {
     const times = { timeoutSeconds: 3600, stallMs: 600_000 };
     const options = { ...common, ...times, sendInitialEvents: true };
     // A server closes watches when a definition changes; all that is there is told again.
-    let end: WatchEnd;
-    do {
-      end = await watch(options, (event) => {
-        if (event.type === 'BOOKMARK') opened();
-        else onEvent(event);
-      });
-    } while (end !== 'stopped');
+    let end: WatchEnd = 'closed';
+    for (let failures = 0; end !== 'stopped' && failures < mostFailures;) {
+      try {
+        end = await watch(options, (event) => {
+          failures = 0;
+          if (event.type === 'BOOKMARK') opened();
+          else onEvent(event);
+        });
+      } catch (error) {
+        failures += 1;
+        // Such as a server whose own cache is behind.
+        if (failures === mostFailures) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+      }
+    }
   }
 
   #object({ type, object }: WatchEvent<KubeObject>): void {
