@@ -99,9 +99,16 @@ export const kubes: readonly Mutant[] = [
   {
     guarantee: 'a flood of events lets others run',
     file: `${kube}/watch/watch.ts`,
-    find: '    await new Promise((resolve) => setImmediate(resolve));\n',
+    find: '    if (pause.due()) await pause.yield();\n',
     replace: '',
     test: vitest('watch'),
+  },
+  {
+    guarantee: 'a list of many objects lets others run',
+    file: `${kube}/cache/informer.ts`,
+    find: '      this.#put(object);\n      if (pause.due()) await pause.yield();\n',
+    replace: '      this.#put(object);\n',
+    test: vitest('cache/size.test.ts'),
   },
   {
     guarantee: 'a write whose answer was lost is not sent twice',

@@ -2,6 +2,7 @@ import { keyOf, type KubeObject } from '../api/object.ts';
 import { atLeast, compareVersions } from '../api/resourceVersion.ts';
 import { resourceName } from '../api/resource.ts';
 import { asError } from '../runtime/errors.ts';
+import { slices } from '../runtime/slices.ts';
 import { isApiError } from '../transport/apiError.ts';
 import type { WatchEvent } from '../watch/watch.ts';
 import { Reflector, type ReflectorOptions, type ReflectorState, type ReflectorTarget } from './reflector.ts';
@@ -121,12 +122,20 @@ export class Informer<T extends KubeObject = KubeObject> {
     return Object.fromEntries(Object.entries(indexers).map(([name, of]) => [name, guard(of)]));
   }
 
-  #replace(objects: readonly T[], version: string): void {
-    const present = new Set(objects.map((object) => keyOf(object)));
-    for (const [key, old] of [...this.#store.keys()].map((key) => [key, this.#store.get(key)] as const)) {
-      if (old !== undefined && !present.has(key)) this.#remove(old, true);
+  /** In slices: the first list of a big cluster must not hold up timers and the renewal of the lease. */
+  async #replace(objects: readonly T[], version: string): Promise<void> {
+    const pause = slices(this.#options.clock);
+    const present = new Set<string>();
+    for (const object of objects) {
+      present.add(keyOf(object));
+      this.#put(object);
+      if (pause.due()) await pause.yield();
     }
-    for (const object of objects) this.#put(object);
+    for (const key of this.#store.keys()) {
+      const old = present.has(key) ? undefined : this.#store.get(key);
+      if (old !== undefined) this.#remove(old, true);
+      if (pause.due()) await pause.yield();
+    }
     this.#initial = false;
     this.#progress(version);
   }

@@ -14,8 +14,8 @@ import { needsList, Recovery } from './recovery.ts';
 
 /** What follows a resource. Called in the order of the server, never from two places at once. */
 export interface ReflectorTarget<T> {
-  /** The whole state at a version. */
-  replace(objects: readonly T[], version: string): void;
+  /** The whole state at a version. Nothing else is called until the promise, if there is one, is kept. */
+  replace(objects: readonly T[], version: string): void | Promise<void>;
   apply(event: WatchEvent<T>): void;
   /** Nothing changed up to this version. */
   progress(version: string): void;
@@ -129,16 +129,16 @@ export class Reflector<T extends KubeObject> {
       version = page.resourceVersion;
     }
     if (signal.aborted) return;
-    this.#replace(objects, version);
+    await this.#replace(objects, version);
   }
 
-  #replace(objects: readonly T[], version: string): void {
+  async #replace(objects: readonly T[], version: string): Promise<void> {
     if (version === '') {
       const where = `LIST ${resourceName(this.#options.resource)}`;
       throw new KubeError('AF_API_MALFORMED', { what: 'a list has no version', where, cure: 'Nothing to do: it is listed again' });
     }
     this.#unfinished = 0;
-    this.#target.replace(objects, version);
+    await this.#target.replace(objects, version);
     this.#version = version;
     this.lastError = undefined;
   }
@@ -174,24 +174,23 @@ export class Reflector<T extends KubeObject> {
       },
       (event) => {
         onEvent();
-        this.#take(event, initial);
+        return this.#take(event, initial);
       },
     );
   }
 
-  #take(event: WatchEvent<T>, initial: InitialEvents<T> | undefined): void {
+  #take(event: WatchEvent<T>, initial: InitialEvents<T> | undefined): Promise<void> | undefined {
     if (initial !== undefined && !initial.complete) {
       const object = event.type === 'BOOKMARK' ? event.object : this.#slim(event.object);
-      if (!initial.take({ type: event.type, object })) return;
-      this.#replace(initial.objects(), event.object.metadata.resourceVersion ?? '');
-      this.#opened();
-      return;
+      if (!initial.take({ type: event.type, object })) return undefined;
+      return this.#replace(initial.objects(), event.object.metadata.resourceVersion ?? '').then(() => this.#opened());
     }
     const version = event.object.metadata.resourceVersion;
     if (event.type === 'BOOKMARK') this.#target.progress(version ?? '');
     else this.#target.apply({ type: event.type, object: this.#slim(event.object) });
     if (version !== undefined) this.#version = version;
     this.lastError = undefined;
+    return undefined;
   }
 
   #opened(): void {

@@ -2,6 +2,7 @@ import type { KubeObject } from '../api/object.ts';
 import { collectionPath, type Resource } from '../api/resource.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import { asError, KubeError } from '../runtime/errors.ts';
+import { slices } from '../runtime/slices.ts';
 import { ApiError, type StatusBody } from '../transport/apiError.ts';
 import type { ApiStream, Transport } from '../transport/types.ts';
 import { LineSplitter } from './lines.ts';
@@ -34,9 +35,6 @@ export interface WatchOptions<T extends KubeObject> {
 
 /** How a watch ended when nothing was wrong. */
 export type WatchEnd = 'closed' | 'stalled' | 'stopped';
-
-/** Work between two yields to the event loop, ms: a flood of events must not delay timers and renewals. */
-const sliceMs = 8;
 
 interface RawEvent<T> {
   readonly type: WatchEvent<T>['type'] | 'ERROR';
@@ -97,11 +95,11 @@ async function open<T extends KubeObject>(options: WatchOptions<T>, path: string
 }
 
 /**
- * Runs one watch to its end and hands over each event in order. Resolves when the server closed it, when nothing came
+ * Runs one watch to its end and hands over each event in order; when that gives a promise the next event waits for it. Resolves when the server closed it, when nothing came
  * for `stallMs`, or when the signal was aborted; rejects with the ERROR event of the server (410 = list again), with
  * AF_API_MALFORMED when the stream is damaged, or with what failed.
  */
-export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEvent: (event: WatchEvent<T>) => void): Promise<WatchEnd> {
+export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEvent: (event: WatchEvent<T>) => unknown): Promise<WatchEnd> {
   const { signal, clock } = options;
   const path = collectionPath(options.resource, options.namespace);
   const where = `WATCH ${path}`;
@@ -114,13 +112,8 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEv
   const ended = (): WatchEnd | undefined => (signal.aborted ? 'stopped' : guard.stalled ? 'stalled' : undefined);
   try {
     await readEvents(stream, clock, guard, (line) => {
-      if (signal.aborted) return;
-      const event = parseEvent<T>(line, where);
-      try {
-        onEvent(event);
-      } catch (error) {
-        throw malformed(`an event could not be taken: ${asError(error).message}`, where, error);
-      }
+      if (!signal.aborted) return taken(where, () => onEvent(parseEvent<T>(line, where)));
+      return undefined;
     });
     return ended() ?? 'closed';
   } catch (error) {
@@ -136,15 +129,34 @@ export async function watch<T extends KubeObject>(options: WatchOptions<T>, onEv
   }
 }
 
-async function readEvents(stream: ApiStream, clock: Clock, guard: StallGuard, onLine: (line: string) => void): Promise<void> {
+/** A promise only where there is one: most events are taken at once, and a wait for each would cost half of the throughput. */
+function taken(where: string, take: () => unknown): Promise<void> | undefined {
+  const refuse = (error: unknown): never => {
+    if (error instanceof ApiError || error instanceof KubeError) throw error;
+    throw malformed(`an event could not be taken: ${asError(error).message}`, where, error);
+  };
+  try {
+    const given = take();
+    return given instanceof Promise ? given.then(() => {}, refuse) : undefined;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+type OnLine = (line: string) => Promise<void> | undefined;
+
+async function readEvents(stream: ApiStream, clock: Clock, guard: StallGuard, onLine: OnLine): Promise<void> {
   const splitter = new LineSplitter();
-  let sliceBegin = clock.monotonic();
+  const pause = slices(clock);
   for await (const chunk of stream.body) {
     guard.touch();
-    splitter.push(chunk, onLine);
-    if (clock.monotonic() - sliceBegin < sliceMs) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    sliceBegin = clock.monotonic();
+    const lines: string[] = [];
+    splitter.push(chunk, (line) => lines.push(line));
+    for (const line of lines) {
+      const pending = onLine(line);
+      if (pending !== undefined) await pending;
+    }
+    if (pause.due()) await pause.yield();
   }
   // A torn last line needs no care: its version was not taken, so the next watch sends that event again.
 }
