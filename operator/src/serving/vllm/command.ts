@@ -1,0 +1,124 @@
+/** What a vLLM engine is started with. Bytes are absolute: shares of a GPU mean something else to each of its tenants. */
+export interface VllmDemand {
+  /** Folder of the weights inside the container. */
+  readonly modelPath: string;
+  readonly pool: string;
+  readonly expert: string;
+  /** `sha256:` of the artifact: one of the names that the engine answers to. */
+  readonly digest: string;
+  readonly maxModelLength: number;
+  readonly maxSequences: number;
+  /** Bytes of keys and values on each GPU; what placement reckoned with. */
+  readonly kvCacheBytes: number;
+  readonly shards: number;
+  readonly quantization: string | undefined;
+  readonly adapters: { readonly count: number; readonly maxRank: number } | undefined;
+  /** A draft model beside the target: on the same GPU, as the engine can do it nowhere else. */
+  readonly draft: { readonly modelPath: string; readonly tokens: number } | undefined;
+  /** Whether the engine may be put to sleep (its weights go to the memory of the host). */
+  readonly sleep: boolean;
+  /** Further words of the user, each as it stands. */
+  readonly extraArgs: readonly string[];
+}
+
+/** The port on which the engine listens. */
+export const vllmPort = 8000;
+
+/** Flags that placement and routing depend on: a user's own would make their arithmetic false. */
+const reserved = [
+  '--model',
+  '--served-model-name',
+  '--port',
+  '--host',
+  '--kv-cache-memory-bytes',
+  '--gpu-memory-utilization',
+  '--tensor-parallel-size',
+  '--pipeline-parallel-size',
+  '--max-model-len',
+  '--max-num-seqs',
+  '--enable-lora',
+  '--enable-sleep-mode',
+  '--speculative-config',
+  '--api-key',
+  '--max-logprobs',
+  '--logprobs-mode',
+] as const;
+
+/** A word of `extraArgs` that is refused. */
+export class VllmArgumentError extends Error {
+  constructor(word: string) {
+    super(`engine.vLLM.extraArgs: ${word} is set by the operator: use the field of the engine or of its resources instead`);
+    this.name = 'VllmArgumentError';
+  }
+}
+
+/**
+ * The engine's command line. Names follow vLLM's documentation of `vllm serve` (0.1x); entropy is computed from raw
+ * logprobs, as a grammar's mask would hide uncertainty.
+ * @throws {VllmArgumentError} a user's word is one that the operator sets
+ */
+export function vllmArguments(demand: VllmDemand): readonly string[] {
+  for (const word of demand.extraArgs) {
+    const flag = word.split('=')[0]?.replaceAll('_', '-') ?? word;
+    if (reserved.some((name) => name === flag)) throw new VllmArgumentError(word);
+  }
+  const { shards, quantization, adapters, draft } = demand;
+  return [
+    '--model',
+    demand.modelPath,
+    '--served-model-name',
+    ...servedNames(demand),
+    '--host',
+    '::',
+    '--port',
+    String(vllmPort),
+    '--max-model-len',
+    String(demand.maxModelLength),
+    '--max-num-seqs',
+    String(demand.maxSequences),
+    '--kv-cache-memory-bytes',
+    String(demand.kvCacheBytes),
+    '--enable-prefix-caching',
+    '--max-logprobs',
+    '20',
+    '--logprobs-mode',
+    'raw_logprobs',
+    '--structured-outputs-config.backend',
+    'xgrammar',
+    ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
+    ...(quantization === undefined ? [] : ['--quantization', quantization]),
+    ...(adapters === undefined
+      ? []
+      : ['--enable-lora', '--max-loras', String(adapters.count), '--max-lora-rank', String(adapters.maxRank)]),
+    ...(draft === undefined
+      ? []
+      : [
+          '--speculative-config',
+          JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: 1 }),
+        ]),
+    ...(demand.sleep ? ['--enable-sleep-mode'] : []),
+    ...demand.extraArgs,
+  ];
+}
+
+/** Names that the engine answers to; metrics carry the first. */
+export function servedNames({ pool, expert, digest }: Pick<VllmDemand, 'pool' | 'expert' | 'digest'>): readonly string[] {
+  const name = `${pool}.${expert}`;
+  return [name, `${name}@${digest}`];
+}
+
+/** Environment of the engine's container, apart from its key and its GPUs. */
+export function vllmEnvironment({
+  sleep,
+  adapters,
+}: Pick<VllmDemand, 'sleep' | 'adapters'>): readonly { readonly name: string; readonly value: string }[] {
+  return [
+    // Asks nobody for a newer model, and tells nobody that it runs.
+    { name: 'HF_HUB_OFFLINE', value: '1' },
+    { name: 'VLLM_NO_USAGE_STATS', value: '1' },
+    { name: 'DO_NOT_TRACK', value: '1' },
+    // Sleep and adapters that change at run time are development endpoints: they are on only where they are used.
+    ...(sleep ? [{ name: 'VLLM_SERVER_DEV_MODE', value: '1' }] : []),
+    ...(adapters === undefined ? [] : [{ name: 'VLLM_ALLOW_RUNTIME_LORA_UPDATING', value: '1' }]),
+  ];
+}

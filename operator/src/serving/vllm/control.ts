@@ -1,0 +1,154 @@
+/** An adapter as the engine registers it. */
+export interface Adapter {
+  readonly name: string;
+  /** Folder inside the engine's container. */
+  readonly path: string;
+}
+
+/** How deep an engine sleeps: 1 keeps the weights in the memory of the host, 2 forgets them. */
+export type SleepLevel = 1 | 2;
+
+/** An engine that does not do what it was asked. */
+export class VllmError extends Error {
+  /** HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined;
+
+  constructor(what: string, status: number | undefined, detail: string) {
+    super(`vLLM: ${what} ${status === undefined ? 'got no answer' : `was answered with ${status}`}: ${detail}`);
+    this.name = 'VllmError';
+    this.status = status;
+  }
+}
+
+export interface VllmControlOptions {
+  /** `http://host:port`. */
+  readonly origin: string;
+  readonly apiKey: string | undefined;
+  readonly timeoutMs: number;
+}
+
+const longestAnswer = 1 << 20;
+
+/** Asks an engine over the endpoints of its own server: readiness by a real generation, sleep, adapters. */
+export class VllmControl {
+  readonly #options: VllmControlOptions;
+
+  constructor(options: VllmControlOptions) {
+    this.#options = options;
+  }
+
+  /** Names that the engine answers to now: its own and those of adapters. */
+  async models(signal: AbortSignal): Promise<readonly string[]> {
+    const body = await this.#ask('GET', '/v1/models', undefined, signal);
+    const list = (body as { readonly data?: unknown }).data;
+    if (!Array.isArray(list)) throw new VllmError('GET /v1/models', 200, 'no list of models');
+    return list.flatMap((model: unknown) => {
+      const { id } = model as { readonly id?: unknown };
+      return typeof id === 'string' ? [id] : [];
+    });
+  }
+
+  /**
+   * One generation, as a probe of warmth: an engine that listens and cannot generate is not ready.
+   * @returns whether logprobs came with it; some engines answer with zeros where they have none
+   */
+  async generate(model: string, signal: AbortSignal): Promise<{ readonly tokens: number; readonly logprobs: boolean }> {
+    const request = { model, prompt: 'def add(a, b):\n    return', max_tokens: 8, temperature: 0, seed: 1, logprobs: 1 };
+    const body = await this.#ask('POST', '/v1/completions', request, signal);
+    const { choices, usage } = body as {
+      readonly choices?: readonly { readonly logprobs?: { readonly token_logprobs?: readonly (number | null)[] } | null }[];
+      readonly usage?: { readonly completion_tokens?: number };
+    };
+    const tokens = usage?.completion_tokens ?? 0;
+    if (tokens < 1) throw new VllmError('POST /v1/completions', 200, 'it generated no token');
+    const logprobs = choices?.[0]?.logprobs?.token_logprobs ?? [];
+    return { tokens, logprobs: logprobs.some((value) => typeof value === 'number' && value !== 0) };
+  }
+
+  async sleep(level: SleepLevel, signal: AbortSignal): Promise<void> {
+    await this.#ask('POST', `/sleep?level=${level}`, undefined, signal);
+  }
+
+  async wake(signal: AbortSignal): Promise<void> {
+    await this.#ask('POST', '/wake_up', undefined, signal);
+  }
+
+  async isSleeping(signal: AbortSignal): Promise<boolean> {
+    const body = await this.#ask('GET', '/is_sleeping', undefined, signal);
+    return (body as { readonly is_sleeping?: unknown }).is_sleeping === true;
+  }
+
+  /**
+   * Registers the adapters that the engine lacks. It forgets them when it starts anew: call this whenever it becomes ready.
+   * @returns names that were registered now
+   */
+  async registerAdapters(adapters: readonly Adapter[], signal: AbortSignal): Promise<readonly string[]> {
+    const known = new Set(await this.models(signal));
+    const missing = adapters.filter(({ name }) => !known.has(name));
+    for (const { name, path } of missing) await this.#ask('POST', '/v1/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
+    return missing.map(({ name }) => name);
+  }
+
+  async removeAdapter(name: string, signal: AbortSignal): Promise<void> {
+    await this.#ask('POST', '/v1/unload_lora_adapter', { lora_name: name }, signal);
+  }
+
+  /** Generations that run or wait, from its metrics: an engine is drained when there is none. */
+  async inFlight(signal: AbortSignal): Promise<number> {
+    const text = await this.#text('GET', '/metrics', undefined, signal);
+    const values = ['vllm:num_requests_running', 'vllm:num_requests_waiting'].map((name) => gaugeOf(text, name));
+    if (values.some((value) => value === undefined)) throw new VllmError('GET /metrics', 200, 'no count of running and waiting requests');
+    return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+  }
+
+  async #ask(method: string, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+    const text = await this.#text(method, path, body, signal);
+    if (text.trim() === '') return {};
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      // Endpoints that only do something answer with a sentence.
+      return {};
+    }
+  }
+
+  async #text(method: string, path: string, body: unknown, signal: AbortSignal): Promise<string> {
+    const { origin, apiKey, timeoutMs } = this.#options;
+    const what = `${method} ${path}`;
+    const headers = {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    };
+    const init = { method, headers, redirect: 'error', signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) } as const;
+    const response = await fetch(`${origin}${path}`, body === undefined ? init : { ...init, body: JSON.stringify(body) }).catch(
+      (error: unknown) => {
+        throw new VllmError(what, undefined, (error as Error).message);
+      },
+    );
+    const text = await boundedText(response, what);
+    if (!response.ok) throw new VllmError(what, response.status, text.slice(0, 300));
+    return text;
+  }
+}
+
+async function boundedText(response: Response, what: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > longestAnswer) throw new VllmError(what, response.status, `the answer is longer than ${longestAnswer} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The sum of a gauge's series in the text format of Prometheus; undefined when it is not there. */
+function gaugeOf(text: string, name: string): number | undefined {
+  let sum: number | undefined;
+  for (const line of text.split('\n')) {
+    if (!line.startsWith(name) || !/^[{ ]/.test(line.slice(name.length))) continue;
+    const value = Number(line.slice(line.lastIndexOf(' ') + 1));
+    if (Number.isFinite(value)) sum = (sum ?? 0) + value;
+  }
+  return sum;
+}
