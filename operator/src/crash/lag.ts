@@ -31,6 +31,7 @@ export class Lag implements Tap {
   readonly #held: Held[] = [];
   #seen = 0;
   #over = false;
+  #listed = false;
 
   /** `first`: version of which the first list is. */
   constructor(plan: LagPlan, first?: string) {
@@ -52,6 +53,14 @@ export class Lag implements Tap {
     if (this.#over || pluralOf(path) !== kind) {
       deliver(line);
       return;
+    }
+    // A first list comes whole: without its end the cache would wait for ever, on a real server too.
+    if (!this.#listed) {
+      this.#listed = this.#first !== undefined || line.includes('initial-events-end');
+      if (this.#first === undefined) {
+        deliver(line);
+        return;
+      }
     }
     const event = !line.startsWith('{"type":"BOOKMARK"');
     if (event) this.#seen += 1;

@@ -164,7 +164,15 @@ export class Executor {
     const ended = task.status?.finished === 'true';
     const seen = (object: AgentTask): void =>
       ended ? undefined : this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
-    await this.#status.apply(declaration, signal, seen, resourceVersion);
+    try {
+      await this.#status.apply(declaration, signal, seen, resourceVersion);
+    } catch (error) {
+      // It is gone, and the cache does not show it yet: nothing more is made for it until that does.
+      if (isNotFound(error)) this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.tasks, task);
+      throw error;
+    }
+    // Whether it is in place is told by the cache, which shows it before the next look: no need to remember 100,000 of them.
+    this.#status.forget(keyOf(task));
   }
 
   async #delete(task: AgentTask, pod: Pod, signal: AbortSignal): Promise<void> {

@@ -113,7 +113,7 @@ export const fleet: readonly Scenario[] = [
       await over(world, 'one');
       await world.tasks.delete({ namespace: 'team', name: 'one' });
       // That a finished task is gone is seen when all of them are looked at.
-      await world.pass(sweepEveryMs / 1000, 15);
+      await world.pass(sweepEveryMs / 1000, 60);
       await world.until('the access is gone', () => !names(world, resources.roleBindings).some((name) => name.startsWith('team/')));
       await world.until('the wall is gone', () => !names(world, resources.networkPolicies).some((name) => name.startsWith('team/')));
       await poolIsReady(world);
