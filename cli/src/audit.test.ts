@@ -202,6 +202,27 @@ describe('fleet audit verify', () => {
   });
 });
 
+test('finds a log that somebody wrote anew with hashes that fit, whatever it changes, by its head', async () => {
+  await using api = await ApiServer.start();
+  const root = record(story.length).hash;
+  const [last] = story.slice(-1);
+  if (last === undefined) throw new Error('the story is empty');
+  for (const [at, [type, body]] of story.entries()) {
+    const swapped = story.with(at, story[at + 1] ?? last).with(Math.min(at + 1, story.length - 1), [type, body]);
+    const forged = [story.with(at, [type, { ...body, forged: true }]), story.toSpliced(at, 1), story.toSpliced(at, 0, last), swapped];
+    // The last one has nothing to be swapped with; a copy of it behind itself leaves the head where it was.
+    for (const [kind, all] of forged.entries()) {
+      if (at === story.length - 1 && kind >= 2) continue;
+      await rm(file);
+      const { log } = await EventLog.open({ file, clock, epoch: () => 1 });
+      for (const [of, what] of all) log.append(of, what);
+      await log.close();
+      const { code, out } = await fleet(api, ['audit', 'verify', file, '--root', root], nowhere);
+      expect([at, kind, code, /FAULT: /.test(out)]).toEqual([at, kind, 1, true]);
+    }
+  }
+});
+
 describe('fleet audit show', () => {
   test('tells the story in words, safe for a terminal', async () => {
     await using api = await ApiServer.start();
