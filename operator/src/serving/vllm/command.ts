@@ -62,7 +62,6 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
     const flag = word.split('=')[0]?.replaceAll('_', '-') ?? word;
     if (reserved.some((name) => name === flag)) throw new VllmArgumentError(word);
   }
-  const { shards, quantization, adapters, draft } = demand;
   return [
     '--model',
     demand.modelPath,
@@ -85,6 +84,13 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
     'raw_logprobs',
     '--structured-outputs-config.backend',
     'xgrammar',
+    ...optionalArguments(demand),
+    ...demand.extraArgs,
+  ];
+}
+
+function optionalArguments({ shards, quantization, adapters, draft, sleep }: VllmDemand): readonly string[] {
+  return [
     ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
     ...(quantization === undefined ? [] : ['--quantization', quantization]),
     ...(adapters === undefined
@@ -96,8 +102,7 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
           '--speculative-config',
           JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: 1 }),
         ]),
-    ...(demand.sleep ? ['--enable-sleep-mode'] : []),
-    ...demand.extraArgs,
+    ...(sleep ? ['--enable-sleep-mode'] : []),
   ];
 }
 
