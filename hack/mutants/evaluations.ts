@@ -108,7 +108,7 @@ export const evaluations: readonly Mutant[] = [
     file: 'protocol/src/pool/ablations.ts',
     find: '!allowed.includes(name)',
     replace: 'allowed.includes(name) && allowed.length === 0',
-    test: { kind: 'vitest', path: 'agent-image/src/attempt/ablations.test.ts' },
+    test: { kind: 'vitest', path: 'protocol/src/pool/ablations.test.ts' },
   },
   {
     guarantee: 'without backtracking the search goes back to no tree',
@@ -139,11 +139,11 @@ export const evaluations: readonly Mutant[] = [
     test: vitest('scenarios/scenarios.test.ts'),
   },
   {
-    guarantee: 'experts that act are asked where there is no program to edit',
-    file: 'agent-image/src/attempt/repair.ts',
-    find: 'const round = focus === null ?',
-    replace: 'const round = focus === null || focus.files.length === 0 ?',
-    test: vitest('local/pool.test.ts'),
+    guarantee: 'experts that act see data and texts where there is no program to edit',
+    file: 'agent-image/src/attempt/localise.ts',
+    find: 'programs.length > 0 ? programs : await readFiles(scope, others(baseline, runs))',
+    replace: 'programs',
+    test: { kind: 'vitest', path: 'agent-image/src/attempt/localise.test.ts' },
   },
   {
     guarantee: 'an oracle that fails its hidden check is refused',
