@@ -12,6 +12,7 @@ import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
+import { operatorCrashes } from './operatorCrash.ts';
 import { suspensions } from './suspensions.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
@@ -39,6 +40,7 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...rollouts,
   ...suspensions,
+  ...operatorCrashes,
   ...energies,
   ...faults,
 ];

@@ -43,7 +43,7 @@ function difference(golden: readonly string[], state: readonly string[]): readon
     `another state at the end, ${state.length} objects instead of ${golden.length}`,
     ...missing.map((line, i) => {
       const other = more[i] ?? '';
-      const at = [...line].findIndex((character, j) => character !== other[j]);
+      const at = line.split('').findIndex((character, j) => character !== other[j]);
       return `  without a fault: …${line.slice(Math.max(0, at - 200), at + 120)}\n  now:             …${other.slice(Math.max(0, at - 200), at + 120)}`;
     }),
     ...more.slice(missing.length).map((line) => `  more: ${line.slice(0, 200)}`),

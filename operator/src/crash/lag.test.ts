@@ -19,10 +19,18 @@ const inShort = { late: 5, past: 3 };
 /** What is seen late is decided late: a refused write is tried again every twentieth of a second until the cache shows why. */
 const allowance = { writes: 150, reconciles: 1000 };
 
+const ofTasks = ['agenttasks', 'pods', 'agenttaskorders', 'expertpools', 'configmaps', 'leases'] as const;
+
 const kindsOf = ({ crew }: Scenario): readonly string[] => [
-  ...['agenttasks', 'pods', 'agenttaskorders', 'expertpools', 'configmaps', 'leases'],
+  ...ofTasks,
   ...(crew === 'all' ? ['deployments', 'services', 'networkpolicies', 'rolebindings', 'namespaces', 'energymodels'] : []),
 ];
+
+/**
+ * A first list of pods may not be of the past: a sandbox that it does not show counts as lost. Therefore the caches list
+ * consistently; what other kinds show is checked by the server at the next write.
+ */
+const kindsThatMayBePast = ['agenttasks', 'agenttaskorders', 'expertpools', 'configmaps'];
 
 /** Every kind, frozen or coalesced, from each of the first events on, for 1, 3 or any number of events. */
 function lags(scenario: Scenario): readonly LagPlan[] {
@@ -50,10 +58,10 @@ interface Case {
   readonly plan: Plan;
 }
 
-function pasts(scenario: Scenario, writes: number): readonly Case[] {
+function pasts(writes: number): readonly Case[] {
   const cases: Case[] = [];
   for (let at = 1; at <= writes; at += 1)
-    for (const kind of kindsOf(scenario))
+    for (const kind of kindsThatMayBePast)
       for (const back of [1, 2, 4, 8])
         cases.push({ name: `write ${at} lost, then ${kind} as ${back} versions ago`, plan: past(at, kind, back) });
   return cases;
@@ -85,7 +93,7 @@ describe('watches that lag', { timeout: timeoutMs }, () => {
 
   test.each(scenarios)('$name, a first list of the past', async (scenario) => {
     const golden = await run(scenario);
-    const all = pasts(scenario, golden.writes.length);
+    const all = pasts(golden.writes.length);
     const cases = full ? all : sample(all, inShort.past, seeds.get(scenario.name) ?? 0);
     count.past += cases.length;
     await tryAll(scenario, golden, cases);

@@ -139,7 +139,7 @@ export const courses: readonly Scenario[] = [
     act: async (world) => {
       playWorkers(world, obedient(succeeds));
       const { metadata, spec } = newTask('one', {}, { labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } });
-      world.actors.push(async () => void (await world.tasks.apply({ metadata, spec } as never, { fieldManager: 'gitops' })));
+      world.actors.push(async () => void (await world.tasks.apply({ metadata, spec }, { fieldManager: 'gitops' })));
       await world.until('it is there', () => world.taskNames().length === 1);
       await over(world, 'one');
       await world.pass(8);

@@ -1,0 +1,110 @@
+import type { Mutant } from './mutants.ts';
+
+const controllers = 'operator/src/controllers';
+const tasks = `${controllers}/agenttask`;
+const courses = { kind: 'vitest', path: 'operator/src/crash/courses.test.ts' } as const;
+const endings = { kind: 'vitest', path: 'operator/src/crash/endings.test.ts' } as const;
+const fleet = { kind: 'vitest', path: 'operator/src/crash/fleet.test.ts' } as const;
+
+/** Planted bugs that the suite of crash points must catch. */
+export const operatorCrashes: readonly Mutant[] = [
+  {
+    guarantee: 'through every crash a task has one sandbox: a name that the epoch gives is made once',
+    file: `${tasks}/execute.ts`,
+    find: '      if (isAlreadyExists(error)) return this.#adopt(task, name, signal);\n',
+    replace: '',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash each assignment has an epoch of its own',
+    file: `${tasks}/decide.ts`,
+    find: '    epoch: (assignment?.epoch ?? 0) + 1,\n',
+    replace: '    epoch: assignment?.epoch ?? 1,\n',
+    test: courses,
+  },
+  {
+    guarantee: 'through every crash a pause costs no attempt',
+    file: `${tasks}/decide.ts`,
+    find: '    attempt: goesOn ? before : before + 1,\n',
+    replace: '    attempt: before + 1,\n',
+    test: courses,
+  },
+  {
+    guarantee: 'through every crash usage is counted once',
+    file: `${tasks}/attempts.ts`,
+    find: '  const sum = addUsage(totals?.usage, usage);\n',
+    replace: '  const sum = addUsage(addUsage(totals?.usage, usage), usage);\n',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash a finished task stays finished',
+    file: `${tasks}/decide.ts`,
+    find: "finished: course.kind === 'End' || course.kind === 'Ended' ? 'true' : 'false',",
+    replace: "finished: course.kind === 'End' ? 'true' : 'false',",
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash what time alone changes is looked at again',
+    file: `${tasks}/decide.ts`,
+    find: '    requeueAfterMs: timers(facts, course, status, storage.againMs),\n',
+    replace: '    requeueAfterMs: timers(facts, course, status, storage.againMs) === undefined ? undefined : undefined,\n',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash the pod of a deleted task is let go',
+    file: `${tasks}/controller.ts`,
+    find: '      pods.filter((pod) => hasEnded(pod, now)),\n',
+    replace: '      pods.filter((pod) => hasEnded(pod, now) && pod.metadata.deletionTimestamp === undefined),\n',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash the pod of a finished task is let go when its containers have ended',
+    file: `${tasks}/decide.ts`,
+    find: "    if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });\n",
+    replace: '',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash an order belongs to its task',
+    file: `${controllers}/agenttaskorder/decide.ts`,
+    find: '    owner: own === undefined ? undefined : ownerOf(own),\n',
+    replace: '    owner: undefined,\n',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash a status holds for the version that it was made from, or is tried again',
+    file: `${tasks}/controller.ts`,
+    find: '      if (isConflict(error)) return requeueAfter(conflictMs);\n',
+    replace: '      if (isConflict(error)) return requeueAfter(600_000);\n',
+    test: endings,
+  },
+  {
+    guarantee: 'through every crash no sandbox waits for a pool that is gone',
+    file: `${controllers}/warmpool/decide.ts`,
+    find: "    return present.map((pod) => ({ type: 'delete', pod, why: 'the pool asks for none here, or may not any more' }));\n",
+    replace:
+      "    return present.slice(1).map((pod) => ({ type: 'delete', pod, why: 'the pool asks for none here, or may not any more' }));\n",
+    test: fleet,
+  },
+  {
+    guarantee: 'through every crash what an expert had goes with the expert',
+    file: `${controllers}/expertpool/execute.ts`,
+    find: '  for (const child of remove) await writer.remove(child, signal);\n',
+    replace: '',
+    test: fleet,
+  },
+  {
+    guarantee: 'through every crash a namespace that is served no more keeps nothing',
+    file: `${controllers}/expertpool/served/controller.ts`,
+    find: '    for (const child of remove) await options.writer.remove(child, signal);\n',
+    replace: '',
+    test: fleet,
+  },
+  {
+    guarantee: 'through every crash what a pool consists of has the pool as owner',
+    file: `${controllers}/expertpool/manifests/manifest.ts`,
+    find: "namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] };",
+    replace: "namespace: owner.metadata.namespace ?? '' };",
+    test: fleet,
+  },
+];
