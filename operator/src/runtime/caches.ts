@@ -16,6 +16,7 @@ import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
+import { Shared } from './shared.ts';
 import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
 import { wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
 import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
@@ -54,12 +55,14 @@ function warmOf(pod: Pod): readonly string[] {
 
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
+  const shared = new Shared();
+  const sharing = { of: <T>(value: T): T => shared.of(value) };
   const tasks = new Informer<AgentTask>({
     ...options,
     resource: resources.agentTasks,
     fieldSelector: unfinishedTasks,
     indexers: { [poolIndex]: (task) => [namedPool(task)], [workerIndex]: workerOf, [wakeIndex]: wakeReasons },
-    transform: slimTask,
+    transform: (task) => slimTask(task, sharing),
   });
   return {
     tasks,

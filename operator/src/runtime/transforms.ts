@@ -1,4 +1,4 @@
-import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
 import type { Namespace, Node, Pod } from './objects.ts';
 
 /** kubectl's copy of the whole object. */
@@ -14,20 +14,67 @@ function slimAnnotations<T extends { readonly metadata: { readonly annotations?:
   return object;
 }
 
-/**
- * Drops what the worker reads or reports and no controller looks at: contents of inline files, and of the report
- * most of the plan, the patch and what decisions were based on. The object was just parsed and nobody else holds it, so it is changed.
- */
-export function slimTask(task: AgentTask): AgentTask {
-  slimAnnotations(task);
-  const { workspace } = task.spec;
-  if (workspace.type === 'Inline') for (const file of workspace.inline.files) (file as Mutable<typeof file>).content = '';
-  const run: Mutable<NonNullable<NonNullable<AgentTask['status']>['run']>> | undefined = task.status?.run;
-  if (run === undefined) return task;
-  for (const field of ['patch', 'signals', 'experts', 'artifacts'] as const) delete run[field];
+/** Fields of the spec that decisions look at as they are; tasks often have the same. */
+const specFields = [
+  'poolRef',
+  'profile',
+  'budget',
+  'deadlineSeconds',
+  'attempts',
+  'sandbox',
+  'rollback',
+  'retention',
+  'ttlSecondsAfterFinished',
+] as const satisfies readonly (keyof AgentTaskSpec)[];
+
+/** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */
+function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec }: AgentTaskSpec, { of }: Sharing): AgentTaskSpec {
+  const kept = Object.fromEntries(specFields.flatMap((field) => (spec[field] === undefined ? [] : [[field, of(spec[field])]])));
+  const { url, credential } = workspace.type === 'Git' ? workspace.git : {};
+  const place =
+    workspace.type === 'Git'
+      ? { type: workspace.type, git: { url, ...(credential === undefined ? {} : { credential }) } }
+      : { type: workspace.type };
+  return {
+    ...kept,
+    priority,
+    suspend,
+    cancel,
+    workspace: of(place),
+    policy: of(policy.minIsolation === undefined ? {} : { minIsolation: policy.minIsolation }),
+    ...(setup === undefined ? {} : { setup: of(setup.map(({ name, network }) => ({ name, network }))) }),
+  } as unknown as AgentTaskSpec;
+}
+
+function slimStatus(status: AgentTaskStatus, { of }: Sharing): AgentTaskStatus {
+  const { conditions, run, phase, finished, clock, ...rest } = status;
+  const slim: Mutable<AgentTaskStatus> = rest;
+  if (conditions !== undefined) slim.conditions = conditions.map((condition) => of(condition));
+  if (phase !== undefined) slim.phase = of(phase);
+  if (finished !== undefined) slim.finished = of(finished);
+  if (clock !== undefined) slim.clock = of(clock);
+  if (run === undefined) return slim;
+  const { patch: _patch, signals: _signals, experts: _experts, artifacts: _artifacts, plan, ...report } = run;
   // Of the plan only the node that makes a phase.
-  if (run.plan !== undefined) run.plan = run.plan.filter(({ id }) => id === 'verify');
-  return task;
+  slim.run = plan === undefined ? report : { ...report, plan: plan.filter(({ id }) => id === 'verify') };
+  return slim;
+}
+
+/** How equal parts of objects become one; `of` as in `Shared`. */
+export interface Sharing {
+  readonly of: <T>(value: T) => T;
+}
+
+const apart: Sharing = { of: (value) => value };
+
+/**
+ * Drops what the worker reads or reports and no controller looks at: the goal, checks, contents of files, and of the
+ * report most of the plan, the patch and what decisions were based on.
+ */
+export function slimTask(task: AgentTask, sharing: Sharing = apart): AgentTask {
+  const { apiVersion, kind, metadata, spec, status } = slimAnnotations(task);
+  const slim = { apiVersion: sharing.of(apiVersion), kind: sharing.of(kind), metadata, spec: slimSpec(spec, sharing) };
+  return status === undefined ? slim : { ...slim, status: slimStatus(status, sharing) };
 }
 
 /** Keeps what `Pod` in objects.ts names; volumes, environments and probes of thousands of sandboxes are most of the memory. */

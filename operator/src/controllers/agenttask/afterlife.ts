@@ -5,6 +5,13 @@ import { resources } from '../../runtime/resources.ts';
 import { slimTask } from '../../runtime/transforms.ts';
 import { careDueMs } from './retention.ts';
 
+interface Due {
+  /** Monotonic ms. */
+  readonly at: number;
+  /** Whether it comes from a decision, which knew of the sandbox too. */
+  readonly decided: boolean;
+}
+
 /**
  * Tasks that have ended and are in no cache: which of them are to be looked at again, and when. Whatever is lost here is
  * found again: live sandboxes tell of their tasks, and the rest is seen when all tasks that have ended are looked at.
@@ -13,8 +20,7 @@ export class Afterlife {
   readonly source: Source;
   readonly #client: ResourceClient<AgentTask>;
   readonly #clock: Clock;
-  /** Monotonic ms, by key. */
-  readonly #due = new Map<string, number>();
+  readonly #due = new Map<string, Due>();
 
   constructor({ transport, clock, caches: { census } }: Pick<OperatorContext, 'transport' | 'clock' | 'caches'>) {
     this.#client = new ResourceClient(transport, resources.agentTasks);
@@ -23,8 +29,9 @@ export class Afterlife {
     const seen = (task: AgentTask): void => {
       const afterMs = careDueMs(task, clock.now());
       if (afterMs === undefined) return;
-      this.note(keyOf(task), afterMs);
-      enqueue(keyOf(task), { priority: lowPriority, afterMs });
+      const key = keyOf(task);
+      if (this.#due.get(key)?.decided !== true) this.#due.set(key, { at: clock.monotonic() + afterMs, decided: false });
+      enqueue(key, { priority: lowPriority, afterMs });
     };
     this.source = {
       ...source,
@@ -42,13 +49,17 @@ export class Afterlife {
   /** It is to be looked at in `afterMs`; undefined: never again. */
   note(key: string, afterMs: number | undefined): void {
     if (afterMs === undefined) this.#due.delete(key);
-    else this.#due.set(key, this.#clock.monotonic() + afterMs);
+    else this.#due.set(key, { at: this.#clock.monotonic() + afterMs, decided: true });
   }
 
-  /** Ms until the task that is in no cache is to be looked at; undefined: there is nothing to do. */
-  dueMs(key: string): number | undefined {
+  /**
+   * Ms for which nothing has to be done about a task in no cache; 0: it has to be looked at. `sandboxed`: a sandbox of it is
+   * there, which has to go, or has a time to go at.
+   */
+  restMs(key: string, sandboxed: boolean): number {
     const due = this.#due.get(key);
-    return due === undefined ? undefined : Math.max(0, due - this.#clock.monotonic());
+    if (sandboxed && due?.decided !== true) return 0;
+    return due === undefined ? Infinity : Math.max(0, due.at - this.#clock.monotonic());
   }
 
   /** The task as it is now, when it is there and has ended. One that has not will be in the cache in a moment. */

@@ -21,6 +21,8 @@ import { decide } from './decide.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './ledger.ts';
 import { sandboxFinalizer } from './names.ts';
+import { byTurn, type Turn } from './queue/poolQueue.ts';
+import type { Order } from './queue/turns.ts';
 import { Observer, type Hindrances } from './observe.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot, StorageView } from './snapshot.ts';
@@ -35,6 +37,8 @@ export interface AgentTaskControllerOptions {
   readonly maxConcurrent?: number;
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;
+  /** Of tasks of one namespace; tests count how often it is asked. */
+  readonly order?: Order<Turn>;
 }
 
 /** A newer version is on its way to the cache; its arrival wakes the task before this passes, as a rule. */
@@ -52,7 +56,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
     pollMs,
     onTimeout: (key, cache) => log.error('a cache does not show our write', { key, cache }),
   });
-  const reconciler = new Reconciler(context, consistency, options.newLinkKey ?? (() => randomBytes(32).toString('base64url')));
+  const reconciler = new Reconciler(context, consistency, options);
   return new Controller({
     name: 'agenttask',
     sources: [
@@ -97,7 +101,8 @@ class Reconciler {
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
 
-  constructor(context: OperatorContext, consistency: Consistency, newLinkKey: () => string) {
+  constructor(context: OperatorContext, consistency: Consistency, options: AgentTaskControllerOptions) {
+    const { newLinkKey = () => randomBytes(32).toString('base64url'), order = byTurn } = options;
     this.#context = context;
     const { caches, clock } = context;
     // What is in the cache already is told before there is anything to wake.
@@ -113,6 +118,7 @@ class Reconciler {
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
       ledger: this.#ledger,
       leases,
+      order,
     });
     this.#volumes = new Volumes(context.transport);
     this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
@@ -124,9 +130,10 @@ class Reconciler {
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
     this.#ledger.forget(key);
     const cached = this.#context.caches.tasks.lister.get(key);
-    const later = cached === undefined ? this.#restsFor(key) : undefined;
-    if (later !== undefined) return this.#gone(key, signal, later);
+    const later = cached === undefined ? this.#restMs(key) : 0;
+    if (later > 0) return this.#gone(key, signal, later);
     const task = cached ?? (await this.afterlife.read(key, signal));
+    if (task === undefined) this.afterlife.note(key, undefined);
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
     try {
       return await this.#follow(key, task, signal);
@@ -136,12 +143,9 @@ class Reconciler {
     }
   }
 
-  /** Ms for which nothing has to be done about a task in no cache: it has ended, or there is none. */
-  #restsFor(key: string): number | undefined {
-    const due = this.afterlife.dueMs(key);
-    if (due !== undefined) return due === 0 ? undefined : due;
-    // A sandbox whose task we know nothing of has to go, or has a time to go at.
-    return this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined) ? undefined : Infinity;
+  #restMs(key: string): number {
+    const live = this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return this.afterlife.restMs(key, live);
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
@@ -212,7 +216,6 @@ class Reconciler {
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
       this.#executor.forget(key);
-      if (later === Infinity) this.afterlife.note(key, undefined);
     }
     const waits = pods
       .filter((pod) => pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod, now))

@@ -126,9 +126,14 @@ export function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredS
   return canonical(own) === canonical(desired);
 }
 
-/** A place in the queue alone is worth a write only now and then: with every task that ends all others move up. */
+/**
+ * A place in the queue alone is worth a write only now and then, and only when it is another one by an eighth: with every
+ * task that ends all others move up.
+ */
 function coarse({ status, snapshot }: Facts, desired: DesiredStatus): DesiredStatus {
-  if (status.queue === undefined || desired.queue === undefined || snapshot.sinceWriteMs >= positionMs) return desired;
+  if (status.queue === undefined || desired.queue === undefined) return desired;
+  const [told, is] = [status.queue.position, desired.queue.position];
+  if (snapshot.sinceWriteMs >= positionMs && Math.abs(told - is) * 8 >= told) return desired;
   const same = { ...desired, queue: status.queue };
   return isWritten(status, same) ? same : desired;
 }

@@ -16,6 +16,7 @@ describe('the life of a task', () => {
     const status = 'apply agenttasks.agentfleet.dev status';
     const writes = (): string[] => bed.writes.map(({ verb, resource, subresource }) => `${verb} ${resource} ${subresource}`.trim());
     expect(writes()).toEqual(['create pods', status, status]);
+    expect(bed.server.requests.filter(({ verb, userAgent }) => verb === 'get' && userAgent.startsWith('operator'))).toEqual([]);
     expect(bed.events.map(({ reason }) => reason)).toEqual(['Assigned']);
     expect(bed.task('one').status).toMatchObject({
       phase: 'Running',

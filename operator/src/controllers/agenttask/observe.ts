@@ -12,8 +12,9 @@ import { isClaimable } from './claim.ts';
 import type { Ledger } from './ledger.ts';
 import { groundOf, sameAbility, type Ground } from './nodeAbility.ts';
 import { Preparations } from './prepared.ts';
-import type { Bounds } from './queue/poolQueue.ts';
+import type { Bounds, Turn } from './queue/poolQueue.ts';
 import { Queues } from './queue/queues.ts';
+import type { Order } from './queue/turns.ts';
 import { sandboxState } from './sandboxState.ts';
 import type { QueueView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
@@ -28,6 +29,8 @@ export interface ObserverOptions {
   readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
+  /** Of tasks of one namespace. */
+  readonly order: Order<Turn>;
 }
 
 /** What an earlier decision about the same look came to. */
@@ -52,7 +55,7 @@ export class Observer {
   constructor(options: ObserverOptions) {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
-    this.#queues = new Queues(options.caches, options.ledger);
+    this.#queues = new Queues(options.caches, options.ledger, options.order);
     const change = (): void => void (this.#ground = undefined);
     const { nodes, runtimeClasses, namespaces } = options.caches;
     nodes.addHandler({ onAdd: change, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : change()), onDelete: change });
@@ -140,10 +143,8 @@ export class Observer {
   }
 
   #bounds(pool: ExpertPool): Bounds {
-    return {
-      perNamespace: pool.spec.limits?.perNamespace ?? Infinity,
-      blocked: (namespace) => !this.#preparations.has(pool, namespace),
-    };
+    const prepared = this.#preparations.of(pool);
+    return { perNamespace: pool.spec.limits?.perNamespace ?? Infinity, blocked: (namespace) => !prepared(namespace) };
   }
 
   #queue(pool: ExpertPool, task: AgentTask): QueueView {

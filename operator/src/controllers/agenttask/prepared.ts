@@ -15,12 +15,17 @@ export class Preparations {
   }
 
   has(pool: ExpertPool, namespace: string): boolean {
+    return this.of(pool)(namespace);
+  }
+
+  /** Tells it of many namespaces at one moment. */
+  of(pool: ExpertPool): (namespace: string) => boolean {
     const { lister } = this.#configMaps;
     const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
-    if (brief === undefined || lister.get(`${namespace}/${jwksConfigMap}`) === undefined) return false;
+    if (brief === undefined) return () => false;
     const known = this.#briefs.get(brief) ?? namespacesOf(brief);
     this.#briefs.set(brief, known);
-    return known.has(namespace);
+    return (namespace) => known.has(namespace) && lister.get(`${namespace}/${jwksConfigMap}`) !== undefined;
   }
 }
 

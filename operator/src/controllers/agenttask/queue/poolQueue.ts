@@ -123,8 +123,8 @@ export class PoolQueue {
       const isHome = share === home;
       const count = isHome ? before : this.#ahead(share, own, used + before);
       ahead += count;
-      const room = blocked(namespace) ? 0 : Math.max(0, perNamespace - (isHome ? used : share.running));
-      takers += Math.min(count, room);
+      if (count === 0 || blocked(namespace)) continue;
+      takers += Math.min(count, Math.max(0, perNamespace - (isHome ? used : share.running)));
     }
     return {
       running: this.#running - holds,

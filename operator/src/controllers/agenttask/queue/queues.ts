@@ -5,8 +5,9 @@ import { resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Namespace } from '../../../runtime/objects.ts';
 import type { Ledger } from '../ledger.ts';
-import { PoolQueue, type Place } from './poolQueue.ts';
+import { byTurn, PoolQueue, type Place, type Turn } from './poolQueue.ts';
 import { isCrowdedOut } from './standing.ts';
+import type { Order } from './turns.ts';
 
 interface Found extends Place {
   readonly pool: string;
@@ -21,13 +22,15 @@ const nobody = new PoolQueue();
 export class Queues {
   readonly #caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>;
   readonly #ledger: Ledger;
+  readonly #order: Order<Turn>;
   readonly #places = new Map<string, Found>();
   readonly #queues = new Map<string, PoolQueue>();
   /** Made anew when a pool changes. */
   #lookup: PoolLookup;
 
-  constructor(caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>, ledger: Ledger) {
+  constructor(caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>, ledger: Ledger, order: Order<Turn> = byTurn) {
     this.#caches = caches;
+    this.#order = order;
     this.#ledger = ledger;
     this.#lookup = poolLookup(caches);
     ledger.onChange((key) => this.#look(key));
@@ -96,7 +99,7 @@ export class Queues {
     if (found === undefined) return;
     this.#places.set(key, found);
     let queue = this.#queues.get(found.pool);
-    if (queue === undefined) this.#queues.set(found.pool, (queue = new PoolQueue()));
+    if (queue === undefined) this.#queues.set(found.pool, (queue = new PoolQueue(this.#order)));
     queue.add(found);
   }
 

@@ -1,0 +1,102 @@
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { Registry } from 'prom-client';
+import { describe, expect, test, vi } from 'vitest';
+import { createCaches } from '../../../runtime/caches.ts';
+import type { OperatorContext } from '../../../runtime/context.ts';
+import { createAgentTaskController } from '../controller.ts';
+import { config } from '../testing/stage.ts';
+import { byTurn, type Turn } from './poolQueue.ts';
+import { ManyTasks } from './testing/manyTasks.ts';
+
+interface Runs {
+  run(signal: AbortSignal): Promise<unknown>;
+}
+
+const full = process.env['AGENTFLEET_FULL'] === '1';
+const count = full ? 1_000_000 : 20_000;
+const namespaces = Array.from({ length: 10 }, (_, at) => `n${at}`);
+
+/** Nothing that waits for seconds happens, and no Lease grows old: what is counted here is what events cause. */
+const still: Clock = {
+  now: () => Date.UTC(2030, 0, 1, 0, 1),
+  monotonic: () => performance.now() / 1000,
+  after: (ms, run) => (ms > 1500 ? { cancel: () => {} } : systemClock.after(ms, run)),
+};
+
+async function sum(registry: Registry, name: string): Promise<number> {
+  const metric = await registry.getSingleMetric(name)?.get();
+  return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
+}
+
+describe('a queue of very many tasks', () => {
+  test(
+    'costs each of them a few comparisons and one write, and who ends wakes the next one and not the others',
+    async () => {
+      // Nine of ten tasks are of one namespace.
+      const server = new ManyTasks({
+        count,
+        namespaces,
+        namespaceOf: (at) => (at % 10 < 9 ? 'n0' : `n${1 + (Math.floor(at / 10) % 9)}`),
+        pool: { workers: { concurrency: 4 } },
+      });
+      let comparisons = 0;
+      const order = (a: Turn, b: Turn): number => ((comparisons += 1), byTurn(a, b));
+      const registry = new Registry();
+      const caches = createCaches({ transport: server, clock: systemClock, random: Math.random, log: silentLog });
+      const context: OperatorContext = {
+        config,
+        transport: server,
+        clock: still,
+        random: Math.random,
+        log: silentLog,
+        registry,
+        events: { record: () => {} },
+        caches,
+        tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}' },
+      };
+      const controller = createAgentTaskController(context, { pollMs: 5, order });
+      const abort = new AbortController();
+      const running = [...(Object.values(caches) as readonly Runs[]), controller].map((part) => part.run(abort.signal));
+      const bound = { timeout: full ? 1_800_000 : 120_000, interval: 50 };
+      const pods = (): number => server.writes.get('POST pods') ?? 0;
+      await vi.waitFor(() => expect(server.writes.get('PATCH agenttasks/status')).toBeGreaterThanOrEqual(count), bound);
+      expect(pods()).toBe(4);
+      expect(caches.tasks.lister.size).toBe(count);
+      // A place found, left, and asked for a few times, each by halving: 20 steps for a million.
+      expect(comparisons / count).toBeLessThan(12 * Math.log2(count));
+
+      // Four namespaces have a slot each; it is another one's turn whenever one ends.
+      for (let round = 0; round < 4; round += 1) {
+        await idle(registry, bound);
+        const [before, cost, made] = [await sum(registry, 'controller_runtime_reconcile_total'), comparisons, pods()];
+        const bearer = [...caches.tasks.lister.values()].find(({ status }) => status?.assignment !== undefined);
+        expect(bearer).toBeDefined();
+        if (bearer !== undefined) server.remove(bearer);
+        await vi.waitFor(() => expect(pods()).toBe(made + 1), bound);
+        await idle(registry, bound);
+        expect((await sum(registry, 'controller_runtime_reconcile_total')) - before).toBeLessThanOrEqual(8);
+        expect(comparisons - cost).toBeLessThan(2000);
+      }
+      const held = [...caches.tasks.lister.values()].filter(({ status }) => status?.assignment !== undefined);
+      expect(new Set(held.map(({ metadata }) => metadata.namespace)).size).toBe(4);
+      abort.abort();
+      controller.kill();
+      await server.close();
+      await Promise.allSettled(running);
+    },
+    full ? 3_600_000 : 240_000,
+  );
+});
+
+/** Waits until nothing is in the queue or in work, three looks in a row: what is put off for its cache comes in between. */
+async function idle(registry: Registry, bound: { readonly timeout: number }): Promise<void> {
+  let quiet = 0;
+  await vi.waitFor(
+    async () => {
+      const busy = (await sum(registry, 'workqueue_depth')) + (await sum(registry, 'controller_runtime_active_workers'));
+      quiet = busy === 0 ? quiet + 1 : 0;
+      expect(quiet).toBeGreaterThanOrEqual(3);
+    },
+    { ...bound, interval: 100 },
+  );
+}
