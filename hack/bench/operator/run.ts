@@ -113,6 +113,7 @@ class Measurement {
     const [cpu, rss] = [(await this.#cpu()) - cpuBefore, await this.#rss()];
     const events = await auditSince(ground.audit, mark, subject.agent);
     const thousands = objects / 1000;
+    const whole = killed === undefined && this.#ended() === 0;
     return {
       objects,
       rate: Number.isFinite(rate) ? rate : null,
@@ -124,8 +125,8 @@ class Measurement {
       ...(scenario.warm === true ? { createToPod: null, podToObject: null } : {}),
       ...perObject(tally(events), objects),
       // A process that is gone takes its figures along.
-      cpuSeconds: killed === undefined ? Number((cpu / thousands).toFixed(2)) : null,
-      rssGrowthMiB: killed === undefined ? Number(((rss - rssBefore) / thousands).toFixed(1)) : null,
+      cpuSeconds: whole ? Number((cpu / thousands).toFixed(2)) : null,
+      rssGrowthMiB: whole ? Number(((rss - rssBefore) / thousands).toFixed(1)) : null,
       rssMiB: Math.round(rss),
       loopLagP99: loopLagP99 === null ? null : Number(loopLagP99.toFixed(1)),
       generatorCpuSeconds: Number(((user + system) / 1e6 / thousands).toFixed(2)),
