@@ -3,6 +3,7 @@ export { chooseMode, modes, type Mode, type ModeChoice, type ModeFacts, type Ski
 export { podPlacementOf, withoutGpu, type EnvVar, type PodPlacement, type PodSlot } from './podPlacement.ts';
 export {
   bindingOf,
+  renderShareClaim,
   renderSlotClaim,
   slotClaimName,
   slotLabel,

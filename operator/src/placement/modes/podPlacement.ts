@@ -57,8 +57,8 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
       ...base,
       // The claim says where its GPU is: the scheduler finds the node by itself.
       nodeSelector: {},
-      resourceClaims: slots.map(({ name }, index) => ({ name: claimOf(index), resourceClaimName: slotClaimName(name) })),
-      claims: slots.map((_, index) => ({ name: claimOf(index), request: slotRequest })),
+      resourceClaims: slots.map(({ name }, index) => ({ name: claimName(index), resourceClaimName: slotClaimName(name) })),
+      claims: slots.map((_, index) => ({ name: claimName(index), request: slotRequest })),
     };
   }
   if (mode === 'WholeGPU' || mode === 'Monopod') return { ...base, limits: { 'nvidia.com/gpu': String(slots.length) } };
@@ -69,6 +69,6 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
   return { ...base, runtimeClassName: runtimeClass, env: [busOrder, { name: 'NVIDIA_VISIBLE_DEVICES', value: uuids.join(',') }] };
 }
 
-function claimOf(index: number): string {
+function claimName(index: number): string {
   return index === 0 ? 'gpu' : `gpu${index}`;
 }

@@ -33,15 +33,31 @@ export const slotRequest = 'gpu';
  * pod that replaces another one gets the same. It pins the GPU by uuid; the annotations record what the name was bound to.
  * @throws {RangeError} the uuid has characters that cannot be part of an expression
  */
-export function renderSlotClaim(binding: SlotBinding, { namespace, deviceClass, driver }: SlotClaimOptions): SlotClaim {
+export function renderSlotClaim(binding: SlotBinding, options: SlotClaimOptions): SlotClaim {
+  return claimOf(slotClaimName(binding.slot), binding, options, {});
+}
+
+/** Memory is claimed in whole steps of this, as drivers publish it. */
+const shareStep = 2 ** 20;
+
+/**
+ * The claim of one tenant on a share of a slot's memory, where the driver lets several claims share a GPU by bytes
+ * (consumable capacity, KEP-5075): then the scheduler keeps the books, and refuses what does not fit.
+ */
+export function renderShareClaim(binding: SlotBinding, options: SlotClaimOptions, tenant: string, bytes: number): SlotClaim {
+  const memory = String(Math.ceil(bytes / shareStep) * shareStep);
+  return claimOf(`${slotClaimName(binding.slot)}-${tenant}`, binding, options, { capacity: { requests: { memory } } });
+}
+
+function claimOf(name: string, binding: SlotBinding, { namespace, deviceClass, driver }: SlotClaimOptions, more: object): SlotClaim {
   // An attribute that a device lacks is an error that ends the allocation, not a device that does not match.
   const expression = `'uuid' in device.attributes['${plain(driver)}'] && device.attributes['${plain(driver)}'].uuid == '${plain(binding.uuid)}'`;
-  const exactly = { deviceClassName: deviceClass, allocationMode: 'ExactCount', count: 1, selectors: [{ cel: { expression } }] };
+  const exactly = { deviceClassName: deviceClass, allocationMode: 'ExactCount', count: 1, selectors: [{ cel: { expression } }], ...more };
   return {
     apiVersion: 'resource.k8s.io/v1',
     kind: 'ResourceClaim',
     metadata: {
-      name: slotClaimName(binding.slot),
+      name,
       namespace,
       labels: { [slotLabel]: slotClaimName(binding.slot) },
       annotations: {
