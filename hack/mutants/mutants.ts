@@ -13,6 +13,7 @@ import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
 import { operatorCrashes } from './operatorCrash.ts';
+import { queues } from './queues.ts';
 import { suspensions } from './suspensions.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
@@ -40,6 +41,7 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...rollouts,
   ...suspensions,
+  ...queues,
   ...operatorCrashes,
   ...energies,
   ...faults,
