@@ -39,3 +39,29 @@ export function chmodAt(abs: BytePath, mode: number): boolean {
     fs.closeSync(fd);
   }
 }
+
+/**
+ * Opens files folder by folder, as a walk meets them: the kernel is asked for the name of a folder once, and files are opened in
+ * the folder that is held. For one walk: a folder that is replaced by another one is not noticed.
+ */
+export class FolderOpener {
+  #path: BytePath = '';
+  #fd = -1;
+
+  /** @throws SnapshotError when a link was put in the way of the folder, or it was moved */
+  open(abs: BytePath, flags: number): number {
+    const cut = abs.lastIndexOf('/');
+    const folder = abs.slice(0, cut);
+    if (this.#fd === -1 || folder !== this.#path) {
+      this.close();
+      this.#fd = openAt(folder, O_PATH | fs.constants.O_DIRECTORY);
+      this.#path = folder;
+    }
+    return fs.openSync(sysPath(`/proc/self/fd/${this.#fd}${abs.slice(cut)}`), flags | fs.constants.O_NOFOLLOW);
+  }
+
+  close(): void {
+    if (this.#fd !== -1) fs.closeSync(this.#fd);
+    this.#fd = -1;
+  }
+}

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { namesAt } from '../atPath.ts';
+import { FolderOpener, namesAt } from '../atPath.ts';
 import { errnoOf } from '../errors.ts';
 import { makeEntry, type ManifestEntry, type SkippedPath } from '../manifest.ts';
 import type { Content, ObjectStore } from '../objects/objectStore.ts';
@@ -28,9 +28,15 @@ export interface NodeReaderOptions {
 /** Brings single nodes up to date during one scan of one root. */
 export class NodeReader {
   readonly #options: NodeReaderOptions;
+  readonly #opener = new FolderOpener();
 
   constructor(options: NodeReaderOptions) {
     this.#options = options;
+  }
+
+  /** At the end of the scan. */
+  close(): void {
+    this.#opener.close();
   }
 
   /** True when an unchanged node needs no reading: its content is where this scan wants it. */
@@ -80,7 +86,7 @@ export class NodeReader {
   /** Hashes, and with `keep` stores, the content of a file whose stat was just refreshed. */
   readFile(node: TreeNode, slices: Slices): Promise<void> | undefined {
     this.#options.budget.assertReadable(node.size);
-    const fd = openFile(node.abs, node.mode & 0o7777, this.#options.guard);
+    const fd = openFile(node.abs, node.mode & 0o7777, this.#options.guard, (abs, flags) => this.#opener.open(abs, flags));
     if (fd === null) return this.skip(node, 'unreadable');
     const content = this.#readSmall(fd, node);
     if (content === null) return this.#readLarge(fd, node, slices);

@@ -13,11 +13,11 @@ const OPEN_FLAGS = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
  * Opens a file for reading; null when it is not ours to open. A mode that forbids reading is
  * widened for the moment of opening and back in place when this returns.
  */
-export function openFile(abs: BytePath, mode: number, guard: ModeGuard): number | null {
+export function openFile(abs: BytePath, mode: number, guard: ModeGuard, open = openAt): number | null {
   const closed = (mode & OWNER_READ) === 0;
   if (closed && !guard.widen(abs, mode, OWNER_READ)) return null;
   try {
-    return openAt(abs, OPEN_FLAGS);
+    return open(abs, OPEN_FLAGS);
   } catch (error) {
     if (errnoOf(error) !== 'EACCES') throw error;
     return null;

@@ -109,7 +109,8 @@ export class Scanner {
         const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
         const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
         const below = since === null ? null : (since.get(top.name) ?? NOTHING);
-        await this.#walk({ top, below, device, seen: seen[at] ?? null }, reader, slices, found, skipped);
+        const walk = this.#walk({ top, below, device, seen: seen[at] ?? null }, reader, slices, found, skipped);
+        await walk.finally(() => reader.close());
       }
       for (const xattrs of asking) await xattrs?.finish();
     } catch (error) {
