@@ -1,4 +1,4 @@
-import { conditionFaults, findCondition, type KubeObject, type Resource } from '@agentfleet/kube';
+import { conditionFaults, findCondition, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
 import type { Condition } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
@@ -58,6 +58,14 @@ describe('the pool controller', () => {
       'configmaps coding-workers',
       'expertpools.agentfleet.dev coding',
     ]);
+  });
+
+  it('tells the workers which ablations an annotation allows, though it makes no new generation', async () => {
+    await using bed = await withPool();
+    await bed.quiet();
+    const metadata = { annotations: { 'agentfleet.dev/allowed-ablations': 'HRM' } };
+    await new ResourceClient(bed.transport, resources.expertPools).patch({ namespace: 'platform', name: 'coding' }, { metadata });
+    await bed.until('the brief names them', () => briefOf(bed)?.ablations?.includes('HRM') === true);
   });
 
   it('puts back what somebody changed or deleted', async () => {
