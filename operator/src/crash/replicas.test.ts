@@ -1,6 +1,6 @@
 import type { ApiRequest } from '@agentfleet/kube';
 import { seededRandom } from '@agentfleet/kube/testing';
-import fc from 'fast-check';
+import { assert, asyncProperty, integer, scheduler as schedulers, type Scheduler } from 'fast-check';
 import { expect, test } from 'vitest';
 import { newTask } from '../controllers/agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds } from '../controllers/agenttask/testing/scriptedWorker.ts';
@@ -27,7 +27,7 @@ interface Ledger {
 }
 
 /** Two replicas, of which the first one can renew its lease no more when `cutAt` has come; each request waits for its turn. */
-function replicas(world: World, scheduler: fc.Scheduler, cutAtMs: number): { readonly lives: readonly Life[]; readonly ledger: Ledger } {
+function replicas(world: World, scheduler: Scheduler, cutAtMs: number): { readonly lives: readonly Life[]; readonly ledger: Ledger } {
   const ledger: Ledger = { renewedAt: -Infinity, late: [], written: { a: 0, b: 0 } };
   const start = (identity: 'a' | 'b'): Life =>
     new Life({
@@ -60,10 +60,10 @@ test(
   'a leader whose lease is over begins no write, whatever the order of requests and answers, and another one goes on',
   { timeout: 600_000 },
   async () => {
-    const property = fc.asyncProperty(
-      fc.scheduler(),
-      fc.integer({ min: 2_000, max: 8_000 }),
-      fc.integer({ min: 0, max: 2 ** 31 }),
+    const property = asyncProperty(
+      schedulers(),
+      integer({ min: 2_000, max: 8_000 }),
+      integer({ min: 0, max: 2 ** 31 }),
       async (scheduler, cutAtMs, seed) => {
         await using world = await World.start({ crew: 'tasks', seed, pool: {}, fate: () => undefined });
         const { lives, ledger } = replicas(world, scheduler, cutAtMs);
@@ -89,7 +89,7 @@ test(
         expect(ledger.written.b).toBeGreaterThan(0);
       },
     );
-    await fc.assert(property, { numRuns });
+    await assert(property, { numRuns });
     console.log(`replicas: ${numRuns} orders of requests and answers`);
   },
 );
