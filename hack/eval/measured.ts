@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readResults, reportOf, type EvalReport } from '@agentfleet/eval';
+import { format, resolveConfig } from 'prettier';
 import type { LabelTally } from '@agentfleet/eval/judgements';
 import type { Played } from '../../cli/src/commands/evalScenarios.ts';
 import type { Verified } from '../../cli/src/commands/evalVerify.ts';
@@ -43,7 +44,9 @@ export async function resultOf({ kind, name }: EvalStep, out: string): Promise<R
 
 export async function keepMeasured(step: EvalStep, result: Result): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(fileOf(step), `${JSON.stringify({ argv: step.argv, result } satisfies Measured)}\n`);
+  const text = JSON.stringify({ argv: step.argv, result } satisfies Measured);
+  const file = fileOf(step);
+  await writeFile(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
 }
 
 /** Undefined: never measured. */
