@@ -119,14 +119,14 @@ export const foundations: readonly Mutant[] = [
     file: 'operator/src/controllers/agenttask/sandboxPod.ts',
     find: "      { name: 'tmp', mountPath: '/tmp' },",
     replace: "      { name: 'tmp', mountPath: '/tmp' },\n      { name: 'store', mountPath: storeDir },",
-    test: vitest('operator'),
+    test: vitest('operator/src/controllers/agenttask/sandbox'),
   },
   {
     guarantee: 'nothing leaves a sandbox',
     file: 'operator/src/controllers/agenttask/sandboxNetworkPolicy.ts',
     find: "policyTypes: ['Ingress', 'Egress'],",
     replace: "policyTypes: ['Ingress'],",
-    test: vitest('operator'),
+    test: vitest('operator/src/controllers/agenttask/sandbox'),
   },
   {
     guarantee: 'the runner obeys only who knows the key',

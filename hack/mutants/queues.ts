@@ -2,11 +2,40 @@ import type { Mutant } from './mutants.ts';
 
 const tasks = 'operator/src/controllers/agenttask';
 const order = { kind: 'vitest', path: `${tasks}/queue/poolQueue.test.ts` } as const;
+const dependencies = { kind: 'vitest', path: `${tasks}/dependencies.test.ts` } as const;
 const census = { kind: 'vitest', path: 'operator/src/runtime/taskCensus.test.ts' } as const;
 const storage = { kind: 'vitest', path: `${tasks}/storage.test.ts` } as const;
 
 /** Planted bugs of the queue of tasks, and of what is known of those that have ended. */
 export const queues: readonly Mutant[] = [
+  {
+    guarantee: 'a task does not begin before what it depends on has succeeded',
+    file: `${tasks}/dependencies.ts`,
+    find: "other !== undefined && other.status?.finished !== 'true'),",
+    replace: 'other !== undefined && other.status?.assignment === undefined),',
+    test: dependencies,
+  },
+  {
+    guarantee: 'a task whose dependency failed does not begin',
+    file: `${tasks}/placing.ts`,
+    find: '  if (failed.length > 0) {',
+    replace: '  if (failed.length > 1) {',
+    test: dependencies,
+  },
+  {
+    guarantee: 'whoever depends on a task is woken by its end',
+    file: `${tasks}/wakes.ts`,
+    find: '    if (task === undefined) this.#dependentsOf(keyOf(old));\n',
+    replace: '',
+    test: dependencies,
+  },
+  {
+    guarantee: 'a status that the server has in another order is not written again',
+    file: `${tasks}/decide.ts`,
+    find: '  if (status.conditions === undefined) return status;',
+    replace: '  if (status !== undefined) return status;',
+    test: { kind: 'vitest', path: `${tasks}/suspension.test.ts` },
+  },
   {
     guarantee: 'namespaces share a pool equally',
     file: `${tasks}/queue/poolQueue.ts`,

@@ -18,7 +18,7 @@ import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
 import { Shared } from './shared.ts';
 import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
-import { wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
+import { dependenciesOf, dependencyIndex, wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
 import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
@@ -53,17 +53,27 @@ function warmOf(pod: Pod): readonly string[] {
   return pool === undefined ? [] : [pool];
 }
 
-/** The caches that all controllers share. */
-export function createCaches(options: CacheOptions): Caches {
+/** Tasks that have not ended. */
+function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
   const shared = new Shared();
   const sharing = { of: <T>(value: T): T => shared.of(value) };
-  const tasks = new Informer<AgentTask>({
+  return new Informer<AgentTask>({
     ...options,
     resource: resources.agentTasks,
     fieldSelector: unfinishedTasks,
-    indexers: { [poolIndex]: (task) => [namedPool(task)], [workerIndex]: workerOf, [wakeIndex]: wakeReasons },
+    indexers: {
+      [poolIndex]: (task) => [namedPool(task)],
+      [workerIndex]: workerOf,
+      [wakeIndex]: wakeReasons,
+      [dependencyIndex]: dependenciesOf,
+    },
     transform: (task) => slimTask(task, sharing),
   });
+}
+
+/** The caches that all controllers share. */
+export function createCaches(options: CacheOptions): Caches {
+  const tasks = cacheOfTasks(options);
   return {
     tasks,
     census: new TaskCensus({ ...options, tasks }),

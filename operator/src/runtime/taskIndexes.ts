@@ -9,6 +9,15 @@ export const wakeIndex = 'wake';
 /** Values of the index for tasks that nobody has looked at, and for those whose changes are being undone. */
 export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as const;
 
+/** Index of tasks that have not begun by `namespace/name` of what they depend on. */
+export const dependencyIndex = 'dependency';
+
+/** Keys that the task waits for; none once it has begun, as it never waits again. */
+export function dependenciesOf({ metadata, spec, status }: AgentTask): readonly string[] {
+  if (status?.assignment !== undefined || status?.finished === 'true') return [];
+  return (spec.dependsOn ?? []).map(({ name }) => `${metadata.namespace ?? ''}/${name}`);
+}
+
 /** Worker of an assignment. */
 export function workerOf({ status }: AgentTask): readonly string[] {
   const { worker, workerNamespace } = status?.assignment ?? {};

@@ -25,6 +25,7 @@ const specFields = [
   'rollback',
   'retention',
   'ttlSecondsAfterFinished',
+  'dependsOn',
 ] as const satisfies readonly (keyof AgentTaskSpec)[];
 
 /** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */

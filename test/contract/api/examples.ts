@@ -39,6 +39,7 @@ export function fullTask(workspace: Node): Node {
     spec: {
       poolRef: { name: 'coding', namespace: 'platform' },
       profile: 'careful',
+      dependsOn: [{ name: 'schema' }],
       priority: 10,
       goal: 'Make the failing tests pass.',
       workspace,

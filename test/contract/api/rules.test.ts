@@ -97,7 +97,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     'roots',
     'tools',
     'output',
-    'dependsOn',
     'workspace.archive',
     'workspace.claim',
     'budget.tokens',

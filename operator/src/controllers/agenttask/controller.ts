@@ -23,9 +23,10 @@ import { Ledger } from './ledger.ts';
 import { sandboxFinalizer } from './names.ts';
 import { byTurn, type Turn } from './queue/poolQueue.ts';
 import type { Order } from './queue/turns.ts';
-import { Observer, type Hindrances } from './observe.ts';
+import { Dependencies } from './dependencies.ts';
+import { Observer, type Hindrances, type Live } from './observe.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
-import type { Decision, Snapshot, StorageView } from './snapshot.ts';
+import type { Decision, Snapshot } from './snapshot.ts';
 import { Volumes } from './volumes.ts';
 import { TemplateHashes } from './warmTemplate.ts';
 import { Wakes } from './wakes.ts';
@@ -98,6 +99,7 @@ class Reconciler {
   readonly #observer: Observer;
   readonly #executor: Executor;
   readonly #volumes: Volumes;
+  readonly #dependencies: Dependencies;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
 
@@ -121,6 +123,7 @@ class Reconciler {
       order,
     });
     this.#volumes = new Volumes(context.transport);
+    this.#dependencies = new Dependencies(context.transport, caches);
     this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
     this.afterlife = new Afterlife(context);
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
@@ -150,12 +153,15 @@ class Reconciler {
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
     const taken = new Set<string>();
-    const storage = task.spec.sandbox?.storage === undefined ? undefined : await this.#volumes.view(task, signal);
+    const [storage, dependencies] = await Promise.all([
+      task.spec.sandbox?.storage === undefined ? undefined : this.#volumes.view(task, signal),
+      task.spec.dependsOn === undefined ? undefined : this.#dependencies.view(task, signal),
+    ]);
     let refusal: string | undefined;
     // A task that loses every race for a waiting sandbox gets one of its own; one that is refused waits.
     for (let round = 0; round < mostRounds; round += 1) {
       // From here to the assumption nothing waits: no other task is decided about in between.
-      const { snapshot, decision } = this.#decide(task, { refusal, taken }, storage);
+      const { snapshot, decision } = this.#decide(task, { refusal, taken }, { storage, dependencies });
       this.#assume(task, decision);
       this.#foresee(key, task, decision);
       const hindrance = await this.#executor.run(snapshot, decision, signal);
@@ -168,14 +174,10 @@ class Reconciler {
     return requeueAfter(conflictMs);
   }
 
-  #decide(
-    task: AgentTask,
-    hindrances: Hindrances,
-    storage: StorageView | undefined,
-  ): { readonly snapshot: Snapshot; readonly decision: Decision } {
+  #decide(task: AgentTask, hindrances: Hindrances, live: Live): { readonly snapshot: Snapshot; readonly decision: Decision } {
     const { clock } = this.#context;
     const since = clock.monotonic() - (this.#written.get(keyOf(task)) ?? -Infinity);
-    const snapshot = this.#observer.snapshot(task, since, hindrances, storage);
+    const snapshot = this.#observer.snapshot(task, since, hindrances, live);
     return { snapshot, decision: decide(snapshot, clock.now()) };
   }
 

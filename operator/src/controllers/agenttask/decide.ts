@@ -123,7 +123,13 @@ function clockOf({ status, now }: Facts, course: Course): AgentTaskStatus['clock
 /** Whether the cached status is what is desired; what the worker owns is left out. */
 export function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredStatus): boolean {
   const { run: _, ...own } = cached ?? {};
-  return canonical(own) === canonical(desired);
+  return canonical(inOneOrder(own)) === canonical(inOneOrder(desired));
+}
+
+/** The API server keeps conditions in an order of its own. */
+function inOneOrder<T extends Pick<DesiredStatus, 'conditions'>>(status: T): T {
+  if (status.conditions === undefined) return status;
+  return { ...status, conditions: status.conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
 /**

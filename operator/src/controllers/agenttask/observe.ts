@@ -9,6 +9,7 @@ import type { Caches } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './claim.ts';
+import type { DependencyView } from './dependencies.ts';
 import type { Ledger } from './ledger.ts';
 import { groundOf, sameAbility, type Ground } from './nodeAbility.ts';
 import { Preparations } from './prepared.ts';
@@ -41,6 +42,12 @@ export interface Hindrances {
   readonly taken: ReadonlySet<string>;
 }
 
+/** What was read of the API server because no cache has it. */
+export interface Live {
+  readonly storage?: StorageView | undefined;
+  readonly dependencies?: DependencyView | undefined;
+}
+
 /** The queue of a task that no pool takes. */
 const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 };
 
@@ -67,7 +74,7 @@ export class Observer {
     task: AgentTask,
     sinceWriteMs: number,
     hindrances: Hindrances = { refusal: undefined, taken: new Set() },
-    storage?: StorageView,
+    live: Live = {},
   ): Snapshot {
     const { caches } = this.#options;
     const resolution = this.resolve(task);
@@ -88,7 +95,8 @@ export class Observer {
       cancelOrder: orders.find(({ spec }) => spec.type === 'Cancel')?.metadata.name,
       answers: orders.filter(({ spec }) => spec.type !== 'Cancel'),
       refusal: hindrances.refusal,
-      storage,
+      storage: live.storage,
+      dependencies: live.dependencies,
       sinceWriteMs,
     };
   }

@@ -15,6 +15,12 @@ export function placing(facts: Facts, { attempts }: Books, notBefore: number): C
   const { snapshot } = facts;
   const { pool } = snapshot.resolution;
   const room = pool === undefined ? undefined : roomFor(facts, pool);
+  // Who waits for other tasks takes no place in the queue.
+  const dependency = dependencyOf(facts);
+  if (dependency !== undefined) {
+    const lasting = refusalOf(snapshot, false);
+    return lasting === undefined ? dependency : { kind: 'Refuse', refusal: lasting };
+  }
   const refusal = refusalOf(snapshot, room?.kind !== 'Bind');
   if (refusal !== undefined || room === undefined) {
     return { kind: 'Refuse', refusal: refusal ?? { reason: 'PoolNotFound', message: 'there is no pool', stalled: false } };
@@ -23,6 +29,22 @@ export function placing(facts: Facts, { attempts }: Books, notBefore: number): C
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   return { ...room, sandbox: sandboxFor(facts) };
+}
+
+/** What other tasks keep the task from beginning; a failure of one of them lasts until it is made again. */
+function dependencyOf({ snapshot: { dependencies } }: Facts): Course | undefined {
+  if (dependencies === undefined) return undefined;
+  const { cycle, failed, pending, missing } = dependencies;
+  const refuse = (reason: string, message: string): Course => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
+  if (cycle !== undefined)
+    return refuse('DependencyCycle', `spec.dependsOn leads back to this task: ${cycle.join(' → ')}; create one of them again without it`);
+  if (failed.length > 0) {
+    const what = failed.map(({ name, phase }) => `${name} (${phase})`).join(', ');
+    return refuse('DependencyFailed', `spec.dependsOn: ${what} ended without success; delete and create it again, or cancel this task`);
+  }
+  const waits = [...pending, ...missing.map((name) => `${name} (not there)`)];
+  if (waits.length === 0) return undefined;
+  return { kind: 'Wait', reason: 'DependencyPending', message: `spec.dependsOn: waits until these have succeeded: ${waits.join(', ')}` };
 }
 
 function sandboxFor(facts: Facts): SandboxChoice {

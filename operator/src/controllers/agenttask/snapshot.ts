@@ -3,6 +3,7 @@ import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/pro
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
 import type { ClaimChoice } from './course.ts';
+import type { DependencyView } from './dependencies.ts';
 import type { Ground } from './nodeAbility.ts';
 
 /** A worker of a pool as the caches show it. */
@@ -68,6 +69,8 @@ export interface Snapshot {
   readonly refusal: string | undefined;
   /** Undefined for a task without storage. */
   readonly storage: StorageView | undefined;
+  /** Undefined: it waits for no other task. */
+  readonly dependencies: DependencyView | undefined;
   /** Ms since this process last wrote the status; Infinity when it has not. */
   readonly sinceWriteMs: number;
 }

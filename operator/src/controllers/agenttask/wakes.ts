@@ -4,7 +4,7 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../pools/lookup.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { ConfigMap, Pod } from '../../runtime/objects.ts';
-import { wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
+import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
 import { groundReasons } from './groundRefusal.ts';
 import type { Ledger } from './ledger.ts';
 import { jwksConfigMap } from './names.ts';
@@ -80,6 +80,8 @@ export class Wakes {
 
   /** A slot or a place in the queue is free when a task moves from one to the other or leaves. */
   #moved(old: AgentTask, task: AgentTask | undefined): void {
+    // One that has ended leaves the cache: whoever depends on it may begin.
+    if (task === undefined) this.#dependentsOf(keyOf(old));
     const [before, after] = [standing(old), task === undefined ? 'Elsewhere' : standing(task)];
     if (before === after || before === 'Elsewhere') return;
     const took = after === 'Running';
@@ -129,6 +131,10 @@ export class Wakes {
 
   #wake(pool: ExpertPool, slots: number): void {
     for (const key of this.#options.observer.next(pool, slots)) this.#enqueue(key);
+  }
+
+  #dependentsOf(key: string): void {
+    for (const task of this.#options.caches.tasks.lister.byIndex(dependencyIndex, key)) this.#enqueue(keyOf(task));
   }
 
   #waiting(value: string): void {

@@ -7,6 +7,7 @@ import {
   immutable,
   integer,
   labelName,
+  listByKey,
   mutable,
   objectName,
   optional,
@@ -27,6 +28,18 @@ const PoolRef = struct('The pool that does the work; default: the pool that is t
   name: objectName('Name of the ExpertPool.'),
   namespace: optional(labelName('Namespace of the ExpertPool, which must allow this one; default: the namespace of the task.')),
 });
+
+/** One task that has to succeed before. */
+const Dependency = struct('A task of the same namespace.', { name: objectName('Name of the AgentTask.') });
+
+const dependsOn = listByKey(
+  'Tasks that have to end with Succeeded before this one begins; until then it takes no place in the queue.',
+  'name',
+  Dependency,
+  {
+    max: 16,
+  },
+);
 
 const goal = withRules(
   text('What must become true, in words.', { max: 4096, min: 1 }),
@@ -66,6 +79,7 @@ export const AgentTaskSpec = guarded(
   {
     poolRef: optional(immutable('spec.poolRef', PoolRef)),
     profile: immutable('spec.profile', labelName('Profile of the pool that sets how much is computed.', 'default')),
+    dependsOn: optional(immutable('spec.dependsOn', dependsOn)),
     priority: mutable(integer('Place in the queue; higher goes first.', -1000, 1000, 0)),
     goal: immutable('spec.goal', goal),
     workspace: immutable('spec.workspace', Workspace),

@@ -86,6 +86,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   answers: [],
   refusal: undefined,
   storage: undefined,
+  dependencies: undefined,
   sinceWriteMs: Infinity,
   ...change,
 });
