@@ -6,6 +6,13 @@ const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path: `${kub
 /** Bugs in the controller runtime: transport, caches, queue, leases, events. */
 export const kubes: readonly Mutant[] = [
   {
+    guarantee: 'a standby wakes when the lease of a dead leader ends',
+    file: 'operator/kube/src/leader/elector.ts',
+    find: 'Math.min(wait, this.#untilFreeMs())',
+    replace: 'wait * 2',
+    test: { kind: 'vitest', path: 'operator/kube/src/leader' },
+  },
+  {
     guarantee: 'a server that died often is met as soon as one that died once',
     file: `${kube}/cache/recovery.ts`,
     find: '      this.#reconnect.reset();\n      this.#refused.reset();\n',

@@ -39,6 +39,7 @@ describe('readConfig', () => {
       probesPort: 8081,
       metricsPort: 8080,
       leaderElection: true,
+      election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
       kubeconfig: undefined,
     });
   });
@@ -55,6 +56,8 @@ describe('readConfig', () => {
     ['AGENTFLEET_METRICS_PORT', '65536'],
     ['AGENTFLEET_METRICS_PORT', '-1'],
     ['AGENTFLEET_LEADER_ELECTION', 'yes'],
+    ['AGENTFLEET_ELECTION', '10/15/2'],
+    ['AGENTFLEET_ELECTION', '6/4'],
     ['AGENTFLEET_TOOLS_IMAGE', 'two words'],
   ])('refuses %s=%s', (name, value) => {
     expect(faultsOf({ ...whole, [name]: value })[0]).toContain(`${name}: "${value}"`);

@@ -16,8 +16,25 @@ export interface ProcessConfig extends OperatorConfig {
   readonly metricsPort: number;
   /** Off for a single process on a developer's machine. */
   readonly leaderElection: boolean;
+  readonly election: ElectionTimes;
   /** Path of a kubeconfig; undefined: the ServiceAccount of the pod. */
   readonly kubeconfig: string | undefined;
+}
+
+/** How fast a dead leader is followed, and how long a live one may be cut off; client-go's times by default. */
+export interface ElectionTimes {
+  readonly leaseDurationMs: number;
+  readonly renewDeadlineMs: number;
+  readonly retryPeriodMs: number;
+}
+
+const electionCure = 'write seconds as lease/renew/retry with lease > renew > 1.2 × retry, for example 15/10/2';
+
+function parseElection(value: string): ElectionTimes {
+  const [lease = 0, renew = 0, retry = 0] = value.split('/').map(Number);
+  if (!/^\d{1,3}\/\d{1,3}\/\d{1,3}$/.test(value) || !(lease > renew && renew > 1.2 * retry && retry > 0))
+    throw new Error(`"${value}" are no times of an election; ${electionCure}`);
+  return { leaseDurationMs: lease * 1000, renewDeadlineMs: renew * 1000, retryPeriodMs: retry * 1000 };
 }
 
 function parseImage(value: string): string {
@@ -85,6 +102,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
     metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),
     leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseSwitch, true),
+    election: read('AGENTFLEET_ELECTION', parseElection, parseElection('15/10/2')),
     kubeconfig: parseKubeconfig(args, faults),
   };
   if (faults.length > 0) throw new ConfigError(faults);

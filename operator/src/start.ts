@@ -65,7 +65,17 @@ export interface Operator {
 function electorOf({ config, transport, identity, clock, random, log, registry }: StartOptions): LeaderElector | undefined {
   if (!config.leaderElection) return undefined;
   const client = new ResourceClient(transport, leases, 'lease');
-  return new LeaderElector({ client, namespace: config.namespace, name: leaseName, identity, clock, random, log, registry });
+  return new LeaderElector({
+    client,
+    namespace: config.namespace,
+    name: leaseName,
+    identity,
+    clock,
+    random,
+    log,
+    registry,
+    ...config.election,
+  });
 }
 
 /** Events are not fenced: they tell what was done, also in the last moment of a leader. */

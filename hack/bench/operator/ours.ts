@@ -80,6 +80,8 @@ async function startProcess(place: Place, index: number, { profile, nodeFlags }:
     AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
     AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
     AGENTFLEET_TOOLS_IMAGE: images.tools,
+    // The times that recovery is measured with.
+    AGENTFLEET_ELECTION: '6/4/1',
     AGENTFLEET_METRICS_PORT: String(metricsPort),
     AGENTFLEET_PROBES_PORT: String(probesPort),
     NODE_ENV: 'production',

@@ -6,7 +6,7 @@ import { silentLog } from '../runtime/log.ts';
 import { seededRandom } from '../testing/random.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { ApiError } from '../transport/apiError.ts';
-import { LeaderElector } from './elector.ts';
+import { LeaderElector, type ElectorOptions } from './elector.ts';
 import type { Lease, LeaseClient } from './lease.ts';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
@@ -60,8 +60,16 @@ class LeaseServer {
   }
 }
 
-function elector(server: LeaseServer, clock: Clock, random: () => number, identity: string, reachable?: () => boolean): LeaderElector {
-  return new LeaderElector({ client: server.client(reachable), namespace: 'n', name: 'l', identity, clock, random, log: silentLog });
+function elector(
+  server: LeaseServer,
+  clock: Clock,
+  random: () => number,
+  identity: string,
+  reachable?: () => boolean,
+  times: Partial<Pick<ElectorOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> = {},
+): LeaderElector {
+  const client = server.client(reachable);
+  return new LeaderElector({ client, namespace: 'n', name: 'l', identity, clock, random, log: silentLog, ...times });
 }
 
 describe('LeaderElector', () => {
@@ -109,6 +117,35 @@ describe('LeaderElector', () => {
     },
     full ? 3_600_000 : 120_000,
   );
+
+  it('follows a leader that died at any moment within the lease duration and one second', async () => {
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const random = seededRandom(seed);
+      const clock = new VirtualClock();
+      const server = new LeaseServer(clock, random);
+      server.slowness = 20;
+      let alive = true;
+      const times = { leaseDurationMs: 6000, renewDeadlineMs: 4000, retryPeriodMs: 1000 };
+      const first = elector(server, clock, random, 'first', () => alive, times);
+      const second = elector(server, clock, random, 'second', () => true, times);
+      const stop = new AbortController();
+      const led = first.acquire(stop.signal);
+      await clock.advance(100);
+      expect(await led).toBe(true);
+      const lost = first.hold(stop.signal).catch(() => undefined);
+      let tookAt: number | undefined;
+      const took = second.acquire(stop.signal).then(() => (tookAt = clock.monotonic()));
+      for (let at = 0; at < 10_000 + random() * 1000; at += 10) await clock.advance(10);
+      alive = false;
+      const died = clock.monotonic();
+      for (let at = 0; at < 12_000; at += 10) await clock.advance(10);
+      expect(tookAt, `seed ${seed}`).toBeDefined();
+      expect((tookAt ?? Infinity) - died, `seed ${seed}`).toBeLessThanOrEqual(7000);
+      stop.abort();
+      await clock.advance(20_000);
+      await Promise.all([lost, took]);
+    }
+  });
 
   it('takes over a lease duration after the last renewal it saw, and counts the transition', async () => {
     const clock = new VirtualClock();

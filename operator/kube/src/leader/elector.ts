@@ -24,7 +24,7 @@ export interface ElectorOptions {
   readonly registry?: Registry | undefined;
 }
 
-/** client-go's jitter of the wait between two tries to take the lease. */
+/** client-go's jitter of a wait; the renew deadline has to be longer than one. */
 const jitterFactor = 1.2;
 
 interface Seen {
@@ -80,8 +80,10 @@ export class LeaderElector {
         this.#status(true);
         return true;
       }
-      // Nobody waits in step with the others: retry·[1, 2.2).
-      await sleep(clock, this.#retryMs * (1 + random() * jitterFactor), signal);
+      // Nobody waits in step with the others: retry·[0.5, 1), shorter than client-go's, as an expiry is counted from when a
+      // renewal was seen; and never beyond the expiry itself, so that a dead holder is followed at once.
+      const wait = this.#retryMs * (0.5 + 0.5 * random());
+      await sleep(clock, Math.min(wait, this.#untilFreeMs()), signal);
     }
     return false;
   }
@@ -190,12 +192,22 @@ export class LeaderElector {
     this.#seen = { lease, at };
   }
 
+  /** Ms until the lease of another holder is free unless it is renewed; Infinity when it is free already, or not known. */
+  #untilFreeMs(): number {
+    if (this.#seen === undefined) return Infinity;
+    const left = this.#seen.at + this.#durationMs(this.#seen.lease) - this.#options.clock.monotonic();
+    return left >= 0 ? left + 1 : Infinity;
+  }
+
+  #durationMs({ spec }: Lease): number {
+    return Math.max(this.#leaseMs, (spec?.leaseDurationSeconds ?? 0) * 1000);
+  }
+
   /** Ours, released, or unchanged for its own duration since we saw it change. */
   #free(now: number): boolean {
     const spec = this.#seen?.lease.spec;
     if (!spec?.holderIdentity || spec.holderIdentity === this.#options.identity) return true;
-    const duration = Math.max(this.#leaseMs, (spec.leaseDurationSeconds ?? 0) * 1000);
-    return (this.#seen?.at ?? now) + duration < now;
+    return this.#seen !== undefined && this.#seen.at + this.#durationMs(this.#seen.lease) < now;
   }
 
   #record(present: Lease | undefined): Lease {

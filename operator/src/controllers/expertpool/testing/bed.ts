@@ -45,6 +45,7 @@ export const testConfig: ProcessConfig = {
   probesPort: 0,
   metricsPort: 0,
   leaderElection: true,
+  election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
   kubeconfig: undefined,
 };
 
