@@ -16,6 +16,8 @@ export default defineConfig({
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },
           testTimeout: full ? 600_000 : 60_000,
+          // The process that starts them has next to nothing to do: on two cores its default would be one worker.
+          maxWorkers: '100%',
         },
       },
       {
