@@ -17,7 +17,7 @@ const timeoutMs = full ? 3_600_000 : 300_000;
 const inShort = { late: 5, past: 3 };
 
 /** What is seen late is decided late: a refused write is tried again every twentieth of a second until the cache shows why. */
-const allowance = { writes: 400, reconciles: 2000 };
+const allowance = { writes: 60, reconciles: 2000 };
 
 const ofTasks = ['agenttasks', 'pods', 'agenttaskorders', 'expertpools', 'configmaps', 'leases'] as const;
 

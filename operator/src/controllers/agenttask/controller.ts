@@ -5,6 +5,7 @@ import {
   done,
   hasFinalizer,
   isConflict,
+  isNotFound,
   keyOf,
   requeueAfter,
   watches,
@@ -42,8 +43,11 @@ export interface AgentTaskControllerOptions {
   readonly order?: Order<Turn>;
 }
 
-/** A newer version is on its way to the cache; its arrival wakes the task before this passes, as a rule. */
-const conflictMs = 50;
+/**
+ * A newer version is on its way to the cache; its arrival wakes the task before this passes, as a rule. A cache that lags
+ * behind is tried again less and less often.
+ */
+const conflictMs = { first: 50, newer: 2_000, gone: 60_000 } as const;
 
 /**
  * The controller of AgentTasks: gives each a worker and a sandbox, follows its attempts, undoes what failed, and ends it.
@@ -102,6 +106,8 @@ class Reconciler {
   readonly #dependencies: Dependencies;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
+  /** Conflicts one after the other by key. */
+  readonly #conflicts = new Map<string, number>();
 
   constructor(context: OperatorContext, consistency: Consistency, options: AgentTaskControllerOptions) {
     const { newLinkKey = () => randomBytes(32).toString('base64url'), order = byTurn } = options;
@@ -139,11 +145,20 @@ class Reconciler {
     if (task === undefined) this.afterlife.note(key, undefined);
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
     try {
-      return await this.#follow(key, task, signal);
+      const outcome = await this.#follow(key, task, signal);
+      this.#conflicts.delete(key);
+      return outcome;
     } catch (error) {
-      if (isConflict(error)) return requeueAfter(conflictMs);
-      throw error;
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+      return requeueAfter(this.#retryMs(key, isConflict(error) ? conflictMs.newer : conflictMs.gone));
     }
+  }
+
+  /** Ms to wait after a write to what is newer, or gone, than the cache shows. */
+  #retryMs(key: string, longest: number): number {
+    const before = this.#conflicts.get(key) ?? 0;
+    this.#conflicts.set(key, before + 1);
+    return Math.min(longest, conflictMs.first * 2 ** Math.min(before, 20));
   }
 
   #restMs(key: string): number {
@@ -171,7 +186,7 @@ class Reconciler {
       if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
       else refusal = hindrance.message;
     }
-    return requeueAfter(conflictMs);
+    return requeueAfter(conflictMs.first);
   }
 
   #decide(task: AgentTask, hindrances: Hindrances, live: Live): { readonly snapshot: Snapshot; readonly decision: Decision } {
@@ -217,6 +232,7 @@ class Reconciler {
     );
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
+      this.#conflicts.delete(key);
       this.#executor.forget(key);
     }
     const waits = pods
