@@ -55,7 +55,7 @@ const conflictMs = { first: 50, newer: 2_000, gone: 60_000 } as const;
  */
 export function createAgentTaskController(context: OperatorContext, options: AgentTaskControllerOptions = {}): Controller {
   const { caches, clock, log, registry } = context;
-  const { pollMs = 25, maxConcurrent = 4 } = options;
+  const { pollMs = 25, maxConcurrent = 32 } = options;
   const consistency = new Consistency({
     clock,
     pollMs,
