@@ -74,8 +74,8 @@ export const operatorCrashes: readonly Mutant[] = [
   {
     guarantee: 'through every crash a status holds for the version that it was made from, or is tried again',
     file: `${tasks}/controller.ts`,
-    find: '      if (isConflict(error)) return requeueAfter(conflictMs);\n',
-    replace: '      if (isConflict(error)) return requeueAfter(600_000);\n',
+    find: '    return Math.min(longest, conflictMs.first * 2 ** Math.min(before, 20));\n',
+    replace: '    return 600_000 + longest + before;\n',
     test: endings,
   },
   {
