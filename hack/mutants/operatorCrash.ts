@@ -9,13 +9,6 @@ const fleet = { kind: 'vitest', path: 'operator/src/crash/fleet.test.ts' } as co
 /** Planted bugs that the suite of crash points must catch. */
 export const operatorCrashes: readonly Mutant[] = [
   {
-    guarantee: 'through every crash a task has one sandbox: a name that the epoch gives is made once',
-    file: `${tasks}/execute.ts`,
-    find: '      if (isAlreadyExists(error)) return this.#adopt(task, name, signal);\n',
-    replace: '',
-    test: endings,
-  },
-  {
     guarantee: 'through every crash each assignment has an epoch of its own',
     file: `${tasks}/decide.ts`,
     find: '    epoch: (assignment?.epoch ?? 0) + 1,\n',
@@ -72,10 +65,10 @@ export const operatorCrashes: readonly Mutant[] = [
     test: endings,
   },
   {
-    guarantee: 'through every crash a status holds for the version that it was made from, or is tried again',
-    file: `${tasks}/controller.ts`,
-    find: '    return Math.min(longest, conflictMs.first * 2 ** Math.min(before, 20));\n',
-    replace: '    return 600_000 + longest + before;\n',
+    guarantee: 'through every crash a status holds for the version that it was made from',
+    file: `${tasks}/execute.ts`,
+    find: 'await this.#status.apply(declaration, signal, seen, resourceVersion);',
+    replace: 'await this.#status.apply(declaration, signal, seen);',
     test: endings,
   },
   {
