@@ -1,15 +1,7 @@
 // Time and proof of the solver on fleets like real ones and on random ones, which are harder.
 //   node operator/bench/placement.ts
+import { seededRandom } from '@agentfleet/kube/testing';
 import { gibibyte, solve, type Item, type Problem, type Slot, type Traffic } from '../src/placement/index.ts';
-
-/** A linear congruential generator: equal problems at every run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 function box(count: number): readonly Slot[] {
   return Array.from({ length: count }, (_, index) => ({ name: `n/gpu${index}`, node: 'n', usableBytes: 39.5 * gibibyte, healthy: true }));
@@ -68,7 +60,7 @@ function row(name: string, problem: Problem): void {
 console.log('| Problem | items × slots | median | steps | best |\n|---|---|---|---|---|');
 row('one fleet', fleet(1, 4));
 row('two fleets', fleet(2, 8));
-const random = seeded(1);
+const random = seededRandom(1);
 for (const [count, slots] of [
   [8, 4],
   [12, 4],

@@ -1,27 +1,17 @@
 // Simulated rollouts: how often a canary is promoted, by how much worse it is, and after how many tasks.
 //   node operator/bench/rollouts.ts
+import { seededRandom } from '@agentfleet/kube/testing';
 import { defaultLooks, designOf } from '../src/rollout/index.ts';
 import { simulate } from '../src/rollout/statistics/simulate.ts';
 
 const rollouts = 10_000;
 const stableRate = 0.9;
 
-/** Mulberry32. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const goal = { alpha: 0.01, beta: 0.045, baseRate: stableRate, looks: defaultLooks };
 const design = designOf({ ...goal, margin: 0.03 });
 console.log(`| Canary passes | promoted of ${rollouts} | tasks of one arm, on average | of a fixed rule of 3,000 |\n|---|---|---|---|`);
 for (const canaryRate of [0.93, 0.9, 0.885, 0.87, 0.85, 0.8]) {
-  const { promoted, meanSamples } = simulate(design, canaryRate, stableRate, rollouts, seeded(7));
+  const { promoted, meanSamples } = simulate(design, canaryRate, stableRate, rollouts, seededRandom(7));
   console.log(`| ${(100 * canaryRate).toFixed(1)} % | ${promoted} | ${meanSamples.toFixed(0)} | ${(meanSamples / 3000).toFixed(2)} × |`);
 }
 console.log('\n| Margin | tasks of one arm at most | first look after |\n|---|---|---|');

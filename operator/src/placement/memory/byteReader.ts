@@ -13,7 +13,8 @@ export class ByteReader {
     this.#file = file;
   }
 
-  skip(length: number): number {
+  /** Moves on by so many bytes; returns where they begin. */
+  advance(length: number): number {
     const start = this.#position;
     if (length < 0 || start + length > this.#bytes.byteLength)
       throw new ModelFileError(this.#file, 'header', `is cut after ${this.#bytes.byteLength} bytes`);
@@ -22,11 +23,11 @@ export class ByteReader {
   }
 
   uint32(): number {
-    return this.#view.getUint32(this.skip(4), true);
+    return this.#view.getUint32(this.advance(4), true);
   }
 
   uint64(): bigint {
-    return this.#view.getBigUint64(this.skip(8), true);
+    return this.#view.getBigUint64(this.advance(8), true);
   }
 
   /** A 64 bit number that counts something, and is refused above `max` before anything is done with it. */
@@ -37,7 +38,7 @@ export class ByteReader {
   }
 
   text(length: number): string {
-    const start = this.skip(length);
+    const start = this.advance(length);
     return new TextDecoder().decode(this.#bytes.subarray(start, start + length));
   }
 

@@ -70,7 +70,7 @@ function readTensor(reader: ByteReader): number {
   let elements = 1;
   for (let index = 0; index < dimensions; index += 1) elements *= reader.count(name, Number.MAX_SAFE_INTEGER);
   const type = reader.uint32();
-  reader.skip(8);
+  reader.advance(8);
   const block = blocks[type];
   if (block === undefined) throw new ModelFileError('GGUF', name, `is of type ${type}, whose size is not known`);
   return (elements / block[0]) * block[1];
@@ -84,18 +84,18 @@ const fixedSizes: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4
 /** Integers and strings are returned; of arrays only the length is, as nothing here asks for more. */
 function readValue(reader: ByteReader, type: number): unknown {
   if (type === stringType) return reader.string();
-  if (type === arrayType) return skipArray(reader);
+  if (type === arrayType) return passArray(reader);
   if (type === 4 || type === 5) return reader.uint32();
   if (type === 10 || type === 11) return reader.uint64();
-  reader.skip(fixedSize(type));
+  reader.advance(fixedSize(type));
   return undefined;
 }
 
-function skipArray(reader: ByteReader): number {
+function passArray(reader: ByteReader): number {
   const type = reader.uint32();
   const length = reader.count('array', 100_000_000);
-  if (type !== stringType) reader.skip(fixedSize(type) * length);
-  else for (let index = 0; index < length; index += 1) reader.skip(reader.count('array', 1 << 30));
+  if (type !== stringType) reader.advance(fixedSize(type) * length);
+  else for (let index = 0; index < length; index += 1) reader.advance(reader.count('array', 1 << 30));
   return length;
 }
 

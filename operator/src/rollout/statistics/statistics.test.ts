@@ -1,3 +1,4 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
   defaultLooks,
@@ -16,17 +17,6 @@ import {
 import { simulate } from './simulate.ts';
 
 const goal = { alpha: 0.01, beta: 0.045, margin: 0.03, baseRate: 0.9, looks: defaultLooks };
-
-/** Mulberry32: numbers that are the same at every run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe('the normal distribution', () => {
   test('has the published values', () => {
@@ -64,13 +54,13 @@ describe('a group-sequential design', () => {
   });
 
   test('over 10,000 rollouts promotes at most 1 % of canaries that are 3 points worse, and refuses at most 5 % of equal ones', () => {
-    const worse = simulate(design, 0.87, 0.9, 10_000, seeded(1));
-    const equal = simulate(design, 0.9, 0.9, 10_000, seeded(2));
+    const worse = simulate(design, 0.87, 0.9, 10_000, seededRandom(1));
+    const equal = simulate(design, 0.9, 0.9, 10_000, seededRandom(2));
     expect(worse.promoted).toBeLessThanOrEqual(100);
     expect(equal.refused).toBeLessThanOrEqual(500);
     expect(equal.meanSamples).toBeLessThan(3000);
     expect(worse.meanSamples).toBeLessThan(equal.meanSamples);
-    expect(simulate(design, 0.8, 0.9, 1000, seeded(3))).toMatchObject({ promoted: 0 });
+    expect(simulate(design, 0.8, 0.9, 1000, seededRandom(3))).toMatchObject({ promoted: 0 });
   }, 120_000);
 
   test('decides nothing before its first look, and everything at its last', () => {
@@ -117,7 +107,7 @@ describe('proportions', () => {
 
 describe('distributions', () => {
   const numbers = (count: number, from: number, seed: number): readonly number[] => {
-    const random = seeded(seed);
+    const random = seededRandom(seed);
     return Array.from({ length: count }, () => from + random());
   };
 

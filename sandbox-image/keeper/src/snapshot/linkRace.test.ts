@@ -103,7 +103,10 @@ async function attacked(at: number, attack: () => void, job: () => Promise<unkno
 
 /** With the real runner: times are set by it, which is held to the same. */
 function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
-  if (runner === null) return context.skip();
+  if (runner === null) {
+    console.warn('SKIPPED: the runner cannot be built here');
+    return context.skip();
+  }
   return h.engine({ setMeta: setMetaByRunner(runner.binary) });
 }
 
