@@ -9,8 +9,13 @@ export default class FlakeReporter {
     const names = modules.flatMap((module) =>
       [...module.children.allTests('passed')]
         .filter((test) => test.diagnostic()?.flaky === true)
-        .map((test) => `${module.relativeModuleId} > ${test.fullName}`),
+        .map((test) => `${module.relativeModuleId} > ${test.fullName}: ${firstLine(test.result().errors?.[0]?.message)}`),
     );
     await writeFile(path, JSON.stringify(names));
   }
+}
+
+/** Why the first try failed: nothing else prints it. */
+function firstLine(message: string | undefined): string {
+  return message?.split('\n')[0] ?? 'it did not say why';
 }
