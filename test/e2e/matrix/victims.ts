@@ -1,6 +1,7 @@
 import { status } from '../../../hack/cluster/index.ts';
 import { processesOf, runningContainers } from '../../../hack/sandbox/index.ts';
 import type { Fleet } from '../fleet.ts';
+import { initOf, kill } from './kill.ts';
 
 /** Something that dies without a word. */
 export interface Victim {
@@ -17,16 +18,18 @@ async function killPods({ kubectl }: Fleet, namespace: string, selector: string)
 
 const patienceMs = 20_000;
 
-/** Kills PID 1 of a container from outside, as the kernel does when memory is short. */
+/**
+ * Kills PID 1 of a container from outside, as the kernel does when memory is short; its other processes go with it. Not
+ * one by one: a command that dies before the runner would tell of another end.
+ */
 async function killContainer(fleet: Fleet, task: string, container: string): Promise<void> {
   const name = fleet.state(task)?.status?.assignment?.sandbox ?? '';
   const deadline = Date.now() + patienceMs;
   for (;;) {
     const id = (await runningContainers(fleet.kubectl, { namespace: fleet.namespace, name })).get(container);
-    const pids = await processesOf(id ?? '');
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
-    if (pids.length > 0) return;
-    // The container may be starting: an attempt asks for a fresh one by itself.
+    const init = await initOf(await processesOf(id ?? ''));
+    if (init !== undefined && kill(init)) return;
+    // The container may be ending or starting: an attempt asks for a fresh one by itself.
     if (Date.now() > deadline) throw new Error(`container ${container} of pod ${name} has no process on this node`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
