@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { layOut } from '@agentfleet/eval/verify';
-import { loadPack, patchChanges, type PackTask } from '@agentfleet/eval/format';
+import { loadPack, patchChanges, type PackTask, type Tree } from '@agentfleet/eval/format';
 import { describe, expect, it } from 'vitest';
 import { gradePrediction, instanceOf, patchOf, readPredictions, toJsonLines, toPrediction } from './predictions.ts';
 
@@ -15,6 +15,15 @@ const { manifest, tasks } = await loadPack(folder);
 const options = { memoryMiB: 512, signal: new AbortController().signal };
 const first = tasks[0] as PackTask;
 const gold = toPrediction(first, first.oracle.files, 'ours/gold');
+
+/** Lines of a tree that hold something; what must raise stands in a line of its own. */
+const assertions = (tree: Tree): readonly string[] =>
+  Object.values(tree).flatMap((text) =>
+    text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => /^(self\.assert(?!Raises)|assert|parse\()/.test(line)),
+  );
 
 /** The commit that these files make, always by the same author at the same time. */
 async function commitOf(path: string, message: string): Promise<string> {
@@ -39,6 +48,22 @@ describe('instances', () => {
   it('are enough, of several repositories', () => {
     expect(tasks.length).toBeGreaterThanOrEqual(40);
     expect(Object.keys(manifest.repos ?? {}).length).toBeGreaterThanOrEqual(5);
+  });
+
+  it('begin with a test that fails, and hide others', () => {
+    for (const { id, visible, hidden, files } of tasks) {
+      expect(visible.start, id).toBe('fails');
+      const seen = new Set(assertions(files));
+      expect(assertions(visible.files).length, id).toBeGreaterThan(0);
+      expect(
+        assertions(hidden.files).filter((line) => assertions(visible.files).includes(line)),
+        id,
+      ).toEqual([]);
+      expect(
+        assertions(hidden.files).some((line) => !seen.has(line)),
+        id,
+      ).toBe(true);
+    }
   });
 
   it('name the commit that their sources make', async () => {
