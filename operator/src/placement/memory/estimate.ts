@@ -1,4 +1,4 @@
-import type { Architecture } from './architecture.ts';
+import type { Architecture } from '@agentfleet/protocol/weights';
 
 export const gibibyte = 2 ** 30;
 

@@ -1,6 +1,5 @@
 // How much memory an engine needs on a GPU: from the headers of its files, before it starts, and from what it takes when
-// it runs. Pure; imports nothing.
-export { ModelFileError, readConfig, type Architecture } from './architecture.ts';
+// it runs. Pure; the readers of headers are the protocol's.
 export { bytesInForce, compareMemory, driftTolerance, type MemoryFeedback } from './drift.ts';
 export {
   activationBytes,
@@ -17,5 +16,12 @@ export {
   type EngineDemand,
   type MemoryEstimate,
 } from './estimate.ts';
-export { readGguf, type GgufHeader } from './gguf.ts';
-export { headerLength, lengthBytes, maxHeaderBytes, tensorBytes } from './safetensors.ts';
+export {
+  headerLength,
+  ModelFileError,
+  readConfig,
+  readGguf,
+  tensorBytes,
+  type Architecture,
+  type GgufHeader,
+} from '@agentfleet/protocol/weights';
