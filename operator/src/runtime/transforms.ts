@@ -42,7 +42,7 @@ function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec
     suspend,
     cancel,
     workspace: of(place),
-    policy: of(policy.minIsolation === undefined ? {} : { minIsolation: policy.minIsolation }),
+    policy: of({ profile: policy.profile, ...(policy.minIsolation === undefined ? {} : { minIsolation: policy.minIsolation }) }),
     ...(setup === undefined ? {} : { setup: of(setup.map(({ name, network }) => ({ name, network }))) }),
   } as unknown as AgentTaskSpec;
 }

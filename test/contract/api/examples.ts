@@ -201,7 +201,12 @@ export const fullPool: Node = {
       userNamespace: 'Always',
       warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }],
     },
-    policy: { minIsolation: 'Seccomp', allowUnenforcedNetwork: true, maxBudget: { wallSeconds: 3600, toolCalls: 500 } },
+    policy: {
+      minIsolation: 'Seccomp',
+      allowUnenforcedNetwork: true,
+      profiles: ['Default', 'Permissive'],
+      maxBudget: { wallSeconds: 3600, toolCalls: 500 },
+    },
     storage: {
       uri: 's3://agents/fleet',
       endpoint: 'https://s3.example.com:9000',

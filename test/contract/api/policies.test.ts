@@ -69,6 +69,7 @@ describe.runIf(enabled)('admission policies', () => {
     const orders = { apiGroups: ['agentfleet.dev'], resources: ['agenttaskorders'], verbs: ['create'] };
     await account(platform, 'operator', ['operator-0'], [status, assign]);
     await account(namespace, 'approver', ['approver-0'], [orders]);
+    await account(namespace, 'author', ['author-0'], [{ apiGroups: ['agentfleet.dev'], resources: ['agenttasks'], verbs: ['create'] }]);
     await assigned('probe');
     await until('the policies are in force', async () => {
       const { status: code } = await report('probe', tokens[`${platform}/worker-1`]!, { run: example.fullRun });
@@ -171,6 +172,23 @@ describe.runIf(enabled)('admission policies', () => {
       const { status, body } = await merge('operator', tokens[`${platform}/operator-0`], { phase: 'Verifying', assignment: { epoch: 4 } });
       expect(body.message).toBeUndefined();
       expect(status).toBe(200);
+    });
+  });
+
+  describe('who may ask for rules that ask nobody', () => {
+    const create = (name: string, profile: string, token?: string): Promise<Answer> =>
+      server.ask('POST', tasks, {
+        body: withValue(withValue(example.minimalTask, 'metadata.name', name), 'spec.policy', { profile }),
+        ...(token === undefined ? {} : { token }),
+      });
+
+    it('takes Privileged from an approver only, and other rules from any author', async () => {
+      const author = tokens[`${namespace}/author-0`]!;
+      expect(refusal(await create('privileged', 'Privileged', author))).toContain(
+        'takes the right to create agenttaskorders in this namespace; use Permissive',
+      );
+      expect((await create('permissive', 'Permissive', author)).status).toBe(201);
+      expect((await create('trusted', 'Privileged')).status).toBe(201);
     });
   });
 

@@ -111,7 +111,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
 
   it.for([
     ['spec.workspace.type', 'Claim'],
-    ['spec.policy.profile', 'Privileged'],
     ['spec.policy.approvals.onTimeout', 'Approve'],
     ['spec.checks[0].type', 'Review'],
     ['spec.budget.whenExceeded', 'Pause'],

@@ -65,6 +65,21 @@ describe('a task is taken on only when the pool has what it names', () => {
       /^ProfileNotFound: spec\.profile is fast, and ExpertPool platform\/coding has these: default, slow; create/,
     ],
     ['a profile that it has', { spec: { profile: 'slow' }, pool: { profiles: [{ name: 'slow', compute }] } }, /^True$/],
+    [
+      'rules that the pool does not let its tasks have',
+      { spec: { policy: { profile: 'Permissive' } } },
+      /^PolicyProfileNotAllowed: spec\.policy\.profile is Permissive, and ExpertPool platform\/coding allows these: Default, Strict; create/,
+    ],
+    [
+      'the usual rules in a pool that leaves them out',
+      { spec: {}, pool: { policy: { profiles: ['Strict'] } } },
+      /^PolicyProfileNotAllowed: spec\.policy\.profile is Default, .* allows these: Strict; /,
+    ],
+    [
+      'rules that it lets them have',
+      { spec: { policy: { profile: 'Permissive' } }, pool: { policy: { profiles: ['Permissive'] } } },
+      /^True$/,
+    ],
     ['the profile that every pool has', { spec: { profile: 'default' }, pool: { profiles: [{ name: 'slow', compute }] } }, /^True$/],
   ])('%s', (_, given, expected) => expect(accepted(given)).toMatch(expected));
 

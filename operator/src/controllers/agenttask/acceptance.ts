@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import { usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { withoutGround } from './groundRefusal.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -72,6 +72,11 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
     const known = [...new Set(profiles)].sort().join(', ');
     const message = `spec.profile is ${profile}, and ExpertPool ${nameOf(pool)} has these: ${known}; create the task again with one of them, or add it to spec.profiles of the pool`;
     return refused('ProfileNotFound', message);
+  }
+  const listed = pool.spec.policy.profiles ?? usualPolicyProfiles;
+  if (!listed.includes(task.spec.policy.profile)) {
+    const message = `spec.policy.profile is ${task.spec.policy.profile}, and ExpertPool ${nameOf(pool)} allows these: ${listed.join(', ')}; create the task again with one of them, or add it to spec.policy.profiles of the pool`;
+    return refused('PolicyProfileNotAllowed', message);
   }
   const step = setup.find(({ network }) => network === 'Registries');
   if (step !== undefined && !registriesListed) {

@@ -39,13 +39,20 @@ export const Approvals = struct('Acts that wait for a person, who answers with a
 });
 export type Approvals = Static<typeof Approvals>;
 
+/** Sets of rules of gate 1, named as `rails` names them. */
+export const policyProfiles = ['Default', 'Strict', 'Permissive', 'Privileged'] as const;
+export type PolicyProfile = (typeof policyProfiles)[number];
+
+/** What a pool lets its tasks name that lists none. */
+export const usualPolicyProfiles: readonly PolicyProfile[] = ['Default', 'Strict'];
+
 /** `spec.policy`. */
 export const Policy = struct(
   'What the agent may do.',
   {
     profile: choice(
-      'Set of rules for commands and paths; Strict refuses what Default lets pass with care.',
-      ['Default', 'Strict'],
+      'Set of rules for commands and paths, of those that the pool lists. Strict refuses what Default lets pass with care. Permissive asks a person about what Default refuses, such as a push. Privileged leaves that to gate 2, and only who may create AgentTaskOrders may ask for it.',
+      policyProfiles,
       'Default',
     ),
     network: Network,

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
-import { atomicList, choice, flag, integer, mapOf, optional, rule, struct, text } from '../schema/index.ts';
+import { policyProfiles } from '../agenttask/limits.ts';
+import { atomicList, choice, flag, integer, mapOf, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const labelText = text('Value.', { max: 63 });
 const path = 'spec.allowedNamespaces.selector';
@@ -62,6 +63,12 @@ export const PoolPolicy = struct(
   {
     minIsolation: choice('Weakest wall that is acceptable, weakest first.', isolationLevels, 'Container'),
     allowUnenforcedNetwork: flag('Whether sandboxes may run where network policies are not enforced.', false),
+    profiles: optional(
+      setOf('Values of spec.policy.profile that tasks may have; default: Default and Strict.', choice('Set of rules.', policyProfiles), {
+        max: policyProfiles.length,
+        min: 1,
+      }),
+    ),
     maxBudget: optional(MaxBudget),
   },
   { filled: true },
