@@ -8,4 +8,8 @@ export const version = 'v1alpha1';
 export const apiVersion = `${group}/${version}` as const;
 
 /** Names under which the parts write by server-side apply; they are part of the API and never change. */
-export const fieldManagers = { operator: 'agentfleet-operator', worker: 'agentfleet-worker' } as const;
+export const fieldManagers = {
+  operator: 'agentfleet-operator',
+  worker: 'agentfleet-worker',
+  placement: 'agentfleet-placement',
+} as const;

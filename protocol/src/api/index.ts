@@ -20,6 +20,7 @@ export * from './expertpool/index.ts';
 export * from './group.ts';
 export { kinds } from './kinds.ts';
 export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
+export * from './placement.ts';
 export * from './policies/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
 export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

@@ -13,6 +13,7 @@ import {
   text,
 } from '../schema/index.ts';
 import type { Rule } from '../schema/index.ts';
+import { gpuMemory, slotName } from '../placement.ts';
 
 const names = ['cpu', 'memory', 'ephemeral-storage'] as const;
 
@@ -38,13 +39,21 @@ function amounts(description: string) {
   });
 }
 
+const amountsOf = { requests: optional(amounts('What is set aside for it.')), limits: optional(amounts('What it may use at most.')) };
+
 /** Requests and limits of a container. `path` is the field's name in messages. */
 export function containerResources(path: string) {
-  return struct(
-    'What the container asks for and may use.',
-    { requests: optional(amounts('What is set aside for it.')), limits: optional(amounts('What it may use at most.')) },
-    { rules: withinLimits(path) },
-  );
+  return struct('What the container asks for and may use.', amountsOf, { rules: withinLimits(path) });
+}
+
+/** The same for a container whose engine may sit on a GPU. */
+export function engineResources(path: string) {
+  const own = {
+    ...amountsOf,
+    slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
+    memory: optional(gpuMemory(`${path}.memory`)),
+  };
+  return struct('What the container asks for and may use, and the GPU that its engine sits on.', own, { rules: withinLimits(path) });
 }
 
 const keyRule = (path: string): Rule =>

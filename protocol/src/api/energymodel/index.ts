@@ -4,6 +4,7 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kin
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
+import { gpuMemory, PlanStatus, slotName } from '../placement.ts';
 import {
   atomicList,
   choice,
@@ -94,7 +95,12 @@ export const Scoring = struct(
 /** `spec.resources`. */
 export const ModelResources = struct(
   'The pods that score.',
-  { replicas: integer('Number of pods.', 0, 100, 1), container: optional(containerResources('spec.resources.container')) },
+  {
+    replicas: integer('Number of pods.', 0, 100, 1),
+    container: optional(containerResources('spec.resources.container')),
+    slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
+    memory: optional(gpuMemory('spec.resources.memory')),
+  },
   { filled: true },
 );
 
@@ -161,6 +167,7 @@ export const EnergyModelStatus = struct('What has become of the model.', {
     }),
   ),
   calibration: optional(CalibrationStatus),
+  plan: optional(PlanStatus),
 });
 export type EnergyModelStatus = Static<typeof EnergyModelStatus>;
 

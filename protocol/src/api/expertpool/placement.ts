@@ -1,0 +1,34 @@
+import type { Static } from 'typebox';
+import { placementModes } from '../placement.ts';
+import { choice, flag, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
+
+const Apart = struct('Who shares no GPU with an expert.', {
+  expert: labelName('The expert.'),
+  from: setOf(
+    'Names of experts; EnergyModel: the verifier of the pool; *: everybody, other pools too.',
+    text('A name.', { max: 63, min: 1, pattern: '^([*]|EnergyModel|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' }),
+    { max: 16, min: 1 },
+  ),
+});
+
+/** `spec.placement`. It concerns experts whose resources have a slot or memory of a GPU. */
+export const PoolPlacement = struct('How experts get at their GPUs.', {
+  mode: choice('Auto: the first of DRA, Reservation, WholeGPU, Monopod and Env that can be used.', ['Auto', ...placementModes], 'Auto'),
+  nvlink: choice(
+    'Whether a draft and its target have to be joined by NVLink; Ignore: how GPUs are joined counts nothing.',
+    ['Preferred', 'Required', 'Ignore'],
+    'Preferred',
+  ),
+  antiAffinity: optional(listByKey('Who shares no GPU with whom.', 'expert', Apart, { max: 16 })),
+  dryRun: flag('Whether only status.proposedPlan tells where experts would go; nothing moves, and nothing new starts.', false),
+  allowUnaccounted: flag('Whether mode Env may hand out GPUs that nobody accounts for.', false),
+});
+export type PoolPlacement = Static<typeof PoolPlacement>;
+
+/** Rules of the spec about its placement. */
+export const placementRules = [
+  rule(
+    '!has(self.placement) || !has(self.placement.antiAffinity) || self.placement.antiAffinity.all(apart, self.experts.exists(expert, expert.name == apart.expert))',
+    'spec.placement.antiAffinity[].expert must be the name of an entry of spec.experts; correct the name',
+  ),
+];

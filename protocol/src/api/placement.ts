@@ -1,0 +1,111 @@
+/** GPUs of engines: what ExpertPool and EnergyModel say alike. */
+import type { Static } from 'typebox';
+import {
+  atomicList,
+  choice,
+  flag,
+  integer,
+  maxSafeInteger,
+  objectName,
+  optional,
+  probability,
+  rule,
+  struct,
+  text,
+  withRules,
+} from './schema/index.ts';
+
+/** `<node>/gpu<n>`: a GPU by the name that the operator gave it once. */
+const slotPattern = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/gpu(0|[1-9][0-9]{0,2})$';
+
+/** A GPU by its name. */
+export function slotName(description: string) {
+  return text(`${description} Names: <node>/gpu0 and so on, in the ConfigMap agentfleet-slots of the operator.`, {
+    max: 260,
+    min: 6,
+    pattern: slotPattern,
+  });
+}
+
+const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)$';
+
+/** Memory of an engine on its GPU. `path` is the field's name in messages. */
+export function gpuMemory(path: string) {
+  return struct(
+    'Memory of the engine on its GPU, for each of its pods.',
+    {
+      budget: withRules(
+        text('Bytes such as 9Gi, which engines and neighbours hold to; Auto: what its weights, tokens and activations need.', {
+          max: 30,
+          min: 1,
+          pattern: budgetPattern,
+          default: 'Auto',
+        }),
+        rule(
+          "self == 'Auto' || (isQuantity(self) && quantity(self).compareTo(quantity('1Mi')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0)",
+          `${path}.budget must be Auto or between 1Mi and 1Ti; write an amount of bytes such as 9Gi`,
+        ),
+      ),
+      kvTokens: optional(integer('With budget Auto: tokens whose keys and values fit at once.', 1, 100_000_000)),
+      headroom: optional(probability('With budget Auto: share that is added to what is reckoned; default 0.05.')),
+    },
+    {
+      rules: [
+        rule(
+          "self.budget == 'Auto' || (!has(self.kvTokens) && !has(self.headroom))",
+          `${path}.kvTokens and ${path}.headroom belong to the budget Auto; remove them, or set ${path}.budget to Auto`,
+        ),
+      ],
+    },
+  );
+}
+
+/** How engines get at their GPUs, the best first. */
+export const placementModes = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+export type PlacementMode = (typeof placementModes)[number];
+
+/** Why an engine is not on a slot. */
+export const obstacleReasons = [
+  'NotEnoughMemory',
+  'Unhealthy',
+  'NotAllowed',
+  'Exclusive',
+  'Apart',
+  'NotLinked',
+  'UnknownSlot',
+  'GroupElsewhere',
+  'SizeUnknown',
+  'HeldElsewhere',
+] as const;
+export type ObstacleReason = (typeof obstacleReasons)[number];
+
+const AssignmentState = struct('An engine on its GPU.', {
+  item: objectName('The expert, or the model.'),
+  slot: slotName('Where it is.'),
+  uuid: optional(text('The GPU that the name stands for.', { max: 253 })),
+  bytes: integer('Memory that it has there, with all its pods.', 1, maxSafeInteger),
+  claim: optional(objectName('The ResourceClaim that its pods name.')),
+  admitted: flag('Whether its pods may start: engines of one GPU start one after another.'),
+});
+
+const RejectionState = struct('A place that an engine did not get.', {
+  item: objectName('The expert, or the model.'),
+  slot: optional(slotName('Which place.')),
+  reason: choice('Why not.', obstacleReasons),
+  shortByBytes: optional(integer('Bytes that the slot lacks beside its tenants.', 1, maxSafeInteger)),
+});
+
+const SkippedModeState = struct('A mode that could not be used.', {
+  mode: choice('Which one.', placementModes),
+  reason: text('What it lacks, and what would give it.', { max: 512 }),
+});
+
+/** Where the engines of a pool or a model are. */
+export const PlanStatus = struct('Where engines are on GPUs.', {
+  hash: text('Of mode and assignments: equal plans have the same.', { max: 16, pattern: '^[0-9a-f]{16}$' }),
+  mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
+  assignments: atomicList('Who is where.', AssignmentState, { max: 32 }),
+  rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
+  skippedModes: optional(atomicList('Better modes that could not be used.', SkippedModeState, { max: placementModes.length })),
+});
+export type PlanStatus = Static<typeof PlanStatus>;
