@@ -4,7 +4,7 @@
  *
  * | Request | Answer | Engines |
  * |---|---|---|
- * | `POST /v1/generate` {@link GenerateRequest} | {@link GenerateResponse} | Synth, Replay, Llama |
+ * | `POST /v1/generate` {@link GenerateRequest} | {@link GenerateResponse} | Synth, Replay, Llama, VLLM |
  * | `POST /v1/prior` {@link PriorRequest} | {@link PriorResponse} | Llama |
  * | `POST /v1/control` {@link ControlRequest} | {@link ControlResponse} | Builtin as Planner |
  * | `POST /v1/score` {@link ScoreRequest} | {@link ScoreResponse} | Builtin as Verifier |

@@ -12,7 +12,7 @@ export const roles = [...generatingRoles, ...builtinRoles] as const;
 export type Role = (typeof roles)[number];
 
 /** Engines of a server. */
-export const engineTypes = ['Synth', 'Replay', 'Llama', 'Builtin'] as const;
+export const engineTypes = ['Synth', 'Replay', 'Llama', 'VLLM', 'Builtin'] as const;
 export type EngineType = (typeof engineTypes)[number];
 
 /** What a server can be asked for. `Prior` is the likelihood of candidates of others. */

@@ -122,7 +122,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
 
   it.for([
     ['ExpertPool', 'spec.experts[0].engine.type', 'OpenAI'],
-    ['ExpertPool', 'spec.experts[0].engine.type', 'VLLM'],
     ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Reflink'],
     ['EnergyModel', 'spec.artifact.format', 'ONNX'],
     ['EnergyModel', 'spec.calibration.method', 'Platt'],
@@ -134,7 +133,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
 
   it.for([
     ['ExpertPool', 'placement'],
-    ['ExpertPool', 'experts[0].artifact'],
     ['ExpertPool', 'experts[0].adapter'],
     ['EnergyModel', 'rollout'],
     ['EnergyModel', 'training'],

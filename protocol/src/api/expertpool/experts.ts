@@ -1,21 +1,8 @@
 import type { Static } from 'typebox';
-import { containerResources } from '../agenttask/sandbox.ts';
-import { choice, integer, labelName, listByKey, optional, reference, rule, setOf, struct, text, union } from '../schema/index.ts';
-
-const Replay = struct('Recorded proposals.', { configMap: reference('A ConfigMap of the namespace with the recording.') });
-
-const Llama = struct('A small language model that comes with its image.', {
-  threads: integer('Threads that compute; leave one core of the limit to the rest.', 1, 64, 1),
-  contextTokens: integer('Tokens that it sees at once.', 512, 8192, 2048),
-});
-
-/** What answers. */
-export const Engine = union(
-  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules.',
-  'spec.experts[].engine',
-  { Synth: null, Replay, Llama, Builtin: null },
-);
-export type Engine = Static<typeof Engine>;
+import { engineResources } from '../agenttask/sandbox.ts';
+import { choice, integer, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { Engine } from './engines.ts';
+import { Speculative, Warmup, Weights } from './weights.ts';
 
 /** Roles of a pool's experts; the Verifier is an EnergyModel. */
 export const expertRoles = ['Generalist', 'Specialist', 'Draft', 'Planner', 'Embedder', 'Policy'] as const;
@@ -42,8 +29,14 @@ export const Expert = struct(
       },
     ),
     engine: Engine,
+    artifact: optional(Weights),
+    speculative: optional(Speculative),
+    residency: optional(
+      choice('Always: the weights stay on the GPU. Sleep: they go to the memory of the host while nobody asks.', ['Always', 'Sleep']),
+    ),
+    warmup: optional(Warmup),
     replicas: integer('Pods that serve it.', 0, 100, 1),
-    resources: optional(containerResources('spec.experts[].resources')),
+    resources: optional(engineResources('spec.experts[].resources')),
   },
   {
     rules: [
@@ -54,6 +47,16 @@ export const Expert = struct(
       rule(
         "self.role != 'Draft' || self.engine.type == 'Llama'",
         'spec.experts[].engine.type must be Llama for the role Draft, which weighs by likelihood; correct the role or the engine',
+      ),
+      rule(
+        "has(self.artifact) == (self.engine.type in ['VLLM', 'Adapter'])",
+        'spec.experts[].artifact must be set exactly beside the engines VLLM and Adapter, which have weights of their own; add or remove it',
+      ),
+      ...(['speculative', 'residency', 'warmup'] as const).map((field) =>
+        rule(
+          `!has(self.${field}) || self.engine.type == 'VLLM'`,
+          `spec.experts[].${field} must be set beside the engine VLLM only; remove it, or correct the engine`,
+        ),
       ),
     ],
   },
@@ -68,6 +71,10 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
     rule(
       "self.exists(expert, expert.role == 'Generalist')",
       'spec.experts must hold a Generalist, which answers where no Specialist does; add one',
+    ),
+    rule(
+      "self.all(e, e.engine.type != 'Adapter' || !has(e.engine.adapter) || self.exists(b, b.name == e.engine.adapter.base && b.engine.type == 'VLLM'))",
+      'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
     ),
     ...(['Draft', 'Planner', 'Embedder', 'Policy'] as const).map((role) =>
       rule(

@@ -3,18 +3,24 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
 import type { Resource } from '../meta.ts';
+import { Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
 import { experts } from './experts.ts';
+import { PoolPlacement, placementRules } from './placement.ts';
 import { profiles } from './profiles.ts';
 import { ExpertPoolStatus } from './status.ts';
 import { credentials, Storage, storageRules } from './storage.ts';
+import { ModelCache, weightsRules } from './weights.ts';
 
 export * from './access.ts';
+export * from './engines.ts';
 export * from './experts.ts';
+export * from './placement.ts';
 export * from './profiles.ts';
 export * from './status.ts';
 export * from './storage.ts';
+export * from './weights.ts';
 
 /** `spec.workers`. */
 export const Workers = struct(
@@ -80,12 +86,15 @@ export const ExpertPoolSpec = struct(
     sandbox: PoolSandbox,
     policy: PoolPolicy,
     storage: optional(Storage),
+    modelCache: optional(ModelCache),
     credentials: optional(credentials),
     limits: optional(PoolLimits),
     energyModelRef: optional(reference('The EnergyModel of the namespace that ranks proposals and judges acts; default: none.')),
     profiles: optional(profiles),
+    rollout: optional(Rollout),
+    placement: optional(PoolPlacement),
   },
-  { rules: storageRules },
+  { rules: [...storageRules, ...weightsRules, ...placementRules] },
 );
 export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
 

@@ -1,7 +1,9 @@
 import type { Static } from 'typebox';
 import { conditions, observedGeneration } from '../meta.ts';
+import { RolloutStatus } from '../rollout/index.ts';
+import { PlanStatus } from '../placement.ts';
 import { expertRoles } from './experts.ts';
-import { atomicList, choice, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
+import { atomicList, choice, counter, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
 
@@ -17,6 +19,30 @@ const ExpertState = struct('State of one expert.', {
   replicas: integer('Pods that exist.', 0, 1000),
   ready: integer('Pods that answer.', 0, 1000),
   message: optional(text('Why not all of them do.', { max: 512 })),
+});
+
+export const artifactPhases = ['Resolving', 'Ready', 'Failed'] as const;
+
+const Architecture = struct('What the weights tell of their model.', {
+  layers: integer('Layers.', 1, 100_000),
+  kvHeads: integer('Heads of keys and values.', 1, 100_000),
+  headSize: integer('Elements of a head.', 1, 100_000),
+  hiddenSize: integer('Elements between layers.', 1, 10_000_000),
+  feedForwardSize: integer('Width of the feed-forward layers.', 1, 10_000_000),
+  vocabulary: integer('Tokens that it knows.', 1, 100_000_000),
+});
+
+const ArtifactState = struct('State of the weights of one expert, or of its draft.', {
+  name: text('Name of the expert; with /draft, its draft.', { max: 69, min: 1 }),
+  uri: text('Where they lie.', { max: 512 }),
+  phase: choice('Ready: they were found and read. Resolving: they are being fetched or read. Failed: see message.', artifactPhases),
+  digest: optional(digest('Of all files with their names.')),
+  bytesTotal: optional(counter('Bytes of all files.')),
+  bytesDone: optional(counter('Bytes that are there, while they are fetched.')),
+  weightBytes: optional(counter('Bytes of the tensors, as they are stored.')),
+  architecture: optional(Architecture),
+  tokenizerHash: optional(digest('Of tokenizer.json.')),
+  message: optional(text('Why they are not ready, and what to do.', { max: 512 })),
 });
 
 const WorkersState = struct('State of the workers; what autoscalers read.', {
@@ -36,9 +62,13 @@ export const ExpertPoolStatus = struct('What has become of the pool.', {
   observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
   experts: optional(atomicList('State of the experts.', ExpertState, { max: 16 })),
+  artifacts: optional(atomicList('State of weights.', ArtifactState, { max: 32 })),
   workers: optional(WorkersState),
   sandboxes: optional(SandboxesState),
+  plan: optional(PlanStatus),
+  proposedPlan: optional(PlanStatus),
   running: optional(integer('Tasks that run.', 0, 10_000_000)),
   queued: optional(integer('Tasks that wait.', 0, 10_000_000)),
+  rollout: optional(RolloutStatus),
 });
 export type ExpertPoolStatus = Static<typeof ExpertPoolStatus>;

@@ -97,7 +97,8 @@ function parts(pool: ExpertPool, imaged: BriefInput['experts']): Pick<PoolBrief,
     experts: present.map(({ name, role, engine, domains }) => ({
       name,
       role,
-      engine: engine.type,
+      // An adapter is served by the same engine as its base.
+      engine: engine.type === 'Adapter' ? 'VLLM' : engine.type,
       domains: [...domains],
       url: serverUrl(expertName(pool.metadata.name, name), homeOf(pool)),
     })),

@@ -1,0 +1,38 @@
+import type { Static } from 'typebox';
+import { atomicList, byteQuantity, integer, labelName, optional, reference, struct, text, union } from '../schema/index.ts';
+
+const Replay = struct('Recorded proposals.', { configMap: reference('A ConfigMap of the namespace with the recording.') });
+
+const Llama = struct('A small language model that comes with its image.', {
+  threads: integer('Threads that compute; leave one core of the limit to the rest.', 1, 64, 1),
+  contextTokens: integer('Tokens that it sees at once.', 512, 8192, 2048),
+});
+
+const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of resources.slot.', {
+  image: text('Image of the engine.', { max: 512, min: 1, pattern: '^[-._:/@a-zA-Z0-9]+$' }),
+  maxModelLen: integer('Tokens of one request with its answer.', 512, 1_048_576, 8192),
+  maxNumSeqs: integer('Requests that are answered at once.', 1, 1024, 64),
+  kvCacheBytes: optional(
+    byteQuantity(
+      'Memory for keys and values on each GPU; default: for resources.memory.kvTokens, or else for one request of maxModelLen.',
+      'spec.experts[].engine.vLLM.kvCacheBytes',
+    ),
+  ),
+  sleepAfterSeconds: integer('With residency Sleep: time without a request after which it sleeps.', 10, 86_400, 600),
+  drainSeconds: integer('Time that answers under way get when a pod has to go.', 1, 3600, 120),
+  extraArgs: optional(atomicList('Further words of its command line, as they are.', text('One word.', { max: 256, min: 1 }), { max: 32 })),
+});
+export type VLLM = Static<typeof VLLM>;
+
+const Adapter = struct('A LoRA adapter on the engine of another expert.', {
+  base: labelName('The expert with the engine VLLM that loads it.'),
+  rank: integer('Its rank.', 1, 512, 16),
+});
+
+/** What answers. */
+export const Engine = union(
+  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules. VLLM: a language model on GPUs. Adapter: LoRA weights on the engine of another expert.',
+  'spec.experts[].engine',
+  { Synth: null, Replay, Llama, Builtin: null, VLLM, Adapter },
+);
+export type Engine = Static<typeof Engine>;
