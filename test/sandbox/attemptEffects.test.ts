@@ -4,7 +4,7 @@ import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
 import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
-import { AttemptBed, type Run, type RunOptions } from './attemptBed.ts';
+import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
 
 /** What an attempt of the real engine pushes to a repository outside of the snapshots' roots, and what a rollback makes of it. */
@@ -39,7 +39,8 @@ const spec = {
     { name: 'never', command: ['false'] },
   ],
   policy: {
-    network: { mode: 'Allowed' },
+    profile: 'Permissive',
+    network: { mode: 'Allowed', hosts: [{ host: 'git.example.com', port: 443 }] },
     approvals: { require: ['External'], timeoutSeconds: 900, onTimeout: 'Reject' },
   },
 } as unknown as Partial<AgentTaskSpec>;
@@ -60,20 +61,9 @@ const pushing: Experts = {
   },
 };
 
-/**
- * A run whose rails let a person decide about pushes: the profiles that tasks can name refuse them outright, so the journal
- * is what stands behind a rail that misses one.
- */
-function begin(sandbox: Sandbox, options: RunOptions): Run {
-  const run = bed.begin(sandbox, options);
-  const policy: { profile: string } = run.context.task.spec.policy;
-  policy.profile = 'Permissive';
-  return run;
-}
-
 /** Runs the attempt; a person allows its push. */
 async function pushed(sandbox: Sandbox): Promise<void> {
-  const run = begin(sandbox, { spec, experts: pushing });
+  const run = bed.begin(sandbox, { spec, experts: pushing });
   const outcome = bed.engine.run(run.context);
   await eventually('it waits', 60, () => Promise.resolve(run.reported.pendingApproval !== undefined));
   const { action = '', summary } = run.reported.pendingApproval ?? {};
@@ -97,7 +87,7 @@ async function external({ reported }: Run): Promise<unknown> {
 test('a push of an attempt is taken back by its rollback, and the bundle says so', { timeout: 180_000 }, async () => {
   const sandbox = await bench.open();
   await pushed(sandbox);
-  const rollback = begin(sandbox, { spec });
+  const rollback = bed.begin(sandbox, { spec });
   const restored = await bed.engine.rollback(rollback.context, 'Initial');
   expect(restored).toMatchObject({ verified: true });
   expect(restored.irreversible ?? []).toEqual([]);
@@ -112,7 +102,7 @@ test('a push that somebody has pushed over stays, and is told with its way back'
   await pushed(sandbox);
   const theirs = `git clone -q ${remote} /tmp/theirs && cd /tmp/theirs && git -c user.name=b -c user.email=b@example.org commit -q --allow-empty -m theirs && git push -q origin main`;
   expect((await shell(sandbox, theirs)).end.exitCode).toBe(0);
-  const rollback = begin(sandbox, { spec });
+  const rollback = bed.begin(sandbox, { spec });
   const restored = await bed.engine.rollback(rollback.context, 'Initial');
   expect(restored).toMatchObject({ verified: true });
   expect(restored.irreversible?.[0]).toMatch(/^git push origin main stands: its way back ended with 1; take it back with: git push/);

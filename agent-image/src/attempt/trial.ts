@@ -1,7 +1,7 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
 import { approve, consentTo } from './acts/consent.ts';
 import { judgeEffects } from './acts/effects.ts';
-import { perform, runActs, snapshotOf } from './acts/perform.ts';
+import { onlyOnce, perform, runActs, snapshotOf } from './acts/perform.ts';
 import type { Baseline, JudgedCheck } from './baseline.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
 import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
@@ -33,6 +33,8 @@ interface Admitted {
   readonly acts: readonly ShellAct[];
   /** A person allowed it. */
   readonly approved: boolean;
+  /** Gate 2 allowed what the rails left to it. */
+  readonly reviewed: boolean;
 }
 
 /** Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. */
@@ -59,7 +61,8 @@ export async function attemptCandidate(
     return { result: 'Denied', decision, why: consent.why, ...nothing };
   }
   await snapshotBefore(scope, node, verdict, acts.length > 0);
-  const tried = await tryTwice({ scope, baseline, gate, node }, { candidate, rewrites, acts, approved: consent.approved });
+  const admitted = { candidate, rewrites, acts, approved: consent.approved, reviewed: verdict.review.length > 0 };
+  const tried = await tryTwice({ scope, baseline, gate, node }, admitted);
   if (tried.result === 'Denied') meter.add('vetoes');
   return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst };
 }
@@ -92,11 +95,11 @@ type Tried = Judged & Pick<Trial, 'after'>;
 
 /**
  * A run that the loss of the tools container cut off is repeated once; a candidate that takes it away twice is to blame.
- * Commands that had ended by then are not run again, and those that a person allowed never are.
+ * Commands that had ended by then are not run again; those that a person allowed or that reach out never are.
  */
 async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
   const first = await tryOnce(place, admitted, null);
-  if (first.result !== 'Crashed' || (admitted.approved && first.after === null)) return first;
+  if (first.result !== 'Crashed' || (first.after === null && onlyOnce(place.gate, admitted))) return first;
   return tryOnce(place, admitted, first.after);
 }
 
@@ -128,9 +131,9 @@ async function toolsAgain({ hands }: Scope): Promise<void> {
 /** Runs the commands, and holds what they left to the rules for edits before any check may be believed. */
 async function act(
   { scope, baseline, gate, node }: Place,
-  { candidate, acts, approved }: Admitted,
+  { candidate, acts, approved, reviewed }: Admitted,
 ): Promise<Omit<Judged, 'proofs'> | { readonly after: string }> {
-  const failed = await runActs(scope, gate, { acts, approved });
+  const failed = await runActs(scope, gate, { acts, approved: approved || reviewed });
   if (failed !== null) return failed;
   const after = (await scope.hands.snapshot(`after commands on ${node.planId}`)).id;
   const { refused, deleted } = await judgeEffects(scope.hands, baseline, gate, snapshotOf(node), after);

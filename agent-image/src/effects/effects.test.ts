@@ -7,6 +7,7 @@ import { hindranceOf } from '../attempt/acts/outward.ts';
 import { createGate, type Gate } from '../attempt/gate.ts';
 import { createRails, installedGrammars, loadGrammars, type Rails } from '../rails/index.ts';
 import { EffectJournal, EffectReader, takeBack, type EffectPlan, type Probe } from './index.ts';
+import type { Way } from './types.ts';
 import { planEffects } from './plan.ts';
 import { quote } from './quote.ts';
 import { Log, probeIn, shellIn } from './testing.ts';
@@ -23,6 +24,9 @@ let rails: Rails;
 beforeAll(async () => {
   rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 });
+
+/** Rules by which a person is asked about what reaches out. */
+const asking = { profile: 'Permissive', approvals: { require: ['External'] } };
 
 const gateOf = (policy: object): Gate => {
   const task = { spec: { policy: { profile: 'Permissive', network: { mode: 'Allowed' }, ...policy }, protect: { mode: 'Default' } } };
@@ -168,6 +172,43 @@ describe('a push', () => {
     const left = await bed.rollBack();
     expect(left[0]).toMatch(/^git push --mirror origin stands: which refs it wrote cannot be told/);
     expect(left[1]).toMatch(/refs\/heads\/main was at [0-9a-f]{40}, which this clone does not have/);
+  });
+});
+
+describe('what kubectl changes', () => {
+  const object = (resourceVersion: string, more: object = {}, kind = 'ConfigMap'): object => {
+    const metadata = { name: 'app', namespace: 'team', uid: 'u-1', resourceVersion };
+    return { apiVersion: 'v1', kind, metadata, data: { is: "it's" }, ...more };
+  };
+  /** A server that holds one object, or none, before the act and another one after it. */
+  const wayBack = async (command: string, before: object | null, after: object | null): Promise<Way | null> => {
+    const says = (held: object | null): Probe => {
+      const stdout = held === null ? '' : JSON.stringify(held);
+      return () => Promise.resolve({ exitCode: 0, stdout });
+    };
+    const { external, movesAbout } = gateOf({}).outward(command);
+    const [plan] = planEffects(external, movesAbout) as readonly [EffectPlan];
+    expect(plan.kind).toBe('KubectlApply');
+    return (await plan.look(says(before)))(says(after));
+  };
+
+  test.each([
+    ['made', 'kubectl apply -n team -f app.yaml', null, object('2')],
+    ['changed', 'kubectl replace -n team -f app.yaml', object('1'), object('2')],
+    ['deleted', 'kubectl delete -n team -f app.yaml', object('1'), null],
+  ])('has, where it was %s, a way back that the gates let run after a yes, and not without one', async (_, command, before, after) => {
+    const way = await wayBack(command, before, after);
+    const undo = way !== null && 'command' in way ? way.command : '';
+    expect(undo).toContain('kubectl');
+    expect(hindranceOf(gateOf(asking), undo, true)).toBeNull();
+    expect(hindranceOf(gateOf(asking), undo, false)).toBe('a person has to allow its way back');
+    expect(hindranceOf(gateOf({ profile: 'Privileged' }), undo, true)).toBeNull();
+    expect(hindranceOf(gateOf({ profile: 'Default' }), undo, true)).toMatch(/^gate 1 refuses its way back/);
+  });
+
+  test.each(['Namespace', 'PersistentVolumeClaim'])('has none where a %s is gone, with what it held', async (kind) => {
+    const way = await wayBack('kubectl delete -f app.yaml', object('1', {}, kind), null);
+    expect(way).toEqual({ why: `what ${kind} app held is gone with it` });
   });
 });
 

@@ -20,7 +20,7 @@ export interface EffectPlanned {
   readonly kind: 'GitPush' | 'KubectlApply' | 'Other';
   /** What it touches, in words. */
   readonly target: string;
-  /** A person allowed the act. */
+  /** A person allowed the act, or gate 2 where the rules of the task leave it to gate 2: its way back may run too. */
   readonly approved: boolean;
 }
 

@@ -35,7 +35,7 @@ export function effectJournal({ context, hands }: { readonly context: AttemptCon
   });
 }
 
-/** Why a way back may not run by itself: the gates hold it to what they hold acts to; a person's yes to the act is one to its way back. */
+/** Why a way back may not run by itself: the gates hold it to what they hold acts to; a yes to the act is one to its way back. */
 export function hindranceOf(gate: Gate, command: string, approved: boolean): string | null {
   const { allowed, decision, why, review, approval } = gate.judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
   if (allowed && review.length === 0 && approval.length === 0) return null;

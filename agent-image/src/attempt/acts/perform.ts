@@ -15,6 +15,11 @@ export interface Failed {
   readonly why: string;
 }
 
+/** Whether commands must not be run a second time: a person allowed them once, or what they did outside may stand. */
+export function onlyOnce(gate: Gate, { acts, approved }: { readonly acts: readonly ShellAct[]; readonly approved: boolean }): boolean {
+  return approved || acts.some(({ command }) => gate.outward(command).external.length > 0);
+}
+
 /**
  * Runs the commands of a candidate one after the other; null when each ended with 0. What one does outside of the sandbox
  * stands in the event log before it is done.

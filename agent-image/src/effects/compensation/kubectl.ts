@@ -34,6 +34,9 @@ function parse(words: readonly string[]): Words | undefined {
   return files.length === 0 ? undefined : { where, files };
 }
 
+/** Kinds whose deletion takes more with it than the object itself. */
+const holders: ReadonlySet<string> = new Set(['Namespace', 'CustomResourceDefinition', 'PersistentVolumeClaim', 'PersistentVolume']);
+
 /** The parts of an object that matter here. */
 interface Found {
   readonly apiVersion: string;
@@ -113,6 +116,8 @@ function wayBack({ where }: Words, before: ReadonlyMap<string, Found>, now: Read
     (old) => old.kind === 'Secret' && !(now.get(keyOf(old))?.metadata.resourceVersion === old.metadata.resourceVersion),
   );
   if (secret !== undefined) return { why: `Secret ${secret.metadata.name} as it was is not kept` };
+  const holder = [...before].find(([key, { kind }]) => holders.has(kind) && !now.has(key))?.[1];
+  if (holder !== undefined) return { why: `what ${holder.kind} ${holder.metadata.name} held is gone with it` };
   const put = (verb: string, object: object): string =>
     `printf %s ${quote(JSON.stringify(object))} | ${line(['kubectl', verb, ...server, '-f', '-'])}`;
   for (const [key, found] of now) {

@@ -1,6 +1,7 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { absolute } from '../shell/path.ts';
 import { readTargets, writeTargets } from '../targets.ts';
+import { clusterObjects } from './clusterObjects.ts';
 import { fetchers, hostsOf, isMetadata } from './hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
@@ -17,13 +18,15 @@ export const escape: Rail = {
   severity: 'Critical',
   risk: 'Destructive',
   cure: 'Stay in the sandbox: what the task needs from outside is given by its spec.',
-  check(command) {
+  check(command, { policy }) {
     const { name } = command;
     const asks =
       args(command).length === 0
         ? ['umount', 'sysctl', 'helm', 'init'].includes(name)
         : args(command).every((text) => /^(?:--version|--help|-V|-h|version)$/.test(text));
-    if (tools.test(name) && !asks && !(name === 'helm' && /^(?:template|lint|dep|show)/.test(operands(command)[0] ?? '')))
+    // Objects of a cluster that the task lists are what `exfil` judges; all else that kubectl can do leads around the walls.
+    const listed = policy.network === 'Allowed' && clusterObjects(command) !== null;
+    if (tools.test(name) && !asks && !listed && !(name === 'helm' && /^(?:template|lint|dep|show)/.test(operands(command)[0] ?? '')))
       return found('Critical', `${name} reaches around the sandbox`);
     if (name === 'mount' && (operands(command).length > 0 || hasFlag(command, 'a')))
       return found('Critical', 'mount changes what the sandbox sees');

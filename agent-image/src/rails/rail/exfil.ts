@@ -1,5 +1,6 @@
 import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
+import { clusterObjects } from './clusterObjects.ts';
 import { deviceHost, hostOf, hostsOf, isLoopback } from './hosts.ts';
 import { isSecret } from './secrets.ts';
 import { readTargets } from '../targets.ts';
@@ -50,6 +51,7 @@ export const exfil: Rail = {
       return found('High', `${name} ${verb} sends data out`);
     if (mailers.test(name)) return found('High', `${name} sends data out`);
     if (name === 'git') return pushed(command);
+    if (clusterObjects(command) === 'Changes') return found('High', 'kubectl changes objects of a cluster');
     if (/^(?:ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|ftp|lftp|tftp|mosh|openssl)$/.test(name)) return connected(command);
     if (/^(?:curl|wget|http|https|xh)$/.test(name)) return uploaded(command);
     if (/^(?:dig|nslookup|host|ping|drill|getent)$/.test(name)) return named(command);
