@@ -23,7 +23,7 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, status: StatusBody, request: string, retryAfterMs?: number) {
-    super(`${request}: ${code} ${status.reason ?? 'Unknown'}: ${(status.message ?? '').slice(0, 1024)}`);
+    super(`${request}: ${code} ${status.reason ?? 'Unknown'}: ${(status.message ?? '').slice(0, 1024).toWellFormed()}`);
     this.name = 'ApiError';
     this.code = code;
     this.reason = status.reason ?? 'Unknown';

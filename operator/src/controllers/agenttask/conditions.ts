@@ -33,7 +33,7 @@ const longestMessage = 1024;
 const storageReady = 'StorageReady';
 
 function cut(text: string): string {
-  return text.length <= longestMessage ? text : `${text.slice(0, longestMessage - 1)}…`;
+  return text.length <= longestMessage ? text : `${text.slice(0, longestMessage - 1).toWellFormed()}…`;
 }
 
 /** Tells where the task is. `assignment` is the one that the decision sets. */
