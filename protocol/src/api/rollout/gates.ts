@@ -1,0 +1,124 @@
+import type { Static, TObject, TProperties, TUnsafe } from 'typebox';
+import { decimal, integer, labelName, listByKey, optional, probability, rule, struct, text, union } from '../schema/index.ts';
+
+const samples = (description: string, fallback: number) => integer(description, 1, 10_000_000, fallback);
+
+const ratio = (description: string, fallback: string) =>
+  text(description, { max: 12, pattern: '^(0|[1-9][0-9]{0,3})(\\.[0-9]{1,4})?$', default: fallback });
+
+const TaskPass = struct(
+  'Whether as many tasks succeed: a sequential test of non-inferiority, in five looks.',
+  {
+    margin: probability('Share of tasks that may be lost at most.', '0.03'),
+    alpha: probability('Chance to promote a canary that loses as much, at most.', '0.01'),
+    beta: probability('Chance to refuse a canary that is as good, at most.', '0.045'),
+    baseRate: probability('Share of tasks that is expected to succeed.', '0.9'),
+  },
+  {
+    rules: [
+      rule(
+        'double(self.margin) >= 0.005 && double(self.margin) < 0.5',
+        'spec.rollout.gates[].taskPass.margin must be between 0.005 and 0.5; correct it',
+      ),
+      ...(['alpha', 'beta'] as const).map((field) =>
+        rule(
+          `double(self.${field}) >= 0.0001 && double(self.${field}) < 0.5`,
+          `spec.rollout.gates[].taskPass.${field} must be between 0.0001 and 0.5; correct it`,
+        ),
+      ),
+      rule(
+        'double(self.baseRate) >= 0.05 && double(self.baseRate) <= 0.999',
+        'spec.rollout.gates[].taskPass.baseRate must be between 0.05 and 0.999; correct it',
+      ),
+    ],
+  },
+);
+
+const ErrorRate = struct('Requests that the engines failed to answer.', {
+  max: probability('Share of requests, at most.', '0.01'),
+  minSamples: samples('Requests of the canary, at least.', 200),
+});
+
+const Latency = struct('Time until an answer, beside the stable revision.', {
+  quantile: probability('Which quantile.', '0.95'),
+  maxRatio: ratio('Of that of the stable revision, at most.', '1.2'),
+  minSamples: samples('Requests of each revision, at least.', 200),
+});
+
+const EnergyShift = struct('Energies of the last act of tasks: whether they are distributed alike (Kolmogorov–Smirnov).', {
+  maxDistance: probability('Distance of the distributions, at most.', '0.1'),
+  alpha: probability('From which p-value on a distance is believed.', '0.01'),
+  minSamples: samples('Tasks of each revision, at least.', 200),
+});
+
+const VetoRate = struct('Proposals that a gate refused.', {
+  maxRatio: ratio('Of the rate of the stable revision, at most.', '1.1'),
+  minSamples: samples('Proposals of each revision, at least.', 200),
+});
+
+const DraftAcceptance = struct('Draft tokens that the target took, as a vLLM engine tells them.', {
+  min: probability('Share of draft tokens, at least.', '0.55'),
+  minSamples: samples('Draft tokens, at least.', 1000),
+});
+
+const RollbackSuccess = struct('Rollbacks that were verified by hash.', {
+  min: probability('Share of rollbacks, at least.', '0.99'),
+  minSamples: samples('Rollbacks of the canary, at least.', 50),
+});
+
+const AUC = struct('How well a verifier tells good from bad, worst head, on what it never saw.', {
+  min: probability('At least.', '0.75'),
+  maxLoss: probability('Less than the stable revision by this at most.', '0.005'),
+  minSamples: samples('Labelled acts, at least.', 100),
+});
+
+const ECE = struct('How far the probabilities of a verifier are off, worst head.', {
+  max: probability('At most.', '0.05'),
+  maxGain: probability('More than the stable revision by this at most.', '0.01'),
+  minSamples: samples('Labelled acts, at least.', 100),
+});
+
+const Query = struct(
+  'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
+  {
+    query: text('PromQL; its answer is a scalar, or one series.', { max: 2048, min: 1 }),
+    min: optional(decimal('At least.')),
+    max: optional(decimal('At most.')),
+  },
+  {
+    rules: [
+      rule('has(self.min) || has(self.max)', 'spec.rollout.gates[].query.min or max must be set, or the query decides nothing; add one'),
+    ],
+  },
+);
+
+const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
+  TaskPass,
+  ErrorRate,
+  Latency,
+  EnergyShift,
+  VetoRate,
+  DraftAcceptance,
+  RollbackSuccess,
+  AUC,
+  ECE,
+  Query,
+});
+
+const named = Checks as unknown as { readonly properties: TProperties; readonly required: readonly string[] };
+
+/** One gate: its name, and which of the checks it is. */
+const Gate = {
+  ...(Checks as object),
+  properties: { name: labelName('Name in the status.'), ...named.properties },
+  required: ['name', ...named.required],
+} as unknown as TObject<{ name: ReturnType<typeof labelName> }>;
+
+/** A gate as users write it. */
+export type GateSpec = { readonly name: string } & Static<typeof Checks>;
+
+/** `spec.rollout.gates`. */
+export const gates = listByKey('All have to pass; without data none does.', 'name', Gate, { max: 16 }) as unknown as TUnsafe<GateSpec[]>;
+
+/** Verdicts of gates. */
+export const verdicts = ['Pass', 'Fail', 'Inconclusive', 'InsufficientData'] as const;

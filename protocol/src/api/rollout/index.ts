@@ -1,0 +1,12 @@
+/** Rollouts: fields that ExpertPool and EnergyModel share. */
+export { type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
+export { Rollout, weekdays } from './spec.ts';
+export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';
+
+/** Annotations by which people steer a rollout. */
+export const rolloutAnnotations = {
+  /** Names the revision that may be promoted. */
+  approve: 'agentfleet.dev/approve-rollout',
+  /** Another value than before: failures are forgotten, and a frozen revision is tried again. */
+  retry: 'agentfleet.dev/retry-rollout',
+} as const;

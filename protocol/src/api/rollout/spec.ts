@@ -1,0 +1,111 @@
+import type { Static } from 'typebox';
+import { atomicList, choice, flag, integer, optional, probability, rule, setOf, struct, text } from '../schema/index.ts';
+import { gates } from './gates.ts';
+
+const Step = struct('A share of the tasks, until enough of them were judged.', {
+  weight: integer('Percent of new tasks that work with the canary.', 1, 100),
+  minSamples: integer('Tasks of the canary that were judged in this step, at least.', 0, 10_000_000, 0),
+  pauseSeconds: integer('How long the step takes, at least.', 0, 2_592_000, 60),
+});
+
+const defaultSteps = [
+  { weight: 1, minSamples: 0, pauseSeconds: 300 },
+  { weight: 10, minSamples: 200, pauseSeconds: 300 },
+  { weight: 50, minSamples: 500, pauseSeconds: 300 },
+];
+
+const steps = Object.assign(
+  atomicList('From the first to the last; the canary is promoted after the last one.', Step, {
+    max: 10,
+    min: 1,
+    rules: [
+      rule('self.map(step, step.weight).isSorted()', 'spec.rollout.steps[].weight must not fall from step to step; correct the order'),
+    ],
+  }),
+  { default: defaultSteps },
+);
+
+const Shadow = struct(
+  'The canary is asked beside the stable revision, and nobody acts upon what it says.',
+  {
+    percent: probability('Share of tasks that ask it, as a decimal number.', '0.2'),
+    seconds: integer('For how long, at least.', 0, 2_592_000, 1800),
+  },
+  { filled: true },
+);
+
+export const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
+
+const Window = struct('A time of the week, in UTC.', {
+  days: setOf('On which days it begins.', choice('A day.', weekdays), { max: 7, min: 1 }),
+  start: text('When it begins, HH:MM.', { max: 5, min: 5, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }),
+  seconds: integer('How long it takes.', 60, 604_800),
+});
+
+const Promotion = struct(
+  'What a canary that passed all gates waits for.',
+  {
+    requireApproval: flag('Whether the annotation agentfleet.dev/approve-rollout has to name the revision.', false),
+    windows: optional(atomicList('When a promotion may happen; left out: at any time.', Window, { max: 14, min: 1 })),
+  },
+  { filled: true },
+);
+
+const RollbackPolicy = struct(
+  'What follows from a canary that failed.',
+  {
+    cooldownSeconds: integer('After which the same revision is tried again.', 0, 2_592_000, 3600),
+    keepLastGreen: integer('Earlier stable revisions that are kept on record.', 1, 10, 2),
+    freezeAfterFailures: integer('Failures after which a revision is not tried any more.', 1, 10, 2),
+  },
+  { filled: true },
+);
+
+const Prometheus = struct('Who answers the gates of type Query.', {
+  url: text('Origin of the server, with a path before /api/v1 where there is one.', {
+    max: 512,
+    min: 10,
+    pattern: '^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._~/]*)?$',
+  }),
+  timeoutSeconds: integer('After which an answer counts as missing.', 1, 30, 5),
+});
+
+/** `spec.rollout` of ExpertPool and EnergyModel. */
+export const Rollout = struct(
+  'How another revision of what serves comes into use; left out: pods are replaced at once.',
+  {
+    strategy: choice(
+      'Canary: by steps of weight. ShadowThenCanary: first unheard. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
+      ['Canary', 'ShadowThenCanary', 'Manual', 'Recreate'],
+      'Canary',
+    ),
+    shadow: Shadow,
+    steps,
+    gates: optional(gates),
+    minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
+    attributionWindowSeconds: integer('Time in which a task is to end; one that has not is counted as failed.', 60, 2_592_000, 7200),
+    onMissingData: choice(
+      'What becomes of a step whose data do not come. Hold: it waits. Abort: the canary is rolled back. Nothing is promoted without.',
+      ['Hold', 'Abort'],
+      'Hold',
+    ),
+    stepTimeoutSeconds: integer('After which the data of a step are called missing.', 60, 2_592_000, 86_400),
+    drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
+    rollback: RollbackPolicy,
+    promotion: Promotion,
+    prometheus: optional(Prometheus),
+  },
+  {
+    rules: [
+      rule(
+        "!has(self.gates) || !self.gates.exists(gate, gate.type == 'Query') || has(self.prometheus)",
+        'spec.rollout.prometheus must be set beside a gate of type Query; name the server, or remove the gate',
+      ),
+      rule(
+        "self.strategy == 'Recreate' || (has(self.gates) && size(self.gates) > 0)",
+        'spec.rollout.gates must not be empty, or nothing would tell a bad revision; add one, for example of type TaskPass, or use the strategy Recreate',
+      ),
+    ],
+  },
+);
+export type Rollout = Static<typeof Rollout>;

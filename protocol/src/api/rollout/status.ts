@@ -1,0 +1,51 @@
+import type { Static } from 'typebox';
+import { atomicList, choice, decimal, integer, labelName, optional, struct, text, timestamp } from '../schema/index.ts';
+import { verdicts } from './gates.ts';
+
+/** Phases of a rollout. */
+export const rolloutPhases = ['Idle', 'Loading', 'Shadowing', 'Canary', 'Promoting', 'RollingBack', 'Frozen'] as const;
+
+/** A revision of what serves: hexadecimal digits of a hash over it. */
+export const revisionName = (description: string) => text(description, { max: 10, min: 10, pattern: '^[0-9a-f]{10}$' });
+
+/** One rollout: its revision, and when it began. */
+export const rolloutId = (description: string) => text(description, { max: 32, min: 1, pattern: '^[0-9a-f]{10}-[0-9a-z]{1,16}$' });
+
+const GateState = struct('What one gate says.', {
+  name: labelName('Name of the gate.'),
+  verdict: choice('Pass, Fail, cannot tell yet, or without data.', verdicts),
+  value: optional(decimal('What was found of the canary.')),
+  baseline: optional(decimal('What was found of the stable revision.')),
+  samples: integer('Observations of the canary.', 0, 2_147_483_647),
+  look: optional(integer('Which look of a sequential test said so, from 0.', 0, 100)),
+  message: optional(text('Why, and what would change it.', { max: 256 })),
+});
+
+const Failures = struct('Failed rollouts of one revision.', {
+  revision: revisionName('The revision.'),
+  count: integer('How often.', 1, 1000),
+});
+
+/** `status.rollout` of ExpertPool and EnergyModel. */
+export const RolloutStatus = struct(
+  'How far the rollout of a revision is. Where tasks go is decided by stable, canary and weight alone.',
+  {
+    phase: choice('Idle: what serves is what is asked for, or the rollout waits. Frozen: it failed too often.', rolloutPhases),
+    id: optional(rolloutId('The rollout that goes on, by which tasks are counted.')),
+    stable: optional(revisionName('Revision of all tasks that do not go to the canary.')),
+    canary: optional(revisionName('Revision that is tried.')),
+    weight: integer('Percent of new tasks that go to the canary.', 0, 100),
+    step: integer('Index of the step, from 0.', 0, 10),
+    since: timestamp('When the phase or step began.'),
+    samplesBefore: integer('Judged tasks of the canary when the step began.', 0, 2_147_483_647),
+    samples: integer('Judged tasks of the canary.', 0, 2_147_483_647),
+    lastGreen: optional(atomicList('Stable revisions before, the newest first.', revisionName('One.'), { max: 10 })),
+    failures: optional(atomicList('Revisions that failed.', Failures, { max: 16 })),
+    gates: optional(atomicList('What the gates say.', GateState, { max: 16 })),
+    retried: optional(text('Value of the annotation agentfleet.dev/retry-rollout that was obeyed last.', { max: 128 })),
+    reason: text('Why it is where it is, in CamelCase.', { max: 64, min: 1 }),
+    message: text('The same in words, with what would change it.', { max: 512 }),
+  },
+  { atomic: true },
+);
+export type RolloutStatus = Static<typeof RolloutStatus>;
