@@ -69,7 +69,7 @@ describe('fleet eval compare', () => {
     await results();
     const { status, out } = await fleet('compare', folder, `${folder}:-EBM`);
     expect(status).toBe(0);
-    expect(out).toMatch(/:-EBM with .*\s4\s+3\s+0\s+0\.250\s+-75\.0 /);
+    expect(out).toMatch(/:-EBM with .*\s4\s+3\s+0\s+0\.250\s+–\s+-75\.0 /);
   });
 
   test('refuses variants that are not there and results that are none', async () => {

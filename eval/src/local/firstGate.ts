@@ -14,7 +14,7 @@ const actOf = (proposal: Proposal): Act =>
       : { tool: 'FileWrite', path: proposal.path, content: proposal.content };
 
 /** Who decides about a proposal after gate 1: it alone, a person, or gate 2. */
-export interface FirstWord extends Pick<Verdict, 'decision' | 'risk'> {
+export interface FirstWord extends Pick<Verdict, 'decision' | 'risk' | 'structure'> {
   readonly next: 'Rails' | 'Person' | 'Nobody' | 'GateTwo';
   readonly findings: readonly string[];
 }
@@ -25,8 +25,8 @@ export type FirstGate = (proposal: Proposal) => FirstWord;
 export async function openFirstGate(): Promise<FirstGate> {
   const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
   return (proposal) => {
-    const { decision, risk, vouched, findings } = rails.judge(actOf(proposal), policy);
-    const told = { decision, risk, findings: findings.map(({ rail }) => rail) };
+    const { decision, risk, vouched, findings, structure } = rails.judge(actOf(proposal), policy);
+    const told = { decision, risk, structure, findings: findings.map(({ rail }) => rail) };
     if (decision === 'Deny') return { ...told, next: 'Rails' };
     if (decision === 'NeedsApproval') return { ...told, next: 'Person' };
     return { ...told, next: vouched && decision !== 'Review' ? 'Nobody' : 'GateTwo' };

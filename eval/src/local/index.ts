@@ -7,3 +7,4 @@ export { LocalGates, type Labelled } from './judge.ts';
 export { LocalPool, type LocalPoolOptions } from './pool.ts';
 export { buildPrograms, type Programs } from './programs.ts';
 export { ProcessSandbox } from './sandbox.ts';
+export { digestOfFolders, poolSources } from './sources.ts';

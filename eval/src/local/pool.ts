@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { createAttemptEngine, type AttemptEngine } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
@@ -21,16 +20,7 @@ import { play } from './play.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
 import { PartServers } from './servers.ts';
-
-/** What an attempt depends on, below the checkout. */
-const sources = [
-  'protocol/src',
-  'agent-image/src',
-  'inference-image/src',
-  'inference-image/weights',
-  'sandbox-image/keeper/src',
-  'sandbox-image/runner',
-];
+import { digestOfFolders, poolSources } from './sources.ts';
 
 export interface LocalPoolOptions {
   /** Root of the sources. */
@@ -65,7 +55,7 @@ export class LocalPool implements EvalPool {
     try {
       const programs = await buildPrograms(options.checkout, { keeper: join(folder, 'keeper'), bin: join(folder, 'bin') });
       const engine = await engineIn(join(folder, 'scratch'));
-      return new LocalPool(folder, programs, engine, await digestOfSources(options.checkout), options);
+      return new LocalPool(folder, programs, engine, await digestOfFolders(options.checkout, poolSources), options);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -132,21 +122,4 @@ async function engineIn(scratch: string): Promise<AttemptEngine> {
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
     openEgress: () => Promise.reject(new Error('a local sandbox reaches nothing')),
   });
-}
-
-/** Of all sources that are no tests, by path and content. */
-async function digestOfSources(checkout: string): Promise<string> {
-  const hash = createHash('sha256');
-  for (const folder of sources) {
-    const entries = await readdir(join(checkout, folder), { recursive: true, withFileTypes: true });
-    const files = entries.filter(
-      (entry) => entry.isFile() && !/[._]test\.(ts|go)$/.test(entry.name) && !entry.parentPath.includes('node_modules'),
-    );
-    const paths = files.map(({ parentPath, name }) => join(parentPath, name)).sort();
-    for (const path of paths) {
-      hash.update(`${relative(checkout, path)}\0`);
-      hash.update(await readFile(path));
-    }
-  }
-  return hash.digest('hex');
 }

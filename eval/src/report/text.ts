@@ -1,6 +1,6 @@
 import type { Comparison, Flakes, Group } from './summary.ts';
 import { flakeBudget } from './summary.ts';
-import type { Interval } from '../stats/index.ts';
+import { cleanTrials, detectable, type Interval } from '../stats/index.ts';
 
 const percent = (share: number): string => (Number.isNaN(share) ? '–' : `${(share * 100).toFixed(1)} %`);
 const short = (value: number, digits = 1): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
@@ -51,17 +51,25 @@ export const comparisonHead: readonly string[] = [
   'Only first',
   'Only second',
   'p',
+  'Detects',
   'Difference',
   'Tries',
   'Fewer',
   'More',
 ];
 
-/** Cells of a row of {@link comparisonHead}. */
+/** Cells of a row of {@link comparisonHead}; `Detects` is the smallest difference that so many pairs show with a power of 80 %. */
 export function comparisonCells({ first, second, pairs, solved, difference, tries }: Comparison): readonly string[] {
   const { onlyFirst, onlySecond, p } = solved;
   const gap = `${short(difference.value * 100)} (${short(difference.low * 100)}–${short(difference.high * 100)}) points`;
-  const counts = [String(pairs), String(onlyFirst), String(onlySecond), p.toFixed(3)];
+  const least = detectable(pairs, onlyFirst + onlySecond);
+  const counts = [
+    String(pairs),
+    String(onlyFirst),
+    String(onlySecond),
+    p.toFixed(3),
+    Number.isNaN(least) ? '–' : `${short(least * 100, 0)} points`,
+  ];
   return [`${second} with ${first}`, ...counts, gap, numberText(tries), String(tries.fewer), String(tries.more)];
 }
 
@@ -78,12 +86,14 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** What flaked, in a sentence. */
+/** What flaked, in a sentence; that a share is within the budget is shown when its upper bound is. */
 export function flakeText({ pairs, share, tasks }: Flakes): string {
   if (pairs === 0) return 'Nothing was repeated, so nothing is known about flakes; add --rounds 2.';
+  const shown = share.high <= flakeBudget;
   const verdict = share.value <= flakeBudget ? 'within' : 'OVER';
+  const proof = shown ? ' by its upper bound too' : `; to show it takes ${cleanTrials(flakeBudget)} without a flake`;
   const which = tasks.length === 0 ? '' : `: ${tasks.slice(0, 5).join(', ')}${tasks.length > 5 ? ', …' : ''}`;
-  return `Flakes: ${shareText(share)} of ${pairs} repeated attempts, ${verdict} the budget of ${percent(flakeBudget)}${which}.`;
+  return `Flakes: ${shareText(share)} of ${pairs} repeated attempts, ${verdict} the budget of ${percent(flakeBudget)}${verdict === 'OVER' ? '' : proof}${which}.`;
 }
 
 /** All that a terminal shows of results. */

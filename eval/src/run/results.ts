@@ -27,6 +27,9 @@ function parsed(file: string, line: string, at: number): unknown {
   }
 }
 
+/** The last record of each attempt: one that pool or machine failed may have been made again. */
+const latest = (records: readonly EvalRecord[]): EvalRecord[] => [...new Map(records.map((record) => [keyOf(record), record])).values()];
+
 /** Head and records of a folder. A last line that was cut off counts as not there. @throws EvalError naming the line that is wrong */
 export async function readResults(folder: string): Promise<{ head: ResultsHead; records: EvalRecord[] }> {
   const file = join(folder, fileName);
@@ -50,7 +53,7 @@ export async function readResults(folder: string): Promise<{ head: ResultsHead; 
         `${file}:${at + 2} ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; it was written by another version, run anew`,
       );
     });
-  return { head: { ...head, format: headFormat }, records };
+  return { head: { ...head, format: headFormat }, records: latest(records) };
 }
 
 function refuseMix(old: ResultsHead, now: ResultsHead): void {
@@ -71,14 +74,16 @@ function refuseMix(old: ResultsHead, now: ResultsHead): void {
 
 /** Results that are written now. */
 export class ResultsFile implements AsyncDisposable {
-  readonly records: EvalRecord[];
   readonly #file: FileHandle;
-  readonly #done: Set<string>;
+  readonly #records: Map<string, EvalRecord>;
 
   private constructor(file: FileHandle, records: EvalRecord[]) {
     this.#file = file;
-    this.records = records;
-    this.#done = new Set(records.map(keyOf));
+    this.#records = new Map(records.map((record) => [keyOf(record), record]));
+  }
+
+  get records(): readonly EvalRecord[] {
+    return [...this.#records.values()];
   }
 
   /**
@@ -104,15 +109,16 @@ export class ResultsFile implements AsyncDisposable {
     return new ResultsFile(await open(path, 'a'), known.records);
   }
 
+  /** Whether an attempt is made. One that pool or machine failed is not: it says nothing about the task, and is made again. */
   has(key: AttemptKey): boolean {
-    return this.#done.has(keyOf(key));
+    const record = this.#records.get(keyOf(key));
+    return record !== undefined && record.result !== 'Error';
   }
 
   /** Written when this resolves. */
   async add(record: EvalRecord): Promise<void> {
     await this.#file.appendFile(`${JSON.stringify(record)}\n`);
-    this.#done.add(keyOf(record));
-    this.records.push(record);
+    this.#records.set(keyOf(record), record);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

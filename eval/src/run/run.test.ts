@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { failure, pack, ScriptedPool, success } from '../testing/records.ts';
-import { headOf, readResults, ResultsFile, runPlan, selected, variantsOf, type EvalRecord, type Plan } from './index.ts';
+import { headOf, readResults, ResultsFile, runPlan, selected, variantsOf, type Attempted, type EvalRecord, type Plan } from './index.ts';
 
 let folder: string;
 let pool: ScriptedPool;
@@ -70,6 +70,20 @@ describe('runPlan', () => {
   test('does not touch results that are there unless it is told to go on', async () => {
     await run();
     await expect(run()).rejects.toThrow(/has results already; add --resume/);
+  });
+
+  test('makes again what pool or machine failed, and nothing else', async () => {
+    const fault: Attempted = { ...failure, result: 'Error', reason: 'NotAttempted', message: 'no sandbox' };
+    pool.answer = (task) => (task.id.endsWith('t3') ? fault : task.id.endsWith('t4') ? failure : success);
+    expect((await run()).filter(({ result }) => result === 'Error')).toHaveLength(2);
+    pool.answer = () => success;
+    const records = await run(planOf(), true);
+    expect(records.map(({ result }) => result).sort()).toEqual([
+      ...Array<string>(2).fill('Failed'),
+      ...Array<string>(10).fill('Succeeded'),
+    ]);
+    expect(pool.asked).toHaveLength(14);
+    expect((await readResults(folder)).records).toEqual(records);
   });
 
   test('keeps on when one attempt fails', async () => {

@@ -15,8 +15,11 @@ export interface McNemar {
 export function mcNemar(pairs: readonly (readonly [boolean, boolean])[]): McNemar {
   const onlyFirst = pairs.filter(([one, other]) => one && !other).length;
   const onlySecond = pairs.filter(([one, other]) => !one && other).length;
-  return { onlyFirst, onlySecond, p: Math.min(1, 2 * binomialTail(Math.min(onlyFirst, onlySecond), onlyFirst + onlySecond)) };
+  return { onlyFirst, onlySecond, p: mcNemarP(onlyFirst, onlySecond) };
 }
+
+/** p of the exact test for the two kinds of discordant pairs. */
+export const mcNemarP = (one: number, other: number): number => Math.min(1, 2 * binomialTail(Math.min(one, other), one + other));
 
 /** P(X ≤ most) for X of `trials` fair coins; by logarithms, so that many trials do not overflow. */
 function binomialTail(most: number, trials: number): number {
