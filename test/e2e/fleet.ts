@@ -9,7 +9,7 @@ import type { Repository } from './repositories.ts';
 
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 
-const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
+type PodSecurity = 'restricted' | 'privileged';
 
 /** What a test file works with: a namespace with a pool, and the record of all that happens in it. */
 export class Fleet {
@@ -113,6 +113,8 @@ export function brokenPromises(fleet: Fleet, name: string): readonly string[] {
 interface FleetOptions {
   /** Merged over the spec of the pool. */
   readonly pool?: object;
+  /** What the namespace enforces; default: restricted. */
+  readonly podSecurity?: PodSecurity;
   /** False: the pool has a volume instead of a bucket. */
   readonly storage?: boolean;
   /** Makes what the pool needs, in its namespace. */
@@ -125,7 +127,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
   const kubectl = new Kubectl({ kubeconfig: ground.kubeconfig, context: ground.context, bin: (name) => ground.bins[name] ?? name });
   const fleet = new Fleet(kubectl, `aft-${prefix}-${randomBytes(3).toString('hex')}`, ground.system);
   beforeAll(async () => {
-    await openNamespace(fleet);
+    await openNamespace(fleet, options.podSecurity ?? 'restricted');
     const where = { kubeconfig: ground.kubeconfig, context: ground.context, namespace: fleet.namespace };
     fleet.tasks = await History.of(resources.agentTasks, where);
     fleet.pods = await History.of(resources.pods, where);
@@ -147,9 +149,10 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
   return fleet;
 }
 
-async function openNamespace({ kubectl, namespace }: Fleet): Promise<void> {
+async function openNamespace({ kubectl, namespace }: Fleet, podSecurity: PodSecurity): Promise<void> {
   const { storage } = inject('fleet');
-  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
+  const labels = { 'pod-security.kubernetes.io/enforce': podSecurity, 'pod-security.kubernetes.io/enforce-version': 'latest' };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
   await kubectl.apply({
     apiVersion: 'v1',
     kind: 'Secret',

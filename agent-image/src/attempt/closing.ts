@@ -85,11 +85,14 @@ async function shownChange({ context, signal }: Keeping, { prepared, result }: L
 
 /** The snapshots as the status tells them. */
 export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
-  const snapshots = await patiently(() => context.keeper.snapshots(), { clock: context.clock, signal });
+  const patience = { clock: context.clock, signal };
+  const snapshots = await patiently(() => context.keeper.snapshots(), patience);
+  const { engine } = (await patiently(() => context.keeper.info(), patience)).snapshots;
   const initial = labelled(snapshots, labels.initial)?.id;
   const current = snapshots.at(-1)?.id;
   return {
     count: Math.min(snapshots.length, 1000),
+    engine,
     ...(initial !== undefined && { initial }),
     ...(green !== undefined && { lastGreen: green }),
     ...(current !== undefined && { current }),

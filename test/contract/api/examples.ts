@@ -95,7 +95,7 @@ export const fullRun: Node = {
   epoch: 3,
   progress: { done: 1, total: 4, message: 'edits src/a.py' },
   plan: [{ id: '1.2', kind: 'Step', intent: 'fix the bound', state: 'Running', p: '0.75', snapshot: 's0001', attempts: 1 }],
-  snapshots: { initial: 's0000', lastGreen: 's0001', current: 's0002', count: 3, checkpointURI: 's3://agents/x' },
+  snapshots: { initial: 's0000', lastGreen: 's0001', current: 's0002', count: 3, engine: 'CAS', checkpointURI: 's3://agents/x' },
   usage,
   signals: {
     risk: '0.2',

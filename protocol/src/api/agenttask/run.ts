@@ -51,6 +51,7 @@ const SnapshotSummary = struct(
     lastGreen: optional(snapshotId('Newest one at which all checks passed.')),
     current: optional(snapshotId('Newest one.')),
     count: integer('How many are kept.', 0, 1000),
+    engine: optional(choice('What captures the tree: contents by hash, or layers that are switched.', ['CAS', 'Overlay'])),
     checkpointURI: optional(text('Newest durable copy.', { max: 1024 })),
   },
   { atomic: true },
