@@ -18,6 +18,8 @@ export interface Config {
   readonly queueLimit: number;
   /** Requests that an engine gets at once. */
   readonly batchLimit: number;
+  /** How long requests that wait may take after the word to stop. */
+  readonly drainSeconds: number;
   /** Folder of the grammars; null = where the packages are installed. */
   readonly grammars: string | null;
   readonly logLevel: LogLevel;
@@ -39,6 +41,7 @@ export function readConfig(env: Env): Config {
     roles: engine.roles,
     queueLimit: read('AGENTFLEET_QUEUE_LIMIT', parseCount, 64),
     batchLimit: read('AGENTFLEET_BATCH_LIMIT', parseCount, 8),
+    drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
     grammars: read<string | null>('AGENTFLEET_GRAMMARS', parsePath, null),
     logLevel: read('LOG_LEVEL', parseLevel, 'info'),
   };

@@ -36,7 +36,23 @@ export interface LlamaConfig {
   readonly contextTokens: number;
 }
 
-export type EngineConfig = { readonly type: 'Synth' } | { readonly type: 'Replay'; readonly record: string } | LlamaConfig | BuiltinConfig;
+export interface VllmConfig {
+  readonly type: 'VLLM';
+  /** Origin of the engine's own server. */
+  readonly upstream: string;
+  /** Name that it answers to. */
+  readonly model: string;
+  /** LoRA weights that it loads; the name is asked for in place of the model's. */
+  readonly adapter: { readonly name: string; readonly path: string } | null;
+  readonly contextTokens: number;
+  /** `sha256:` of the weights as they were found; null = nobody told. */
+  readonly digest: string | null;
+  /** Time without a request after which it sleeps; null = never. */
+  readonly sleepAfterSeconds: number | null;
+}
+
+export type EngineConfig =
+  { readonly type: 'Synth' } | { readonly type: 'Replay'; readonly record: string } | LlamaConfig | VllmConfig | BuiltinConfig;
 
 /** Artifacts by role; the first is the default. */
 export const artifacts = {
@@ -74,6 +90,7 @@ export function readEngine(given: EngineEnvironment): { readonly config: EngineC
 function configOf(type: EngineType, roles: readonly Role[], { read }: EngineEnvironment): EngineConfig {
   if (type === 'Synth') return { type };
   if (type === 'Replay') return { type, record: read('AGENTFLEET_REPLAY', parsePath) };
+  if (type === 'VLLM') return vllmOf(read);
   const weights = read<string | null>('AGENTFLEET_WEIGHTS', parsePath, null);
   if (type === 'Llama') {
     const threads = read('AGENTFLEET_THREADS', parseCount, 2);
@@ -93,13 +110,29 @@ function configOf(type: EngineType, roles: readonly Role[], { read }: EngineEnvi
   };
 }
 
+function vllmOf(read: Read): VllmConfig {
+  return {
+    type: 'VLLM',
+    upstream: read('AGENTFLEET_UPSTREAM', parseOrigin),
+    model: read('AGENTFLEET_MODEL', parseName),
+    adapter: read<VllmConfig['adapter']>('AGENTFLEET_ADAPTER', parseAdapter, null),
+    contextTokens: read('AGENTFLEET_CONTEXT_TOKENS', parseCount, 8192),
+    digest: read<string | null>('AGENTFLEET_ARTIFACT_DIGEST', parseDigest, null),
+    sleepAfterSeconds: read<number | null>('AGENTFLEET_SLEEP_AFTER_SECONDS', parseCount, null),
+  };
+}
+
 /** Who may set what: a variable that nobody would obey is a mistake. */
 const owners: readonly { readonly name: string; readonly engines: readonly EngineType[]; readonly role?: Role }[] = [
   { name: 'AGENTFLEET_REPLAY', engines: ['Replay'] },
   { name: 'AGENTFLEET_THREADS', engines: ['Llama'] },
-  { name: 'AGENTFLEET_CONTEXT_TOKENS', engines: ['Llama'] },
+  { name: 'AGENTFLEET_CONTEXT_TOKENS', engines: ['Llama', 'VLLM'] },
+  { name: 'AGENTFLEET_UPSTREAM', engines: ['VLLM'] },
+  { name: 'AGENTFLEET_MODEL', engines: ['VLLM'] },
+  { name: 'AGENTFLEET_ADAPTER', engines: ['VLLM'] },
+  { name: 'AGENTFLEET_SLEEP_AFTER_SECONDS', engines: ['VLLM'] },
   { name: 'AGENTFLEET_ARTIFACT', engines: ['Builtin'] },
-  { name: 'AGENTFLEET_ARTIFACT_DIGEST', engines: ['Builtin'] },
+  { name: 'AGENTFLEET_ARTIFACT_DIGEST', engines: ['Builtin', 'VLLM'] },
   { name: 'AGENTFLEET_LAMBDA', engines: ['Builtin'], role: 'Verifier' },
   { name: 'AGENTFLEET_HEADS', engines: ['Builtin'], role: 'Verifier' },
 ];
@@ -117,6 +150,25 @@ function parseEngine(value: string): EngineType {
   const type = engineTypes.find((known) => known === value);
   if (type === undefined) throw new Error(`"${value}" is not one of ${engineTypes.join(', ')}`);
   return type;
+}
+
+function parseOrigin(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.origin !== value)
+    throw new Error(`"${value}" is not an origin; write http://host:port without a path`);
+  return value;
+}
+
+function parseName(value: string): string {
+  if (!/^[-_.@:a-zA-Z0-9]{1,400}$/.test(value)) throw new Error(`"${value}" is not the name of a model`);
+  return value;
+}
+
+/** `name=/folder`. */
+function parseAdapter(value: string): NonNullable<VllmConfig['adapter']> {
+  const at = value.indexOf('=');
+  if (at < 0) throw new Error(`"${value}" is not NAME=FOLDER`);
+  return { name: parseName(value.slice(0, at)), path: parsePath(value.slice(at + 1)) };
 }
 
 function parseArtifact(role: BuiltinRole, value: string): string {

@@ -5,7 +5,8 @@ import { readConfig } from './config.ts';
 import { errorFields, Logger } from './logger.ts';
 import { startServer } from './start.ts';
 
-const exitMs = 15_000;
+/** After the time for requests that wait, this long until the process ends whatever is left, ms. */
+const exitMs = 5_000;
 
 /** The process: environment in, JSON lines out; SIGTERM ends it when what waits is answered. */
 async function main(): Promise<void> {
@@ -19,7 +20,7 @@ async function main(): Promise<void> {
   logger.log('info', 'listening', { addresses: running.addresses, engine: config.engine.type });
   const stop = (signal: NodeJS.Signals): void => {
     logger.log('info', 'stopping', { signal });
-    setTimeout(() => exit(1), exitMs).unref();
+    setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
     running.stop().then(
       () => exit(0),
       (error: unknown) => {

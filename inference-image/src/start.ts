@@ -4,11 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { createEngine } from './engines/index.ts';
 import { createApp } from './http/index.ts';
-import type { Logger } from './logger.ts';
+import { errorFields, type Logger } from './logger.ts';
 import { createServer } from './server.ts';
-
-/** How long requests that wait may take after the word to stop, milliseconds. */
-const drainMs = 10_000;
 
 export interface RunningServer {
   readonly addresses: readonly string[];
@@ -25,7 +22,9 @@ export interface StartOptions {
 
 /** Loads the engine and listens. Not ready before the engine has answered an example of each capability. */
 export async function startServer({ config, logger, now }: StartOptions): Promise<RunningServer> {
-  const engine = await createEngine(config, now);
+  const engine = await createEngine(config, now, (error) =>
+    logger.log('warn', 'the engine did not do what it was told', errorFields(error)),
+  );
   const server = createServer({ config, engine, logger, now, pause });
   const apps = [createApp(server)];
   const addresses = [await listen(apps[0] as FastifyInstance, config.listen)];
@@ -38,7 +37,7 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
   logger.log(reason === null ? 'info' : 'error', reason ?? 'ready', { engine: engine.name, modelDigest: engine.modelDigest });
   const stop = async (): Promise<void> => {
     server.readiness.stop();
-    const giveUp = AbortSignal.timeout(drainMs);
+    const giveUp = AbortSignal.timeout(config.drainSeconds * 1000);
     await Promise.all([...server.services.values()].map((service) => service.close(giveUp)));
     await Promise.all(apps.map((app) => app.close()));
     await engine.close();

@@ -16,6 +16,7 @@ const meaning: Readonly<Record<InferenceErrorCode, FailureClass | 'Retry'>> = {
   AF_TOO_LARGE: 'AgentError',
   AF_QUEUE_FULL: 'Retry',
   AF_CANCELLED: 'Retry',
+  AF_ENGINE_UNAVAILABLE: 'Retry',
   AF_STOPPING: 'Retry',
   AF_INTERNAL: 'Infrastructure',
 };

@@ -1,21 +1,26 @@
 import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
-import type { LlamaConfig } from '../engineConfig.ts';
+import type { LlamaConfig, VllmConfig } from '../engineConfig.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
 import { codeDigest } from './digest.ts';
 import { createLlamaEngine, llamaWeights } from './llama/index.ts';
 import { readRecords, ReplayEngine } from './replay/index.ts';
 import { alone, generating, type ServedEngine } from './served.ts';
+import { createVllmEngine } from './vllm/index.ts';
 import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
 
+/** What an engine tells that it could not do on its own account. */
+export type OnEngineError = (error: unknown) => void;
+
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */
-export async function createEngine({ engine, grammars }: EngineOptions, now: () => number): Promise<ServedEngine> {
+export async function createEngine({ engine, grammars }: EngineOptions, now: () => number, onError: OnEngineError): Promise<ServedEngine> {
   if (engine.type === 'Replay') return generating(new ReplayEngine(await readRecords(engine.record), now));
   if (engine.type === 'Builtin') return createBuiltin(engine);
   if (engine.type === 'Llama') return createLlama(engine, now);
+  if (engine.type === 'VLLM') return createVllm(engine, now, onError);
   return generating(await createSynth(grammars, now));
 }
 
@@ -27,6 +32,16 @@ async function createLlama({ weights, threads, contextTokens }: LlamaConfig, now
     throw new ConfigError([`AGENTFLEET_ENGINE: Llama does not start: ${told}; use the image inference-llama, or another engine`]);
   });
   return generating(engine, { abilities: { Prior: alone((request, signal) => engine.prior(request, signal)) }, about: engine.about });
+}
+
+async function createVllm(config: VllmConfig, now: () => number, onError: OnEngineError): Promise<ServedEngine> {
+  const { model, adapter, digest } = config;
+  const engine = await createVllmEngine(
+    { ...config, origin: config.upstream, model: adapter?.name ?? model, adapter: adapter ?? undefined },
+    now,
+    onError,
+  );
+  return generating(engine, { about: { model, adapter: adapter?.name ?? null, artifactDigest: digest } });
 }
 
 async function createSynth(grammars: string | null, now: () => number): Promise<SynthEngine> {

@@ -12,7 +12,7 @@ let app: FastifyInstance;
 let close: () => Promise<void>;
 beforeAll(async () => {
   const now = () => 0;
-  const engine = await createEngine({ engine: { type: 'Synth' }, grammars: null }, now);
+  const engine = await createEngine({ engine: { type: 'Synth' }, grammars: null }, now, () => undefined);
   const logger = new Logger('silent', () => undefined, now);
   server = createServer({
     config: { version: '1.2.3', roles: ['Generalist', 'Draft'], queueLimit: 8, batchLimit: 4 },

@@ -13,7 +13,7 @@ const now = (): number => 0;
 const digest = `sha256:${'0'.repeat(64)}`;
 
 function load(env: Readonly<Record<string, string>>): Promise<ServedEngine> {
-  return createEngine(readConfig({ AGENTFLEET_ENGINE: 'Builtin', ...env }), now);
+  return createEngine(readConfig({ AGENTFLEET_ENGINE: 'Builtin', ...env }), now, () => undefined);
 }
 
 function serve(engine: ServedEngine): Server {

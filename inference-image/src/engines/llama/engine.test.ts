@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { example } from './example.ts';
 import { createLlamaEngine, llamaLibrary, llamaWeights, type LlamaEngine } from './index.ts';
-import { asking } from './testing/request.ts';
+import { asking } from '../testing/request.ts';
 
 const model = join(import.meta.dirname, '../../../llama/dist/weights', llamaWeights);
 const present = existsSync(model) && existsSync(llamaLibrary());

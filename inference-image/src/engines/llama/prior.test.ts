@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { PriorRequest } from '@agentfleet/protocol/inference';
 import type { Likelihood } from './likelihood.ts';
 import { prior } from './prior.ts';
-import { replacing } from './testing/request.ts';
+import { replacing } from '../testing/request.ts';
 
 /** Tokens are characters; each has its own ln p wherever it stands. Tells what was asked. */
 class Letters implements Likelihood {

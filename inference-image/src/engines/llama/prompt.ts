@@ -1,6 +1,6 @@
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Model, Token } from './library.ts';
-import type { Suspect } from './suspects.ts';
+import type { Suspect } from '../suspects.ts';
 
 /** Lines that the model is shown around the one that it rewrites. */
 const around = 10;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { propose, requestTokens, type Reply, type Writer } from './propose.ts';
-import { asking } from './testing/request.ts';
+import { asking } from '../testing/request.ts';
 
 const file = { path: 'calc.py', content: 'def add(a, b):\n    return a - b\n\n\ndef low(x):\n    return x\n' };
 const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import type { Generated } from '../engine.ts';
 import { promptTokens, replySchema } from './prompt.ts';
 import type { Limits } from './prior.ts';
 import { lineEdit } from './reply.ts';
-import { suspects, type Suspect } from './suspects.ts';
+import { suspects, type Suspect } from '../suspects.ts';
 import type { Model, Token } from './library.ts';
 
 /** What writes one reply that fits the schema. */

@@ -1,3 +1,2 @@
-// Engines of vLLM: how they are started and what they are asked while they run.
+// Engines of vLLM: how they are started. What they are asked while they run is the inference server's, beside them in the pod.
 export { servedNames, VllmArgumentError, vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
-export { VllmControl, VllmError, type Adapter, type SleepLevel, type VllmControlOptions } from './control.ts';

@@ -11,6 +11,8 @@ export interface EngineFaults {
   silent?: boolean;
   /** Answers without an end. */
   flood?: boolean;
+  /** Cuts every answer of a chat at its length. */
+  cut?: boolean;
 }
 
 /** An HTTP server with the endpoints, statuses and forgetfulness of a vLLM engine, and no model. */
@@ -18,12 +20,21 @@ export class FakeEngine {
   readonly faults: EngineFaults = {};
   readonly #server: Server;
   readonly #model: string;
-  readonly #apiKey: string;
+  readonly #apiKey: string | undefined;
   readonly #adapters = new Set<string>();
+  /** Whether it takes adapters. */
+  adapters = true;
   sleeping = false;
   running = 0;
+  /** Whether chats wait for {@link release}. */
+  held = false;
+  #release: (() => void)[] = [];
+  /** What chats are answered with, one after the other; the last again and again. */
+  replies: readonly string[] = ['{"edits":[]}'];
+  /** Bodies of the chats that were asked. */
+  readonly chats: Record<string, unknown>[] = [];
 
-  constructor(model: string, apiKey: string) {
+  constructor(model: string, apiKey?: string) {
     this.#model = model;
     this.#apiKey = apiKey;
     this.#server = createServer((request, response) => void this.#serve(request, response));
@@ -45,18 +56,24 @@ export class FakeEngine {
     this.sleeping = false;
   }
 
+  release(): void {
+    this.held = false;
+    for (const go of this.#release.splice(0)) go();
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.faults.silent === true) return;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
-    if (request.headers.authorization !== `Bearer ${this.#apiKey}` && pathname.startsWith('/v1/'))
-      return send(response, 401, { error: 'Unauthorized' });
+    const refused = this.#apiKey !== undefined && request.headers.authorization !== `Bearer ${this.#apiKey}`;
+    if (refused && pathname.startsWith('/v1/')) return send(response, 401, { error: 'Unauthorized' });
     const route = `${request.method} ${pathname}`;
     if (route === 'GET /metrics') return void response.end(this.#metrics());
     if (route === 'GET /v1/models') return send(response, 200, { data: [this.#model, ...this.#adapters].map((id) => ({ id })) });
     if (route === 'POST /v1/completions') return this.#complete(body, response);
+    if (route === 'POST /v1/chat/completions') return this.#hold(() => this.#chat(body, response), body);
     if (route === 'POST /v1/load_lora_adapter') return this.#load(body, response);
     if (route === 'POST /v1/unload_lora_adapter')
       return this.#adapters.delete(String(body['lora_name']))
@@ -75,22 +92,54 @@ export class FakeEngine {
   }
 
   #metrics(): string {
-    if (this.faults.flood === true) return 'x'.repeat(2 << 20);
+    if (this.faults.flood === true) return 'x'.repeat(5 << 20);
     const labels = `{engine="0",model_name="${this.#model}"}`;
     return `# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running${labels} ${this.running}.0\nvllm:num_requests_waiting${labels} 1.0\n`;
   }
 
   #complete(body: Record<string, unknown>, response: ServerResponse): void {
-    if (this.faults.generate !== undefined) return send(response, this.faults.generate, { message: 'EngineDeadError' });
-    const model = String(body['model']);
-    if (model !== this.#model && !this.#adapters.has(model))
-      return send(response, 404, { message: `The model \`${model}\` does not exist.` });
+    if (!this.#knows(body, response)) return;
     const value = this.faults.zeroLogprobs === true ? 0 : -0.5;
     send(response, 200, { choices: [{ text: ' a + b', logprobs: { token_logprobs: [value, value] } }], usage: { completion_tokens: 2 } });
   }
 
+  #hold(answer: () => void, body: Record<string, unknown>): void {
+    this.chats.push(body);
+    if (this.held) this.#release.push(answer);
+    else answer();
+  }
+
+  #chat(body: Record<string, unknown>, response: ServerResponse): void {
+    if (this.sleeping) return send(response, 500, { message: 'the engine sleeps' });
+    if (!this.#knows(body, response)) return;
+    const logprob = this.faults.zeroLogprobs === true ? 0 : -0.25;
+    const choices = Array.from({ length: Number(body['n']) }, (_, index) => {
+      const content = this.replies[Math.min(index, this.replies.length - 1)] ?? '';
+      // The later an answer, the longer and so the less likely it is told to be.
+      const tokens = Array.from({ length: index + 2 }, () => ({ token: 'x', logprob }));
+      return {
+        index,
+        message: { role: 'assistant', content },
+        finish_reason: this.faults.cut === true ? 'length' : 'stop',
+        logprobs: { content: tokens },
+      };
+    });
+    send(response, 200, { choices });
+  }
+
+  /** Whether it may answer; if not, it has refused. */
+  #knows(body: Record<string, unknown>, response: ServerResponse): boolean {
+    const model = String(body['model']);
+    if (this.faults.generate !== undefined) send(response, this.faults.generate, { message: 'EngineDeadError' });
+    else if (model !== this.#model && !this.#adapters.has(model))
+      send(response, 404, { message: `The model \`${model}\` does not exist.` });
+    else return true;
+    return false;
+  }
+
   #load(body: Record<string, unknown>, response: ServerResponse): void {
     const name = String(body['lora_name']);
+    if (!this.adapters) return send(response, 404, { message: 'no adapter at its path' });
     if (this.#adapters.has(name)) return send(response, 400, { message: `The lora adapter '${name}' has already been loaded.` });
     this.#adapters.add(name);
     response.end(`Success: LoRA adapter '${name}' added successfully.`);

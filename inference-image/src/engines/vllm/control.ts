@@ -8,6 +8,28 @@ export interface Adapter {
 /** How deep an engine sleeps: 1 keeps the weights in the memory of the host, 2 forgets them. */
 export type SleepLevel = 1 | 2;
 
+/** What is asked of an engine in one conversation. */
+export interface ChatRequest {
+  readonly model: string;
+  readonly messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[];
+  /** JSON Schema that an answer has to meet. */
+  readonly schema: object;
+  /** Answers wanted. */
+  readonly n: number;
+  readonly temperature: number;
+  readonly seed: number;
+  readonly maxTokens: number;
+  readonly timeoutMs: number;
+}
+
+/** One answer. */
+export interface ChatReply {
+  readonly text: string;
+  readonly tokens: number;
+  /** Sum of ln p over its tokens, before a grammar's mask; null where the engine has none, or tells zeros for all. */
+  readonly logLikelihood: number | null;
+}
+
 /** An engine that does not do what it was asked. */
 export class VllmError extends Error {
   /** HTTP status; undefined when there was no answer. */
@@ -27,7 +49,7 @@ export interface VllmControlOptions {
   readonly timeoutMs: number;
 }
 
-const longestAnswer = 1 << 20;
+const longestAnswer = 4 << 20;
 
 /** Asks an engine over the endpoints of its own server: readiness by a real generation, sleep, adapters. */
 export class VllmControl {
@@ -63,6 +85,33 @@ export class VllmControl {
     if (tokens < 1) throw new VllmError('POST /v1/completions', 200, 'it generated no token');
     const logprobs = choices?.[0]?.logprobs?.token_logprobs ?? [];
     return { tokens, logprobs: logprobs.some((value) => typeof value === 'number' && value !== 0) };
+  }
+
+  /**
+   * Several answers to one conversation, each an object of the schema; the prompt is computed once for all of them.
+   * @returns one reply per answer that is whole; those that were cut are left out
+   */
+  async chat(request: ChatRequest, signal: AbortSignal): Promise<readonly ChatReply[]> {
+    const { model, messages, schema, n, temperature, seed, maxTokens, timeoutMs } = request;
+    const body = await this.#ask(
+      'POST',
+      '/v1/chat/completions',
+      {
+        model,
+        messages,
+        n,
+        temperature,
+        seed,
+        max_tokens: maxTokens,
+        logprobs: true,
+        response_format: { type: 'json_schema', json_schema: { name: 'proposal', schema, strict: true } },
+      },
+      signal,
+      timeoutMs,
+    );
+    const { choices } = body as { readonly choices?: unknown };
+    if (!Array.isArray(choices)) throw new VllmError('POST /v1/chat/completions', 200, 'no list of choices');
+    return choices.flatMap(replyOf);
   }
 
   async sleep(level: SleepLevel, signal: AbortSignal): Promise<void> {
@@ -101,8 +150,8 @@ export class VllmControl {
     return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
   }
 
-  async #ask(method: string, path: string, body: unknown, signal: AbortSignal): Promise<unknown> {
-    const text = await this.#text(method, path, body, signal);
+  async #ask(method: string, path: string, body: unknown, signal: AbortSignal, timeoutMs?: number): Promise<unknown> {
+    const text = await this.#text(method, path, body, signal, timeoutMs);
     if (text.trim() === '') return {};
     try {
       return JSON.parse(text) as unknown;
@@ -112,14 +161,19 @@ export class VllmControl {
     }
   }
 
-  async #text(method: string, path: string, body: unknown, signal: AbortSignal): Promise<string> {
+  async #text(method: string, path: string, body: unknown, signal: AbortSignal, limitMs?: number): Promise<string> {
     const { origin, apiKey, timeoutMs } = this.#options;
     const what = `${method} ${path}`;
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     };
-    const init = { method, headers, redirect: 'error', signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) } as const;
+    const init = {
+      method,
+      headers,
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs ?? timeoutMs)]),
+    } as const;
     const response = await fetch(`${origin}${path}`, body === undefined ? init : { ...init, body: JSON.stringify(body) }).catch(
       (error: unknown) => {
         throw new VllmError(what, undefined, (error as Error).message);
@@ -129,6 +183,20 @@ export class VllmControl {
     if (!response.ok) throw new VllmError(what, response.status, text.slice(0, 300));
     return text;
   }
+}
+
+/** The reply of one choice; none for one that was cut at its length. */
+function replyOf(choice: unknown): readonly ChatReply[] {
+  const { message, logprobs, finish_reason } = choice as {
+    readonly message?: { readonly content?: unknown };
+    readonly logprobs?: { readonly content?: readonly { readonly logprob?: unknown }[] | null } | null;
+    readonly finish_reason?: unknown;
+  };
+  const text = message?.content;
+  if (typeof text !== 'string' || finish_reason !== 'stop') return [];
+  const values = (logprobs?.content ?? []).map(({ logprob }) => logprob).filter((value) => typeof value === 'number');
+  const known = values.some((value) => value !== 0);
+  return [{ text, tokens: values.length, logLikelihood: known ? values.reduce((sum, value) => sum + value, 0) : null }];
 }
 
 async function boundedText(response: Response, what: string): Promise<string> {

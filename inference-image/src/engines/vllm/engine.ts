@@ -1,0 +1,146 @@
+import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
+import { entropyNats } from '../distribution.ts';
+import type { Engine, Generated, Outcome } from '../engine.ts';
+import { InferenceError } from '../../failure.ts';
+import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
+import { conversation, proposalSchema } from './prompt.ts';
+import { proposalOf, type Proposal } from './proposal.ts';
+import type { Residency } from './residency.ts';
+
+export interface VllmEngineOptions {
+  readonly control: VllmControl;
+  /** Name that the engine answers to; with an adapter, the adapter's. */
+  readonly model: string;
+  /** What it has to load before it is ready; it forgets it whenever it starts anew. */
+  readonly adapter: Adapter | undefined;
+  /** Tokens of a request with its answer. */
+  readonly contextTokens: number;
+  readonly residency: Residency | undefined;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** `sha256:` of code, weights and adapter. */
+  readonly modelDigest: string;
+}
+
+/** Tokens of one answer, at most. */
+const mostAnswerTokens = 1024;
+
+/** A candidate found, before it has a place. */
+type Found = Proposal & { readonly energy: number };
+
+/**
+ * A language model behind vLLM's HTTP API. The k candidates of a request are asked for at once, so that their prompt is
+ * computed once; an answer that cannot be done in the files as they are is left out.
+ */
+export class VllmEngine implements Engine {
+  readonly name = 'VLLM';
+  readonly roles = generatingRoles;
+  readonly learned = true;
+  readonly languages = ['*'];
+  readonly modelDigest: string;
+  readonly #options: VllmEngineOptions;
+
+  constructor(options: VllmEngineOptions) {
+    this.#options = options;
+    this.modelDigest = options.modelDigest;
+  }
+
+  /** All requests at once: the engine batches them itself. */
+  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
+    return Promise.all(
+      batch.map((request) => {
+        const run = (): Promise<Generated> => this.#generate(request, signal);
+        const answer = this.#options.residency === undefined ? run() : this.#options.residency.awake(run, signal);
+        return answer.then(
+          (generated): Outcome => ({ generated }),
+          (error: unknown): Outcome => ({ error: asRefusal(error) }),
+        );
+      }),
+    );
+  }
+
+  /** One real generation. An engine that sleeps was proved before it did, and is not woken for it. */
+  async prove(): Promise<void> {
+    const { control, model, adapter, residency } = this.#options;
+    const { signal } = new AbortController();
+    if (residency !== undefined && (await control.isSleeping(signal))) return;
+    if (adapter !== undefined) await control.registerAdapters([adapter], signal);
+    await control.generate(model, signal);
+  }
+
+  close(): Promise<void> {
+    this.#options.residency?.close();
+    return Promise.resolve();
+  }
+
+  async #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
+    const { contextTokens, now } = this.#options;
+    const started = now();
+    const answerTokens = Math.min(mostAnswerTokens, Math.floor(contextTokens / 4));
+    const replies = await this.#chat(request, answerTokens, signal);
+    return ranked(replies, request, Math.round(now() - started));
+  }
+
+  async #chat(request: GenerateRequest, answerTokens: number, signal: AbortSignal): Promise<readonly ChatReply[]> {
+    const { control, model, contextTokens, adapter } = this.#options;
+    const asked = {
+      model,
+      messages: conversation(request, contextTokens - answerTokens),
+      schema: proposalSchema(request),
+      n: request.k,
+      // One answer is the likeliest; several have to differ.
+      temperature: request.k === 1 && request.exclude.length === 0 ? 0 : 0.8,
+      // Asked again, it is to find what it did not find before.
+      seed: (request.seed + request.exclude.length) % 4_294_967_295,
+      maxTokens: answerTokens,
+      timeoutMs: request.budgetMillis,
+    };
+    try {
+      return await control.chat(asked, signal);
+    } catch (error) {
+      // It has started anew since it was proved, and has no adapter yet.
+      if (adapter === undefined || !(error instanceof VllmError) || error.status !== 404) throw error;
+      await control.registerAdapters([adapter], signal);
+      return control.chat(asked, signal);
+    }
+  }
+}
+
+/** An engine that is away or overloaded may be asked again; one that refuses what it was sent may not. */
+function asRefusal(error: unknown): unknown {
+  if (!(error instanceof VllmError)) return error;
+  const { status } = error;
+  const code = status === undefined || status === 429 || status >= 500 ? 'AF_ENGINE_UNAVAILABLE' : 'AF_INTERNAL';
+  return new InferenceError(code, `the language model: ${error.message}`, { cause: error });
+}
+
+function ranked(replies: readonly ChatReply[], request: GenerateRequest, millis: number): Generated {
+  const found = new Map<string, Found>();
+  for (const { text, logLikelihood } of replies) {
+    const proposal = proposalOf(text, request);
+    // Without likelihoods all answers are alike: the verifier decides.
+    const energy = logLikelihood === null ? 0 : -logLikelihood;
+    if (proposal !== null && energy < (found.get(proposal.id)?.energy ?? Infinity)) found.set(proposal.id, { ...proposal, energy });
+  }
+  const excluded = new Set(request.exclude);
+  const all = [...found.values()].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
+  const least = all[0]?.energy ?? 0;
+  const mass = all.reduce((sum, { energy }) => sum + Math.exp(least - energy), 0);
+  const open = all.filter(({ id }) => !excluded.has(id)).slice(0, request.k);
+  const candidates = open.map((one, at) => candidateOf(one, at + 1, Math.exp(least - one.energy) / mass));
+  const [first, second] = open;
+  return {
+    candidates,
+    returnedMass: candidates.reduce((sum, { score }) => sum + score, 0),
+    // A model that samples is never at its end.
+    exhausted: false,
+    truncated: candidates.length < request.k,
+    entropyNats: entropyNats(candidates.map(({ score }) => score)),
+    margin: first === undefined || second === undefined ? null : second.energy - first.energy,
+    stats: { parsed: 0, considered: replies.length, millis },
+  };
+}
+
+function candidateOf({ id, energy, edits, acts, rationale, location }: Found, rank: number, score: number): Candidate {
+  return { id, rank, score, energy, edits, ...(acts.length > 0 && { acts }), operator: 'language-model', rationale, location };
+}

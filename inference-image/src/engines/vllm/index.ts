@@ -1,0 +1,37 @@
+/** A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep. */
+import { codeDigest } from '../digest.ts';
+import { VllmControl, type Adapter } from './control.ts';
+import { VllmEngine } from './engine.ts';
+import { Residency } from './residency.ts';
+
+export { VllmEngine } from './engine.ts';
+
+export interface VllmSettings {
+  /** `http://host:port`. */
+  readonly origin: string;
+  readonly model: string;
+  readonly adapter: Adapter | undefined;
+  readonly contextTokens: number;
+  /** `sha256:` of the weights as they were found; null when nobody told. */
+  readonly digest: string | null;
+  /** Null: it never sleeps. */
+  readonly sleepAfterSeconds: number | null;
+}
+
+/** Time for what is no generation, ms: the first one after a start compiles. */
+const controlMs = 60_000;
+
+/** The engine; it need not answer yet. */
+export async function createVllmEngine(settings: VllmSettings, now: () => number, onError: (error: unknown) => void): Promise<VllmEngine> {
+  const { origin, model, adapter, contextTokens, digest, sleepAfterSeconds } = settings;
+  const control = new VllmControl({ origin, apiKey: undefined, timeoutMs: controlMs });
+  const residency = sleepAfterSeconds === null ? undefined : new Residency({ control, idleMs: sleepAfterSeconds * 1000, timer, onError });
+  const modelDigest = await codeDigest('vllm', [], `${digest ?? ''}\n${model}\n${adapter?.path ?? ''}`);
+  return new VllmEngine({ control, model, adapter, contextTokens, residency, now, modelDigest });
+}
+
+function timer(millis: number, callback: () => void): () => void {
+  const handle = setTimeout(callback, millis);
+  handle.unref();
+  return () => clearTimeout(handle);
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { Residency } from './residency.ts';
+
+const { signal } = new AbortController();
+
+/** An engine that tells what it was told, and a clock that a test turns. */
+function bed() {
+  const told: string[] = [];
+  const errors: unknown[] = [];
+  let sleeping = false;
+  let due: (() => void) | undefined;
+  const control = {
+    isSleeping: () => Promise.resolve(sleeping),
+    sleep: () => (told.push('sleep'), (sleeping = true), Promise.resolve()),
+    wake: () => (told.push('wake'), (sleeping = false), Promise.resolve()),
+  };
+  const timer = (_: number, callback: () => void) => ((due = callback), () => (due = undefined));
+  const residency = new Residency({ control, idleMs: 1, timer, onError: (error) => errors.push(error) });
+  const idle = async (): Promise<void> => {
+    due?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { told, errors, control, residency, idle, armed: () => due !== undefined };
+}
+
+test('an engine sleeps when nobody asked for a while, and is woken once for all who ask', async () => {
+  const { residency, told, idle } = bed();
+  await idle();
+  await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(told.push('run')), signal)));
+  expect(told).toEqual(['sleep', 'wake', 'run', 'run', 'run']);
+  residency.close();
+});
+
+test('it never sleeps under a request, however long that takes', async () => {
+  const { residency, told, idle, armed } = bed();
+  let finish: () => void = () => undefined;
+  const answer = residency.awake(() => new Promise<void>((resolve) => (finish = resolve)), signal);
+  await idle();
+  expect(armed()).toBe(false);
+  expect(told).toEqual([]);
+  finish();
+  await answer;
+  await idle();
+  expect(told).toEqual(['sleep']);
+  residency.close();
+  expect(armed()).toBe(false);
+});
+
+test('an engine that does not fall asleep is told of, and one that does not wake is the error of who asked', async () => {
+  const { residency, control, errors, idle } = bed();
+  control.sleep = () => Promise.reject(new Error('busy'));
+  await idle();
+  expect(errors).toEqual([new Error('busy')]);
+  control.isSleeping = () => Promise.reject(new Error('away'));
+  await expect(residency.awake(() => Promise.resolve(1), signal)).rejects.toThrow('away');
+  control.isSleeping = () => Promise.resolve(false);
+  await expect(residency.awake(() => Promise.resolve(1), signal)).resolves.toBe(1);
+  residency.close();
+});

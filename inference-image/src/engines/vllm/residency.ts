@@ -1,0 +1,65 @@
+import type { VllmControl } from './control.ts';
+
+/** An engine whose weights go to the memory of the host while nobody asks. */
+export interface ResidencyOptions {
+  readonly control: Pick<VllmControl, 'sleep' | 'wake' | 'isSleeping'>;
+  /** Time without a request after which it sleeps, ms. */
+  readonly idleMs: number;
+  /** Calls back once after so many ms, unless the function returned is called before. */
+  readonly timer: (millis: number, callback: () => void) => () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Keeps an engine awake while it is asked, and lets it sleep when it was not for a while. Requests of one moment share one
+ * awakening; it never sleeps under a request.
+ */
+export class Residency {
+  readonly #options: ResidencyOptions;
+  readonly #end = new AbortController();
+  #active = 0;
+  #changing: Promise<void> = Promise.resolve();
+  #cancel: () => void = () => undefined;
+
+  constructor(options: ResidencyOptions) {
+    this.#options = options;
+    this.#arm();
+  }
+
+  /** Runs while the engine is awake. Rejects when it does not wake. */
+  async awake<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#active += 1;
+    this.#cancel();
+    try {
+      await this.#queue(async () => {
+        const { control } = this.#options;
+        if (await control.isSleeping(signal)) await control.wake(signal);
+      });
+      return await run();
+    } finally {
+      this.#active -= 1;
+      if (this.#active === 0) this.#arm();
+    }
+  }
+
+  close(): void {
+    this.#end.abort();
+    this.#cancel();
+  }
+
+  #arm(): void {
+    if (this.#end.signal.aborted) return;
+    this.#cancel = this.#options.timer(this.#options.idleMs, () => {
+      this.#queue(async () => {
+        if (this.#active === 0) await this.#options.control.sleep(1, this.#end.signal);
+      }).catch(this.#options.onError);
+    });
+  }
+
+  /** One change after the other; the failure of one is told to whoever asked for it, and the next goes on. */
+  #queue(change: () => Promise<void>): Promise<void> {
+    const turn = this.#changing.then(change);
+    this.#changing = turn.catch(() => undefined);
+    return turn;
+  }
+}
