@@ -35,6 +35,7 @@ describe('readConfig', () => {
       },
       egress: { registries: [], environment: {} },
       workerClusterRole: 'agentfleet-worker',
+      gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' },
       logLevel: 'info',
       probesPort: 8081,
       metricsPort: 8080,

@@ -98,6 +98,10 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     images: readImages(read),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
+    gpus: {
+      driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),
+      deviceClass: read('AGENTFLEET_GPU_DEVICE_CLASS', parseName, 'gpu.nvidia.com'),
+    },
     logLevel: read('AGENTFLEET_LOG_LEVEL', parseLevel, 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
     metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),

@@ -25,6 +25,14 @@ export interface OperatorConfig {
   readonly egress: EgressBrief;
   /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
   readonly workerClusterRole: string;
+  /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
+  readonly gpus?: GpuDriver;
+}
+
+/** How GPUs are asked for. */
+export interface GpuDriver {
+  readonly driver: string;
+  readonly deviceClass: string;
 }
 
 /** Caches that all controllers share; each follows the whole cluster. */

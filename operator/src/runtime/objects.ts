@@ -1,4 +1,5 @@
 import type { KubeObject } from '@agentfleet/kube';
+import type { ResourceSlice } from '../placement/index.ts';
 
 /** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
 export interface Pod extends KubeObject {
@@ -55,8 +56,18 @@ export interface Node extends KubeObject {
   readonly status?: {
     /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string };
+    /** Of GPUs that a device plugin hands out; nothing else is kept. */
+    readonly allocatable?: Readonly<Record<string, string>>;
     readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
   };
+}
+
+/** `resource.k8s.io/v1.ResourceSlice`. */
+export type PublishedSlice = KubeObject & ResourceSlice;
+
+/** `resource.k8s.io/v1.DeviceClass`. */
+export interface DeviceClass extends KubeObject {
+  readonly spec?: { readonly extendedResourceName?: string };
 }
 
 /** `node.k8s.io/v1.RuntimeClass`. */
@@ -72,7 +83,10 @@ export interface ConfigMap extends KubeObject {
 
 /** The parts of `apps/v1.Deployment` that decisions look at. */
 export interface Deployment extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } };
+  };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly replicas?: number;
@@ -80,6 +94,12 @@ export interface Deployment extends KubeObject {
     readonly updatedReplicas?: number;
     readonly conditions?: readonly PodCondition[];
   };
+}
+
+/** `apps/v1.ControllerRevision`: what was served under a name, for ever the same. */
+export interface ControllerRevision extends KubeObject {
+  readonly revision?: number;
+  readonly data?: unknown;
 }
 
 /** The parts of `v1.PersistentVolumeClaim` that decisions look at. */

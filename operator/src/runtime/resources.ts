@@ -1,7 +1,19 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
-import type { ConfigMap, Deployment, Namespace, Node, PersistentVolumeClaim, Pod, RuntimeClass, VolumeSnapshot } from './objects.ts';
+import type {
+  ConfigMap,
+  ControllerRevision,
+  Deployment,
+  DeviceClass,
+  Namespace,
+  Node,
+  PersistentVolumeClaim,
+  Pod,
+  PublishedSlice,
+  RuntimeClass,
+  VolumeSnapshot,
+} from './objects.ts';
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });
@@ -13,6 +25,9 @@ function core<T extends KubeObject = KubeObject>(kind: string, plural: string, n
 
 /** Its definitions come with the snapshot controller, which not every cluster has. */
 const snapshotGroup = { group: 'snapshot.storage.k8s.io', version: 'v1' } as const;
+
+/** Not served by clusters without dynamic resource allocation. */
+const dynamic = { group: 'resource.k8s.io', version: 'v1' } as const;
 
 /** Every resource that the operator reads or writes. */
 export const resources = {
@@ -53,7 +68,17 @@ export const resources = {
     kind: 'VolumeSnapshotClass',
     namespaced: false,
   }),
+  resourceSlices: defineResource<PublishedSlice>({ ...dynamic, plural: 'resourceslices', kind: 'ResourceSlice', namespaced: false }),
+  deviceClasses: defineResource<DeviceClass>({ ...dynamic, plural: 'deviceclasses', kind: 'DeviceClass', namespaced: false }),
+  resourceClaims: defineResource({ ...dynamic, plural: 'resourceclaims', kind: 'ResourceClaim', namespaced: true }),
   deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
+  controllerRevisions: defineResource<ControllerRevision>({
+    group: 'apps',
+    version: 'v1',
+    plural: 'controllerrevisions',
+    kind: 'ControllerRevision',
+    namespaced: true,
+  }),
   podDisruptionBudgets: defineResource({
     group: 'policy',
     version: 'v1',

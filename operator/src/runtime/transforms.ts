@@ -1,4 +1,5 @@
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
+import { pluginResource } from '../placement/index.ts';
 import type { Namespace, Node, Pod } from './objects.ts';
 
 /** kubectl's copy of the whole object. */
@@ -96,12 +97,20 @@ export function slimNamespace(namespace: Namespace): Namespace {
   return { ...slimAnnotations(namespace), ...(namespace.status?.phase === undefined ? {} : { status: { phase: namespace.status.phase } }) };
 }
 
-/** Labels of a node and what its runtimes can; images, addresses and conditions are most of one. */
+/** Labels of a node, its GPUs and what its runtimes can; images, addresses and conditions are most of one. */
 export function slimNode(node: Node): Node {
   const { runtimeHandlers, nodeInfo } = node.status ?? {};
+  const { [pluginResource]: gpus } = node.status?.allocatable ?? {};
   const { kubeletVersion = '', containerRuntimeVersion = '' } = nodeInfo ?? {};
   const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion } };
-  return { ...slimAnnotations(node), status: { ...versions, ...(runtimeHandlers === undefined ? {} : { runtimeHandlers }) } };
+  return {
+    ...slimAnnotations(node),
+    status: {
+      ...versions,
+      ...(gpus === undefined ? {} : { allocatable: { [pluginResource]: gpus } }),
+      ...(runtimeHandlers === undefined ? {} : { runtimeHandlers }),
+    },
+  };
 }
 
 /** Any other object. */

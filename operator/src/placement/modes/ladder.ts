@@ -20,6 +20,8 @@ export interface ModeFacts {
   readonly injection: 'Works' | 'Refused' | undefined;
   /** Whether the pool accepts GPUs that nobody accounts for. */
   readonly allowUnaccounted: boolean;
+  /** Modes whose pods the caller can make; default all. */
+  readonly rendered?: readonly Mode[];
 }
 
 export interface SkippedMode {
@@ -48,6 +50,7 @@ export function chooseMode(requested: Mode | 'Auto', facts: ModeFacts): ModeChoi
 function lackOf(mode: Mode, facts: ModeFacts): string | undefined {
   const [conflict] = facts.conflicts;
   if (conflict !== undefined) return conflict;
+  if (facts.rendered?.includes(mode) === false) return 'this version of the operator does not make its pods: use DRA, WholeGPU or Env';
   return lacks[mode](facts);
 }
 

@@ -7,6 +7,8 @@ export interface PodSlot {
   readonly node: string;
   /** Absent where the device plugin picks the GPU and it is not learned yet. */
   readonly uuid: string | undefined;
+  /** The ResourceClaim that stands for it; default: that of the slot. */
+  readonly claim?: string;
 }
 
 export interface EnvVar {
@@ -57,7 +59,7 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
       ...base,
       // The claim says where its GPU is: the scheduler finds the node by itself.
       nodeSelector: {},
-      resourceClaims: slots.map(({ name }, index) => ({ name: claimName(index), resourceClaimName: slotClaimName(name) })),
+      resourceClaims: slots.map(({ name, claim = slotClaimName(name) }, index) => ({ name: claimName(index), resourceClaimName: claim })),
       claims: slots.map((_, index) => ({ name: claimName(index), request: slotRequest })),
     };
   }
