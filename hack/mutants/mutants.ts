@@ -7,6 +7,7 @@ import { faults } from './faults.ts';
 import { foundations } from './foundations.ts';
 import { kubes } from './kube.ts';
 import { layers } from './layers.ts';
+import { atLimits } from './limits.ts';
 import { placement } from './placement.ts';
 import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
@@ -43,6 +44,7 @@ export const mutants: readonly Mutant[] = [
   ...suspensions,
   ...queues,
   ...operatorCrashes,
+  ...atLimits,
   ...energies,
   ...faults,
 ];

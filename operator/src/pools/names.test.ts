@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { artifactsClaim, briefName, childName, expertName, workerServiceAccount } from './names.ts';
+import { assert, property, stringMatching } from 'fast-check';
+import { sandboxName } from '../controllers/agenttask/sandboxTemplate.ts';
+import {
+  accessName,
+  artifactsClaim,
+  briefName,
+  childName,
+  expertName,
+  expertsName,
+  verifierName,
+  workerServiceAccount,
+  workersName,
+} from './names.ts';
 
 describe('names of children', () => {
   test('join their parts while they are short', () => {
@@ -24,5 +36,30 @@ describe('names of children', () => {
     }
     expect(childName('a.b', 'c')).not.toBe(childName('a-b', 'c'));
     expect(childName(`${'a'.repeat(42)}--${'b'.repeat(20)}`)).toMatch(/^a{42}-[0-9a-f]{8}$/);
+  });
+
+  test('of one owner are legal and differ, whatever its name; those of the longest names too', () => {
+    const label = /^(?=.{1,63}$)[a-z]([-a-z0-9]*[a-z0-9])?$/;
+    const subdomain = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+    const name = stringMatching(/^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,28}[a-z0-9])?)?$/);
+    const expert = stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+    const holds = (pool: string, one: string, other: string): void => {
+      const own = [workersName(pool), workerServiceAccount(pool), expertsName(pool), artifactsClaim(pool), verifierName(pool)];
+      const all = [...own, expertName(pool, one), ...(other === one ? [] : [expertName(pool, other)]), childName(pool, 'warm')];
+      for (const made of all) {
+        expect(made).toMatch(label);
+        // A ReplicaSet and a pod append eleven characters and six.
+        expect(made.length).toBeLessThanOrEqual(52);
+      }
+      expect(new Set(all).size).toBe(all.length);
+      const sandboxes = [1, 2, 99, 1_000_000].map((epoch) => sandboxName(pool, epoch));
+      for (const made of sandboxes) expect(made).toMatch(/^(?=.{1,63}$)/);
+      for (const made of [...sandboxes, accessName({ namespace: 'n'.repeat(63), name: pool })]) expect(made).toMatch(subdomain);
+      expect(new Set(sandboxes).size).toBe(sandboxes.length);
+    };
+    assert(property(name, expert, expert, holds), { numRuns: 300 });
+    holds('x'.repeat(63), 'y'.repeat(63), `${'y'.repeat(62)}z`);
+    holds(`${'x'.repeat(30)}.${'-'.repeat(0)}${'x'.repeat(32)}`, 'e', 'f');
+    expect(accessName({ namespace: 'a', name: 'b.c' })).not.toBe(accessName({ namespace: 'a.b', name: 'c' }).replace('a.b', 'a-b'));
   });
 });

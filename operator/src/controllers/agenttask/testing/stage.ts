@@ -111,8 +111,8 @@ export class Stage {
     await this.tasks.create(task);
   }
 
-  async patch(name: string, spec: object): Promise<void> {
-    await this.tasks.patch({ namespace: 'team', name }, { spec });
+  async patch(name: string, spec: object, namespace = 'team'): Promise<void> {
+    await this.tasks.patch({ namespace, name }, { spec });
   }
 
   async order(order: Pick<AgentTaskOrder, 'metadata' | 'spec'>): Promise<void> {

@@ -1,0 +1,178 @@
+import { findCondition, leases, ResourceClient, type KubeObject, type Lease, type Resource } from '@agentfleet/kube';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { describe, expect, test } from 'vitest';
+import { obedient, playWorkers, succeeds } from '../controllers/agenttask/testing/scriptedWorker.ts';
+import { World } from '../crash/world.ts';
+import type { Namespace, Pod } from '../runtime/objects.ts';
+import { resources } from '../runtime/resources.ts';
+import { longName } from './atLimit.ts';
+import { faultsOf } from './bounds.ts';
+import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from './objects.ts';
+
+const smile = '\u{1F9EA}';
+
+/** Whatever the operator makes or tells, in all namespaces. */
+const told = [
+  resources.agentTasks,
+  resources.agentTaskOrders,
+  resources.expertPools,
+  resources.energyModels,
+  resources.pods,
+  resources.deployments,
+  resources.services,
+  resources.serviceAccounts,
+  resources.networkPolicies,
+  resources.roles,
+  resources.roleBindings,
+  resources.podDisruptionBudgets,
+  resources.configMaps,
+] as readonly Resource[];
+
+const allFaults = (world: World): readonly string[] => told.flatMap((resource) => world.server.objects(resource).flatMap(faultsOf));
+
+const create = <T extends KubeObject>(world: World, resource: Resource<T>, object: T): Promise<T> =>
+  new ResourceClient<T>(world.transport, resource).create(object);
+
+/** A namespace that the largest pool selects, with everything that it names, and an operator. */
+async function begin(pool: ExpertPool = largestPool({ 'spec.sandbox.warm': () => [] })): Promise<World> {
+  const world = await World.start({ crew: 'all', seed: 1, pool: undefined, fate: () => undefined });
+  world.server.createNamespace(longest.namespace);
+  const own = largestPool().spec.allowedNamespaces.selector?.matchLabels ?? {};
+  await new ResourceClient<Namespace>(world.transport, resources.namespaces).patch(
+    { name: longest.namespace },
+    { metadata: { labels: own } },
+  );
+  const runtime = { metadata: { name: longest.className }, handler: 'runc' };
+  await create(world, resources.runtimeClasses as Resource, runtime as unknown as KubeObject);
+  await create(world, resources.expertPools, pool);
+  await addWorker(world);
+  await world.startOperator();
+  return world;
+}
+
+/** One worker that lives in the namespace of the longest name. */
+async function addWorker(world: World): Promise<void> {
+  const { namespace } = longest;
+  const own = { [labels.component]: 'worker', [labels.pool]: longest.name };
+  const name = 'w-1';
+  await world.pods.create({ metadata: { name, namespace, labels: own }, spec: { nodeName: 'n1', containers: [] } });
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+  await world.pods.patch({ namespace, name }, { status }, { subresource: 'status' });
+  world.beating.add(name);
+  const client = new ResourceClient<Lease>(world.transport, leases);
+  world.actors.push(async () => {
+    const renewTime = new Date(world.clock.now()).toISOString().replace('Z', '000Z');
+    const spec = { holderIdentity: name, leaseDurationSeconds: 20, renewTime };
+    await client.apply({ metadata: { name, namespace, labels: { [labels.component]: 'worker' } }, spec }, { fieldManager: name });
+  });
+}
+
+const task = (world: World): AgentTask => world.server.objects(resources.agentTasks)[0]!;
+const pods = (world: World): readonly Pod[] => world.server.objects(resources.pods);
+const condition = (object: AgentTask | ExpertPool | EnergyModel, type: string) => findCondition(object.status?.conditions, type);
+
+const posts = (world: World): number => world.server.writes.filter(({ verb, resource }) => verb === 'create' && resource === 'pods').length;
+
+describe('objects at every limit', { timeout: 300_000 }, () => {
+  test('a pool at every limit has all that it asks for, and all of it is legal', async () => {
+    await using world = await begin(largestPool());
+    await create(world, resources.energyModels, largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1' }));
+    const own = (): readonly KubeObject[] =>
+      world.server.objects(resources.deployments).filter(({ metadata }) => metadata.namespace === longest.namespace);
+    // Fourteen experts (one has no recording, one no image), the workers, and the model.
+    await world.until('its Deployments are there', () => own().length >= 16);
+    await world.until('a hundred wait', () => world.waiting().length === 100);
+    await world.rest();
+    expect(allFaults(world)).toEqual([]);
+    expect(world.watchman.faults).toEqual([]);
+    const names = told.flatMap((resource) =>
+      world.server.objects(resource).map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`),
+    );
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.for(['Git', 'Inline', 'ConfigMap'] as const)(
+    'a task at every limit with workspace %s runs once, and what it needs is legal',
+    async (workspace) => {
+      await using world = await begin();
+      await create(world, resources.agentTasks, largestTask(workspace));
+      playWorkers(world, obedient(succeeds));
+      await world.until('its sandbox is there', () => pods(world).some(({ metadata }) => metadata.labels?.[labels.task] === longest.name));
+      expect(allFaults(world)).toEqual([]);
+      await world.until('it has ended', () => task(world).status?.finished === 'true');
+      expect(task(world).status).toMatchObject({ phase: 'Succeeded', assignment: { epoch: 1, attempt: 1 } });
+      expect(allFaults(world)).toEqual([]);
+      expect(world.watchman.faults).toEqual([]);
+    },
+  );
+
+  test('a sandbox that no API server takes is told with what it says, and tried again twice a minute', async () => {
+    await using world = await begin();
+    // Each of 32 annotations is at its limit of characters; together they are more bytes than a pod may have.
+    await create(world, resources.agentTasks, largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
+    await world.until('it is told', () => condition(task(world), 'Scheduled')?.reason === 'SandboxRefused');
+    const before = posts(world);
+    await world.pass(600, 5);
+    expect(posts(world) - before).toBeLessThanOrEqual(21);
+    expect(condition(task(world), 'Scheduled')?.message).toContain('metadata.annotations: Too long');
+    expect(allFaults(world).filter((fault) => !fault.startsWith('AgentTask '))).toEqual([]);
+    await world.patch(longest.name, { cancel: 'Terminate' }, longest.namespace);
+    await world.until('it has ended', () => task(world).status?.finished === 'true');
+  });
+
+  test('words of others are cut between characters, and the status is written once', async () => {
+    await using world = await begin();
+    await create(world, resources.agentTasks, largestTask('Git'));
+    const message = `a${smile.repeat(511)}`;
+    playWorkers(
+      world,
+      obedient(() => ({ outcome: { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message } })),
+    );
+    await world.until('it is told', () => condition(task(world), 'Succeeded')?.reason === 'InvalidInput');
+    expect(allFaults(world)).toEqual([]);
+    const longer = largestTask('Git', { 'spec.poolRef.name': () => longName(253) });
+    await create(world, resources.agentTasks, { ...longer, metadata: { ...longer.metadata, name: 'poolless' } });
+    await world.until('both are told', () => world.server.objects(resources.agentTasks).every(({ status }) => status !== undefined));
+    const found = world.server.objects(resources.agentTasks).find(({ metadata }) => metadata.name === 'poolless')!;
+    expect(condition(found, 'Accepted')?.reason).toBe('PoolNotFound');
+    expect(allFaults(world)).toEqual([]);
+  });
+
+  test('what a task names and is not there is told in so many words, however long the names', async () => {
+    await using world = await begin();
+    const { 'spec.poolRef.name': _, 'spec.workspace.git.credential': __, ...more } = beyondRunning;
+    await create(world, resources.agentTasks, largestTask('Git', more));
+    await world.until('it waits', () => condition(task(world), 'Scheduled')?.reason === 'DependencyPending');
+    expect(condition(task(world), 'Scheduled')?.message).toHaveLength(1024);
+    expect(allFaults(world)).toEqual([]);
+    const before = world.written.length;
+    await world.pass(120, 5);
+    expect(world.written.length).toBe(before);
+  });
+
+  /** Longer than labels take: the CRDs refuse it; where an object came before them, the operator must live with it. */
+  test('objects with names of 253 characters are told why they get nothing, and cost a request now and then', async () => {
+    const name = longName(253);
+    const named = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, name } });
+    await using world = await begin(named(largestPool({ 'spec.sandbox.warm': () => [] })));
+    await create(world, resources.energyModels, named(largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1' })));
+    await create(world, resources.agentTasks, named(largestTask('Git', { 'spec.poolRef.name': () => name })));
+    const pool = (): ExpertPool => world.server.objects(resources.expertPools)[0]!;
+    const model = (): EnergyModel => world.server.objects(resources.energyModels)[0]!;
+    const order = (): AgentTaskOrder => world.server.objects(resources.agentTaskOrders)[0]!;
+    await world.until('all are told', () => [pool(), model(), task(world)].every((one) => condition(one, 'Ready') !== undefined));
+    expect(condition(pool(), 'Ready')).toMatchObject({ status: 'False', reason: 'WriteRefused' });
+    expect(condition(model(), 'Ready')).toMatchObject({ status: 'False', reason: 'WriteRefused' });
+    expect(condition(task(world), 'Ready')).toMatchObject({ status: 'Unknown', reason: 'NamespaceNotPrepared' });
+    const before = world.server.requests.filter(({ userAgent }) => userAgent.startsWith('operator')).length;
+    await world.pass(300, 5);
+    const asked = world.server.requests.filter(({ userAgent }) => userAgent.startsWith('operator')).length - before;
+    expect(asked).toBeLessThan(60);
+    // The order names the task with all 253 characters.
+    await create(world, resources.agentTaskOrders, largestOrder('Cancel', 'ann'));
+    await world.until('the order is done', () => order().status?.state === 'Done');
+    expect(task(world).status).toMatchObject({ phase: 'Cancelled' });
+    expect(world.watchman.faults).toEqual([]);
+  });
+});

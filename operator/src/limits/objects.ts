@@ -1,0 +1,197 @@
+import { agentTask, agentTaskOrder, energyModel, expertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { atLimit, longName, type Choices, type Node } from './atLimit.ts';
+
+const apiVersion = 'agentfleet.dev/v1alpha1';
+
+/** Names as long as labels let them be, and a namespace. */
+export const longest = { name: longName(63, 1), namespace: longName(63, 2), order: longName(253, 3), className: longName(253, 0) };
+
+/** Twenty characters for one: requests are no more than limits. */
+const cpu = (): string => '1'.padStart(20, '0');
+const memory = (): string => '1Gi'.padStart(20, '0');
+
+const containerResources = (path: string): Choices =>
+  Object.fromEntries(
+    ['requests', 'limits'].flatMap((part) => [
+      [`${path}.${part}.cpu`, cpu],
+      [`${path}.${part}.memory`, memory],
+      [`${path}.${part}.ephemeral-storage`, memory],
+    ]),
+  );
+
+/** What a pod takes: keys and values of labels, classes, and images of other forms than the schema knows are no better. */
+const sandbox = (path: string): Choices => ({
+  ...containerResources(`${path}.resources`),
+  [`${path}.image`]: () => `registry.invalid/${Array.from({ length: 2 }, () => 'i'.repeat(100)).join('/')}:${'t'.repeat(100)}`,
+  [`${path}.workspaceSizeLimit`]: () => '512Ti'.padStart(20, '0'),
+  [`${path}.storage`]: () => undefined,
+  [`${path}.tolerations[].key`]: (at) => `${longName(253, at)}/${longName(63, at)}`,
+  [`${path}.tolerations[].operator`]: () => 'Equal',
+  [`${path}.tolerations[].effect`]: () => 'NoExecute',
+  [`${path}.tolerations[].value`]: (at) => longName(63, at),
+  [`${path}.podMetadata.annotations{}`]: (at) => longName(4096, at),
+});
+
+/** One argument at its limit; sixteen times 64 of them would be no object that etcd takes. */
+const argument = (at: number): string => (at === 0 ? longName(8192) : String(at));
+
+const shared: Choices = {
+  'spec.poolRef.name': () => longest.name,
+  'spec.poolRef.namespace': () => longest.namespace,
+  'spec.dependsOn': () => undefined,
+  'spec.policy.profile': () => 'Default',
+  'spec.profile': () => longName(63, 0),
+  'spec.setup[].command[]': argument,
+  'spec.checks[].command[]': argument,
+  'spec.policy.minIsolation': () => 'Container',
+  'spec.attempts.rules[].class': (at) => classes[at],
+  'spec.attempts.rules[].action': () => 'Fail',
+  'spec.snapshots.policy': () => 'EveryStep',
+  'spec.suspend': () => false,
+  'spec.cancel': () => 'None',
+  ...sandbox('spec.sandbox'),
+};
+
+const spec = agentTask.spec as unknown as { readonly properties: Readonly<Record<string, Node>> };
+const rules = (spec.properties['attempts'] as { properties: { rules: { items: { properties: { class: { enum: string[] } } } } } })
+  .properties;
+const classes = rules.rules.items.properties.class.enum;
+
+const repository = `https://${'h'.repeat(63)}.invalid/`;
+
+/** Choices of each kind of workspace; each has the fields of one alternative. */
+const workspaces: Readonly<Record<'Git' | 'Inline' | 'ConfigMap', Choices>> = {
+  Git: {
+    'spec.workspace.type': () => 'Git',
+    'spec.workspace.git.url': () => repository.padEnd(2048, 'r'),
+    'spec.workspace.git.credential': () => undefined,
+    'spec.workspace.inline': () => undefined,
+    'spec.workspace.configMap': () => undefined,
+  },
+  Inline: {
+    'spec.workspace.type': () => 'Inline',
+    'spec.workspace.git': () => undefined,
+    'spec.workspace.inline.files[].content': (at) => (at < 2 ? longName(262_144, at) : ''),
+    'spec.workspace.configMap': () => undefined,
+  },
+  ConfigMap: {
+    'spec.workspace.type': () => 'ConfigMap',
+    'spec.workspace.git': () => undefined,
+    'spec.workspace.inline': () => undefined,
+  },
+};
+
+export type Workspace = keyof typeof workspaces;
+
+/** The largest task of a kind of workspace; `more` overrules what is chosen here. */
+export function largestTask(workspace: Workspace, more: Choices = {}): AgentTask {
+  const metadata = { name: longest.name, namespace: longest.namespace };
+  const choices = { ...shared, ...workspaces[workspace], ...more };
+  return { apiVersion, kind: 'AgentTask', metadata, spec: atLimit(agentTask.spec as unknown as Node, choices, 'spec') } as AgentTask;
+}
+
+/** What makes the other fields of tasks as large as they may be, where a task could not run with it. */
+export const beyondRunning: Choices = {
+  'spec.poolRef.name': () => longName(253, 0),
+  'spec.dependsOn': () => Array.from({ length: 16 }, (_, at) => ({ name: longName(253, at) })),
+  'spec.workspace.git.credential': () => longName(63, 0),
+  'spec.sandbox.image': () => 'i'.repeat(512),
+  'spec.sandbox.storage': () => ({
+    storageClassName: longest.className,
+    size: '1Pi'.padStart(20, '0'),
+    volumeSnapshotClassName: longest.className,
+  }),
+};
+
+/** An order with the longest names, in a user's name. */
+export function largestOrder(type: 'Approve' | 'Cancel', requester: string): AgentTaskOrder {
+  const choices: Choices = {
+    'spec.type': () => type,
+    'spec.requester': () => requester,
+    ...(type === 'Cancel' ? { 'spec.action': () => undefined } : {}),
+  };
+  const metadata = { name: longest.order, namespace: longest.namespace };
+  return {
+    apiVersion,
+    kind: 'AgentTaskOrder',
+    metadata,
+    spec: atLimit(agentTaskOrder.spec as unknown as Node, choices, 'spec'),
+  } as AgentTaskOrder;
+}
+
+/** Roles and engines that each may be there once, then specialists. */
+const roles = ['Generalist', 'Draft', 'Planner', 'Embedder', 'Policy'];
+const engines: readonly object[] = [
+  { type: 'Replay', replay: { configMap: { name: longest.className } } },
+  { type: 'Llama', llama: { threads: 64, contextTokens: 8192 } },
+  ...['Planner', 'Embedder', 'Policy'].map(() => ({ type: 'Builtin' })),
+];
+
+const storageHost = longName(253, 0);
+
+const none = (): undefined => undefined;
+
+const poolChoices: Choices = {
+  'spec.default': () => false,
+  'spec.experts[].artifact': none,
+  'spec.experts[].speculative': none,
+  'spec.experts[].residency': none,
+  'spec.experts[].warmup': none,
+  'spec.experts[].resources.slot': none,
+  'spec.experts[].resources.memory': none,
+  'spec.modelCache': none,
+  'spec.placement': none,
+  'spec.rollout': none,
+  'spec.allowedNamespaces.from': () => 'Selector',
+  'spec.allowedNamespaces.selector.matchLabels{}': (at) => longName(63, at),
+  'spec.allowedNamespaces.selector.matchExpressions[].key': (at) => `${longName(253, 100 + at)}/${longName(63, at)}`,
+  'spec.allowedNamespaces.selector.matchExpressions[].operator': () => 'NotIn',
+  'spec.allowedNamespaces.selector.matchExpressions[].values[]': (at) => longName(63, at),
+  'spec.experts[].role': (at) => roles[at] ?? 'Specialist',
+  'spec.experts[].engine': (at) => engines[at] ?? { type: 'Synth' },
+  ...containerResources('spec.experts[].resources'),
+  ...containerResources('spec.workers.resources'),
+  'spec.policy.minIsolation': () => 'Container',
+  'spec.sandbox.snapshotEngine': () => 'Auto',
+  'spec.sandbox.userNamespace': () => 'Auto',
+  'spec.sandbox.warm[].namespace': (at) => (at === 0 ? longest.namespace : longName(63, 100 + at)),
+  ...sandbox('spec.sandbox.template'),
+  'spec.storage.uri': () => `s3://${'b'.repeat(63)}/`.padEnd(1024, 'p'),
+  'spec.storage.endpoint': () => `https://${storageHost}:`.padEnd(507, '0') + '9000/',
+  'spec.storage.region': () => 'r'.repeat(63),
+  'spec.storage.forcePathStyle': () => true,
+  'spec.storage.credential': () => longName(63, 0),
+  'spec.storage.encryption.credential': () => longName(63, 31),
+  'spec.credentials[]': (at) => ({
+    name: longName(63, at),
+    secretRef: { name: longName(253, at), key: longName(253, at) },
+    hosts: at === 31 ? [] : Array.from({ length: 32 }, (_, host) => longName(253, host)),
+  }),
+  'spec.energyModelRef.name': () => longest.name,
+};
+
+/** The largest pool; its workers and experts are as many as they may be. */
+export function largestPool(more: Choices = {}): ExpertPool {
+  const metadata = { name: longest.name, namespace: longest.namespace };
+  const choices = { ...poolChoices, ...more };
+  return { apiVersion, kind: 'ExpertPool', metadata, spec: atLimit(expertPool.spec as unknown as Node, choices, 'spec') } as ExpertPool;
+}
+
+const heads = ['Code', 'Shell', 'Editor'];
+
+const modelChoices: Choices = {
+  'spec.artifact.uri': () => 'builtin://'.padEnd(253, 'm'),
+  'spec.heads[].name': (at) => heads[at],
+  'spec.resources.slot': none,
+  'spec.rollout': none,
+  'spec.resources.memory': none,
+  ...containerResources('spec.resources.container'),
+};
+
+/** The largest model. */
+export function largestModel(more: Choices = {}): EnergyModel {
+  const metadata = { name: longest.name, namespace: longest.namespace };
+  const choices = { ...modelChoices, ...more };
+  return { apiVersion, kind: 'EnergyModel', metadata, spec: atLimit(energyModel.spec as unknown as Node, choices, 'spec') } as EnergyModel;
+}
