@@ -8,6 +8,13 @@ const go = (packages: string, run: string): Mutant['test'] => ({ kind: 'go', pac
 /** Bugs in live input, terminals, sessions, and commands that only read. */
 export const execs: readonly Mutant[] = [
   {
+    guarantee: 'no session opens where its shell cannot be frozen',
+    file: `${runner}/supervise/session.go`,
+    find: 'if err := freeze(s.root); err != nil {',
+    replace: 'if err := freeze(s.root); err != nil && s.root < 0 {',
+    test: go('./test', 'TestNoSessionOpensWhereTracingIsRefused'),
+  },
+  {
     guarantee: 'a frozen shell is not woken by the signals that it has sent to itself',
     file: `${runner}/supervise/freeze.go`,
     find: 'return ptrace(unix.PTRACE_INTERRUPT, pid, 0)',

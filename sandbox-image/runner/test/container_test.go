@@ -24,9 +24,10 @@ type container struct {
 
 // options of a container.
 type options struct {
-	cgroup string // controller=path, the init joins it; memory is also shown inside
-	key    string
-	binary string // the runner, if not the usual one
+	cgroup    string // controller=path, the init joins it; memory is also shown inside
+	key       string
+	binary    string // the runner, if not the usual one
+	noTracing bool   // ptrace is refused, as by Yama scope 2
 }
 
 // startContainer skips, loudly, where namespaces are not to be had.
@@ -49,7 +50,7 @@ func startContainer(tb testing.TB, k *keeper, o options) *container {
 	}
 	cmd := exec.Command("/proc/self/exe", "container-init")
 	cmd.Env = []string{
-		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + o.binary, "HELPER=" + self, "CGROUP=" + o.cgroup,
+		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + o.binary, "HELPER=" + self, "CGROUP=" + o.cgroup, fmt.Sprint("NO_TRACING=", o.noTracing),
 		"AGENTFLEET_LINK_KEY=" + o.key, "AGENTFLEET_LINK=/.agentfleet/link/keeper.sock", "OTHER=must not be inherited",
 	}
 	cmd.Stderr = os.Stderr
@@ -172,6 +173,9 @@ func containerInit() {
 	fail("umount", unix.Unmount("/.old", unix.MNT_DETACH))
 	fail("rmdir", os.Remove("/.old"))
 	fail("drop", drop())
+	if os.Getenv("NO_TRACING") == "true" {
+		fail("tracing", refuse(unix.SYS_PTRACE))
+	}
 	fail("exec", unix.Exec("/.agentfleet/bin/runner", []string{"runner", "serve"}, os.Environ()))
 }
 

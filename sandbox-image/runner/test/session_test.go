@@ -202,6 +202,25 @@ func TestAReplacedShellIsFrozenToo(t *testing.T) {
 	still(t, c.path("/workspace/ticks"))
 }
 
+// A shell that cannot be frozen would act between its runs. Where tracing is refused none opens, commands run.
+func TestNoSessionOpensWhereTracingIsRefused(t *testing.T) {
+	s, c := serve(t, options{noTracing: true})
+	for _, program := range shells {
+		job := command(program)
+		job.T, job.ID = "session", "refused-"+program
+		s.must(s.Send(job, nil))
+		var closed link.Closed
+		s.must(s.expect("closed").Decode(&closed))
+		if closed.Error == nil || closed.Error.Code != "EPERM" || !strings.Contains(closed.Error.Message, "cannot be frozen") {
+			t.Errorf("%s: %+v", program, closed.Error)
+		}
+		c.mustBeEmpty()
+	}
+	if o := s.run(command("echo", "still here")); !o.exited(0) || string(o.stdout) != "still here\n" {
+		t.Error(o)
+	}
+}
+
 func TestASessionIsInterruptedClosedAndBounded(t *testing.T) {
 	s, _ := serve(t, options{})
 	x := s.open("", "bash")
