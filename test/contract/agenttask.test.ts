@@ -28,7 +28,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     const { status } = await bed.task('minimal');
     expect(status).toMatchObject({ phase: 'Succeeded', totals: { usage }, attempts: [{ number: 1 }] });
     expect(await bed.told('minimal', 'Ready')).toBe('True/Succeeded');
-    expect(bed.events.map(({ reason }) => reason)).toEqual(['Assigned', 'Succeeded']);
+    expect(bed.events.map(({ reason }) => reason)).toEqual(['Succeeded']);
     expect(JSON.stringify(status).length).toBeLessThan(8192);
   });
 

@@ -16,7 +16,7 @@ describe('Heartbeats', () => {
     clock = new VirtualClock();
     beats = new Heartbeats({ addHandler: (given) => (handler = given) }, clock);
     told = [];
-    beats.onChange((key) => told.push(key));
+    beats.onChange((name) => told.push(`${name.replace('platform/', '')} ${beats.freshMs(name)}`));
   });
 
   const lease = (agoMs: number, holderIdentity = 'w-1'): Lease => ({
@@ -34,7 +34,31 @@ describe('Heartbeats', () => {
     expect(beats.freshMs(key)).toBe(0);
     handler.onUpdate?.(lease(20_000), lease(0));
     expect(beats.freshMs(key)).toBe(20_000);
-    expect(told).toEqual(['platform/w-1', 'platform/w-1']);
+    expect(told).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000']);
+  });
+
+  it('tells of a worker that falls silent in the moment in which it is lost, by one timer however often it renewed', async () => {
+    handler.onAdd?.(lease(0), false);
+    for (let renewals = 0; renewals < 100; renewals += 1) {
+      await clock.advance(5_000);
+      handler.onUpdate?.(lease(5_000), lease(0));
+      expect(clock.timers).toBe(1);
+    }
+    expect(told).toEqual(['w-1 20000']);
+    await clock.advance(19_999);
+    expect(told).toHaveLength(1);
+    await clock.advance(1);
+    expect(told).toEqual(['w-1 20000', 'w-1 0']);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('waits for nobody who is gone', async () => {
+    handler.onAdd?.(lease(0), false);
+    handler.onDelete?.(lease(0), false);
+    expect(clock.timers).toBe(0);
+    handler.onAdd?.(lease(0), false);
+    await clock.advance(60_000);
+    expect(told).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000', 'w-1 0']);
   });
 
   it('counts a renewal once, however often it is shown', async () => {

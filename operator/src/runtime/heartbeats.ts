@@ -1,4 +1,4 @@
-import { keyOf, type Clock, type Handler, type Lease, type ObjectKey } from '@agentfleet/kube';
+import { keyOf, type Clock, type Handler, type Lease, type ObjectKey, type Timer } from '@agentfleet/kube';
 import { workerLease } from '@agentfleet/protocol/pool';
 
 interface Beat {
@@ -16,6 +16,8 @@ const durationMs = workerLease.duration * 1000;
 export class Heartbeats {
   readonly #clock: Clock;
   readonly #beats = new Map<ObjectKey, Beat>();
+  /** One for each live worker, however many tasks it has. */
+  readonly #timers = new Map<ObjectKey, Timer>();
   readonly #listeners = new Set<(key: ObjectKey) => void>();
 
   constructor(leases: { addHandler(handler: Handler<Lease>): unknown }, clock: Clock) {
@@ -33,7 +35,7 @@ export class Heartbeats {
     return beat === undefined ? 0 : Math.max(0, beat.at + durationMs - this.#clock.monotonic());
   }
 
-  /** Calls `listener` with the key of each Lease that becomes fresh or is gone; a Lease that grows old is told by nobody. */
+  /** Calls `listener` with the key of each Lease that becomes fresh, is no longer fresh, or is gone: `freshMs` tells which. */
   onChange(listener: (key: ObjectKey) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -53,10 +55,24 @@ export class Heartbeats {
     const dead = known === undefined && age > 3 * durationMs;
     const wasFresh = known !== undefined && known.at + durationMs > this.#clock.monotonic();
     this.#beats.set(key, { renewTime, at: dead ? -Infinity : this.#clock.monotonic() });
-    if (!wasFresh && !dead) this.#tell(key);
+    if (dead) return;
+    if (!this.#timers.has(key)) this.#watch(key);
+    if (!wasFresh) this.#tell(key);
+  }
+
+  /** A renewal leaves the timer as it is: it asks again when it fires, once in the life of a Lease and not at each renewal. */
+  #watch(key: ObjectKey): void {
+    const fire = (): void => {
+      this.#timers.delete(key);
+      if (this.freshMs(key) > 0) this.#watch(key);
+      else this.#tell(key);
+    };
+    this.#timers.set(key, this.#clock.after(this.freshMs(key), fire));
   }
 
   #forget(key: ObjectKey): void {
+    this.#timers.get(key)?.cancel();
+    this.#timers.delete(key);
     if (this.#beats.delete(key)) this.#tell(key);
   }
 

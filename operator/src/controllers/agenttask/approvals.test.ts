@@ -37,8 +37,8 @@ function effect({ status, requeueAfterMs, events }: Decision): Record<string, un
   };
 }
 
-const calm = { phase: 'Running', directive: 'Run', stands: false, waits: undefined, in: 20 };
-const asks = { phase: 'AwaitingApproval', directive: 'Run', stands: true, waits: 'True', in: 20 };
+const calm = { phase: 'Running', directive: 'Run', stands: false, waits: undefined, in: 3500 };
+const asks = { phase: 'AwaitingApproval', directive: 'Run', stands: true, waits: 'True', in: 900 };
 const long = { clock: { startedAt: ago(4000), pausedSeconds: 0 } };
 
 const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [

@@ -50,6 +50,12 @@ export interface AgentTaskControllerOptions {
 const conflictMs = { first: 50, newer: 2_000, gone: 60_000 } as const;
 
 /**
+ * Whatever may change a decision wakes the task. This is for a wake-up that was lost, and spread over as much time again
+ * so that thousands of tasks do not look in one moment.
+ */
+const fallbackMs = 600_000;
+
+/**
  * The controller of AgentTasks: gives each a worker and a sandbox, follows its attempts, undoes what failed, and ends it.
  * The caches of the context must be run by the caller.
  */
@@ -116,7 +122,7 @@ class Reconciler {
     // What is in the cache already is told before there is anything to wake.
     let wakes: Wakes | undefined;
     const leases = new Heartbeats(caches.leases, clock);
-    leases.onChange((key) => (leases.freshMs(key) > 0 ? wakes?.workerIsFresh(key) : undefined));
+    leases.onChange((key) => (leases.freshMs(key) > 0 ? wakes?.workerIsFresh(key) : wakes?.workerIsLost(key)));
     const { config, tokens } = context;
     const hashes = new TemplateHashes();
     this.#observer = new Observer({
@@ -215,7 +221,12 @@ class Reconciler {
       this.afterlife.note(key, status.storage === undefined ? requeueAfterMs : 0);
     } else if (written) this.#written.set(key, this.#context.clock.monotonic());
     for (const event of events) this.#context.events.record(task, event);
-    return requeueAfterMs === undefined ? done : requeueAfter(requeueAfterMs);
+    const again = Math.min(requeueAfterMs ?? Infinity, status.finished === 'true' ? Infinity : this.#fallbackMs());
+    return Number.isFinite(again) ? requeueAfter(again) : done;
+  }
+
+  #fallbackMs(): number {
+    return fallbackMs * (1 + this.#context.random());
   }
 
   /**

@@ -31,7 +31,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'a new task with room is given a worker and a sandbox',
     snapshotOf(taskOf(undefined)),
-    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 20 },
+    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 3600 },
   ],
   [
     'the least loaded worker is taken',
@@ -58,7 +58,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     snapshotOf(taskOf(undefined), { pods: [podOf('one-1', { metadata: { ownerReferences: [], deletionTimestamp: ago(0) } })] }),
     { scheduled: 'SandboxEnding' },
   ],
-  ['what runs is left alone', snapshotOf(taskOf(working)), { phase: 'Running', at: '1/1 w-1 one-1 Run', in: 20 }],
+  ['what runs is left alone', snapshotOf(taskOf(working)), { phase: 'Running', at: '1/1 w-1 one-1 Run', in: 3500 }],
   [
     'a success ends the task, and its sandbox',
     snapshotOf(taskOf(outcome('Succeeded'))),
@@ -72,7 +72,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'a failure that cannot be mended is rolled back',
     snapshotOf(taskOf(outcome('Failed', 'Stuck'))),
-    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 20 },
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 900 },
   ],
   [
     'a rollback that found no snapshot discards the sandbox',
@@ -88,7 +88,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'an outcome of another epoch is none',
     snapshotOf(taskOf({ ...outcome('Succeeded'), assignment: { ...assignment, epoch: 2 } })),
-    { phase: 'Running', at: '1/2 w-1 one-1 Run', in: 20 },
+    { phase: 'Running', at: '1/2 w-1 one-1 Run', in: 3500 },
   ],
   [
     'after the wait the next attempt begins',
@@ -133,7 +133,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     ),
     { phase: 'Verifying', at: '1/1 w-1 one-1 Run' },
   ],
-  ['a pause quiesces', snapshotOf(taskOf(working, { suspend: true })), { phase: 'Suspended', at: '1/1 w-1 one-1 Quiesce', in: 20 }],
+  ['a pause quiesces', snapshotOf(taskOf(working, { suspend: true })), { phase: 'Suspended', at: '1/1 w-1 one-1 Quiesce' }],
   ['an outcome counts also while it is paused', snapshotOf(taskOf(outcome('Succeeded'), { suspend: true })), { phase: 'Succeeded' }],
   [
     'a deadline that is over ends the attempt',

@@ -22,7 +22,8 @@ export function milestones(facts: Facts, course: Course, ending: Ending | undefi
   const phase = status.phase;
   switch (course.kind) {
     case 'Bind':
-      events.push(normal('Assigned', 'Assign', assignedNote(next)));
+      // Most tasks begin at once, and the condition Scheduled says so: one write in four less.
+      if (status.conditions !== undefined) events.push(normal('Assigned', 'Assign', assignedNote(next)));
       break;
     case 'Wait':
       if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${course.message}`));

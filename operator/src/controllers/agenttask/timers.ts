@@ -22,28 +22,26 @@ export function timers(facts: Facts, course: Course, status: DesiredStatus, stor
   return Number.isFinite(next) ? Math.max(1, Math.ceil(next - now)) : undefined;
 }
 
-function courseMoments({ now, remainingMs, snapshot, spec }: Facts, course: Course): readonly number[] {
-  // The deadline of a clock that starts now is not known to the facts; neither is the Lease of a new worker.
+function courseMoments({ now, remainingMs, spec }: Facts, course: Course): readonly number[] {
+  // The deadline of a clock that starts now is not known to the facts. That a worker is lost is told, see Wakes.
   const deadline = course.kind === 'Bind' && remainingMs === Infinity ? now + spec.deadlineSeconds * 1000 : now + remainingMs;
-  const lease = now + (course.kind === 'Bind' ? course.worker.freshMs : (snapshot.assigned?.freshMs ?? Infinity));
   switch (course.kind) {
     case 'Ended':
     case 'End':
-      return [];
     case 'Suspend':
-      return [lease];
+      return [];
     case 'Await':
-      return [lease, Date.parse(course.pending.expires)];
+      return [Date.parse(course.pending.expires)];
     case 'Refuse':
       return [now + waitMs.longest];
     case 'Wait':
       return [course.untilMs ?? now + Math.min(waitMs.longest, waitMs.first + waitMs.perPlace * (course.position ?? 0)), deadline];
     case 'Rollback':
-      return [course.untilMs, now + (course.worker?.freshMs ?? snapshot.assigned?.freshMs ?? Infinity)];
+      return [course.untilMs];
     case 'Bind':
     case 'Run':
     case 'Stop':
       break;
   }
-  return [deadline, lease];
+  return [deadline];
 }

@@ -44,6 +44,13 @@ export class Wakes {
     if (pod !== undefined && isReady(pod)) this.#workerIsReady(pod);
   }
 
+  /** The worker `namespace/name` does not renew its Lease any more, or is gone: its tasks have to go elsewhere. */
+  workerIsLost(key: string): void {
+    const { caches, ledger } = this.#options;
+    for (const task of caches.tasks.lister.byIndex(workerIndex, key)) this.#enqueue(keyOf(task));
+    for (const task of ledger.onTheirWayTo(key)) this.#enqueue(task);
+  }
+
   #follow(): void {
     const { caches } = this.#options;
     caches.tasks.addHandler({
@@ -53,7 +60,7 @@ export class Wakes {
     caches.pods.addHandler({
       onAdd: (pod) => this.#workerChanged(undefined, pod),
       onUpdate: (old, pod) => this.#workerChanged(old, pod),
-      onDelete: (pod) => this.#workerIsLost(pod),
+      onDelete: (pod) => (isWorker(pod) ? this.workerIsLost(keyOf(pod)) : undefined),
     });
     caches.pools.addHandler({
       onAdd: (pool) => this.#poolChanged(pool),
@@ -93,8 +100,8 @@ export class Wakes {
   }
 
   #workerChanged(old: Pod | undefined, pod: Pod): void {
-    if (pod.metadata.labels?.[labels.component] !== 'worker') return;
-    if (pod.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined) this.#workerIsLost(pod);
+    if (!isWorker(pod)) return;
+    if (pod.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined) this.workerIsLost(keyOf(pod));
     else if (isReady(pod) && !isReady(old)) this.#workerIsReady(pod);
   }
 
@@ -104,13 +111,6 @@ export class Wakes {
     this.#wake(pool, pool.spec.workers.concurrency);
     // What has to be undone waits for any worker.
     this.#waiting(wakeValues.rollingBack);
-  }
-
-  #workerIsLost(pod: Pod): void {
-    if (pod.metadata.labels?.[labels.component] !== 'worker') return;
-    const { caches, ledger } = this.#options;
-    for (const task of caches.tasks.lister.byIndex(workerIndex, keyOf(pod))) this.#enqueue(keyOf(task));
-    for (const key of ledger.onTheirWayTo(keyOf(pod))) this.#enqueue(key);
   }
 
   /** The one event that concerns all tasks of a pool. Those in the queue are looked at when there is nothing else to do. */
@@ -140,4 +140,8 @@ export class Wakes {
   #waiting(value: string): void {
     for (const task of this.#options.caches.tasks.lister.byIndex(wakeIndex, value)) this.#enqueue(keyOf(task));
   }
+}
+
+function isWorker(pod: Pod): boolean {
+  return pod.metadata.labels?.[labels.component] === 'worker';
 }
