@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import process, { env, exit, stderr, stdout } from 'node:process';
+import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { defaultConfig, systemClock, type Log } from '@agentfleet/kube';
 import { authoritiesFile } from '@agentfleet/protocol/pool';
 import { assembleEngine } from './assemble.ts';
@@ -9,6 +9,7 @@ import { readConfig } from './config.ts';
 import { createLog } from './logger.ts';
 import { startWorker, type RunningWorker } from './start.ts';
 import { createArtifactStore } from './store/index.ts';
+import { readWeightsConfig, runWeights } from './weights/index.ts';
 
 /** More than a clean stop takes, less than the pod's grace period of 30 s. */
 const exitMs = 28_000;
@@ -48,6 +49,15 @@ async function main(): Promise<void> {
   stopOnSignal(worker, log);
 }
 
+/** The other process of this image: fetches and reads weights, and ends. */
+async function weights(): Promise<void> {
+  const stopped = new AbortController();
+  process.on('SIGTERM', () => stopped.abort(new Error('stopped by SIGTERM')));
+  const write = (line: string): boolean => stdout.write(line);
+  const log = createLog('info', write, () => systemClock.now());
+  exit(await runWeights({ config: readWeightsConfig(env), clock: systemClock, log, signal: stopped.signal }));
+}
+
 function stopOnSignal(worker: RunningWorker, log: Log): void {
   const stop = (signal: NodeJS.Signals): void => {
     log.info('stopping', { signal });
@@ -65,7 +75,7 @@ function stopOnSignal(worker: RunningWorker, log: Log): void {
 }
 
 try {
-  await main();
+  await (argv[2] === 'weights' ? weights() : main());
 } catch (error) {
   const words = error instanceof Error ? error.stack : String(error);
   stderr.write(

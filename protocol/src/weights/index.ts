@@ -2,3 +2,4 @@
 export { ModelFileError, readConfig, type Architecture } from './architecture.ts';
 export { readGguf, type GgufHeader } from './gguf.ts';
 export { headerLength, lengthBytes, maxHeaderBytes, tensorBytes } from './safetensors.ts';
+export { WeightsReport, weightsFaults, weightsReportOf, type FoundWeights, type WeightsFault } from './report.ts';

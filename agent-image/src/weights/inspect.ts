@@ -1,0 +1,130 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { lstat, open, readdir, readFile, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import {
+  headerLength,
+  lengthBytes,
+  readConfig,
+  readGguf,
+  tensorBytes,
+  type Architecture,
+  type FoundWeights,
+} from '@agentfleet/protocol/weights';
+import { WeightsFailure } from './failure.ts';
+import type { WeightsFormat } from './source.ts';
+
+/** A vocabulary and the names of tensors lie in it. */
+const mostGgufHeader = 64 * 2 ** 20;
+
+interface Expected {
+  readonly format: WeightsFormat;
+  readonly digest: string | undefined;
+  readonly tokenizerHash: string | undefined;
+}
+
+/**
+ * Reads a folder of weights: the digest over names and contents of all its files, bytes of the tensors, sizes of the model.
+ * Links are followed inside the folder only. Rejects with a WeightsFailure, or with the error of a file.
+ */
+export async function inspectWeights(folder: string, expected: Expected, signal: AbortSignal): Promise<FoundWeights> {
+  const files = await filesBelow(folder);
+  if (files.length === 0) throw new WeightsFailure('NotFound', `${folder} is empty: correct the folder in the uri`);
+  const whole = createHash('sha256');
+  let bytes = 0;
+  for (const { path, file } of files) {
+    const { size, hash } = await hashOf(file, createHash('sha256'), signal);
+    whole.update(`${hash} ${size} ${path}\n`);
+    bytes += size;
+  }
+  const digest = `sha256:${whole.digest('hex')}`;
+  if (expected.digest !== undefined && expected.digest !== digest)
+    throw new WeightsFailure(
+      'DigestMismatch',
+      `the files are ${digest}, and artifact.digest is ${expected.digest}: correct the digest or the uri`,
+    );
+  const tokenizerHash = await tokenizerOf(files, signal);
+  if (expected.tokenizerHash !== undefined && expected.tokenizerHash !== tokenizerHash)
+    throw new WeightsFailure(
+      'TokenizerMismatch',
+      `tokenizer.json is ${tokenizerHash ?? 'absent'}, and artifact.tokenizerHash is ${expected.tokenizerHash}: use weights with that tokenizer`,
+    );
+  const { weightBytes, architecture } = await headersOf(files, expected.format);
+  return { format: 'agentfleet.dev/weights/v1', digest, bytes, files: files.length, weightBytes, architecture, tokenizerHash };
+}
+
+interface WeightsFile {
+  /** Relative, with `/`. */
+  readonly path: string;
+  /** Without links. */
+  readonly file: string;
+}
+
+/** Files in the order of their names as bytes; parts of a fetch and what file systems keep for themselves are none. */
+async function filesBelow(folder: string): Promise<readonly WeightsFile[]> {
+  const root = await realpath(folder);
+  const names = await readdir(root, { recursive: true });
+  const files: WeightsFile[] = [];
+  for (const name of names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))) {
+    if (name.endsWith('.part') || name.split(sep).includes('lost+found')) continue;
+    const file = await realpath(join(root, name));
+    const inside = relative(root, file);
+    if (inside.startsWith('..')) throw new WeightsFailure('Refused', `${name} is a link out of the folder: copy the file`);
+    if ((await lstat(file)).isFile()) files.push({ path: name.split(sep).join('/'), file });
+  }
+  return files;
+}
+
+async function hashOf(file: string, hash: Hash, signal: AbortSignal): Promise<{ readonly size: number; readonly hash: string }> {
+  let size = 0;
+  for await (const chunk of createReadStream(file, { highWaterMark: 2 ** 20, signal }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    size += chunk.byteLength;
+  }
+  return { size, hash: hash.digest('hex') };
+}
+
+async function tokenizerOf(files: readonly WeightsFile[], signal: AbortSignal): Promise<string | null> {
+  const tokenizer = files.find(({ path }) => path === 'tokenizer.json');
+  if (tokenizer === undefined) return null;
+  return `sha256:${(await hashOf(tokenizer.file, createHash('sha256'), signal)).hash}`;
+}
+
+interface Headers {
+  readonly weightBytes: number;
+  readonly architecture: Architecture | null;
+}
+
+async function headersOf(files: readonly WeightsFile[], format: WeightsFormat): Promise<Headers> {
+  const ending = format === 'GGUF' ? '.gguf' : '.safetensors';
+  const weights = files.filter(({ path }) => path.endsWith(ending));
+  if (weights.length === 0) throw new WeightsFailure('NotFound', `there is no ${ending} file: correct the folder or the format`);
+  if (format === 'GGUF') {
+    const headers = await Promise.all(weights.map(async ({ file }) => readGguf(await beginning(file, mostGgufHeader))));
+    return { weightBytes: headers.reduce((sum, header) => sum + header.weightBytes, 0), architecture: headers[0]?.architecture ?? null };
+  }
+  let weightBytes = 0;
+  for (const { file } of weights) weightBytes += tensorBytes(await safetensorsHeader(file));
+  const config = files.find(({ path }) => path === 'config.json');
+  // An adapter has no architecture of its own.
+  const architecture = config === undefined ? null : readConfig(JSON.parse(await readFile(config.file, 'utf8')) as Record<string, unknown>);
+  return { weightBytes, architecture };
+}
+
+async function safetensorsHeader(file: string): Promise<Uint8Array> {
+  const length = headerLength(await beginning(file, lengthBytes));
+  return (await beginning(file, lengthBytes + length)).subarray(lengthBytes);
+}
+
+async function beginning(file: string, bytes: number): Promise<Uint8Array> {
+  await using handle = await open(file, 'r');
+  const { size } = await handle.stat();
+  const buffer = Buffer.alloc(Math.min(size, bytes));
+  let at = 0;
+  while (at < buffer.byteLength) {
+    const { bytesRead } = await handle.read(buffer, at, buffer.byteLength - at, at);
+    if (bytesRead === 0) break;
+    at += bytesRead;
+  }
+  return buffer.subarray(0, at);
+}

@@ -1,0 +1,30 @@
+/** A file that is to be fetched. */
+export interface RemoteFile {
+  /** Relative, with `/`, without `.` and `..`. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** A place that weights are fetched from. Both methods reject with a WeightsFailure. */
+export interface WeightsSource {
+  list(signal: AbortSignal): Promise<readonly RemoteFile[]>;
+  /** Bytes of a file, `end` excluded. */
+  read(path: string, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>;
+}
+
+const wanted = {
+  Safetensors: /\.(safetensors|json|txt|model|jinja|tiktoken)$/,
+  GGUF: /\.(gguf|json)$/,
+} as const;
+
+/** How weights are written. */
+export type WeightsFormat = keyof typeof wanted;
+
+/** The files that an engine reads: other formats of the same weights, pictures and words are left where they are. */
+export function filesOf(format: WeightsFormat, files: readonly RemoteFile[]): readonly RemoteFile[] {
+  return files.filter(({ path }) => wanted[format].test(path) && safe(path)).sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function safe(path: string): boolean {
+  return /^[^\p{Cc}]+$/u.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+}
