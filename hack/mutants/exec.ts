@@ -22,6 +22,13 @@ export const execs: readonly Mutant[] = [
     test: go('./test', 'TestAReplacedShellIsFrozenToo'),
   },
   {
+    guarantee: 'nothing but the shell is left when a command of a session has ended',
+    file: `${runner}/supervise/settle.go`,
+    find: 'case s.frozen && s.quiet >= 2:',
+    replace: 'case s.frozen && s.quiet >= 1:',
+    test: go('./internal/supervise', 'TestARunEndsAfterTwoQuietLooks'),
+  },
+  {
     guarantee: 'a hung command of a session begins no next step',
     file: `${runner}/supervise/session.go`,
     find: '		_ = unix.Kill(s.root, unix.SIGURG)\n		s.signalOthers(unix.SIGTERM)',

@@ -21,11 +21,16 @@ const (
 	reapMost   = 512
 )
 
+// processReader reads all processes there are. It is no single moment: one that is born while it reads can be missed.
+type processReader interface {
+	Scan() (map[int]proc.Process, error)
+}
+
 // task is the state of one command. Only the loop's goroutine touches it.
 type task struct {
 	job       *link.Exec
 	control   *link.Conn
-	reader    *proc.Reader
+	reader    processReader
 	processes int
 	began     time.Time
 
