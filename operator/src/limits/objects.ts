@@ -72,6 +72,8 @@ const workspaces: Readonly<Record<'Git' | 'Inline' | 'ConfigMap', Choices>> = {
   Inline: {
     'spec.workspace.type': () => 'Inline',
     'spec.workspace.git': () => undefined,
+    // Names count twice, as the API server keeps whose each file is; with four bytes each there would be no room for a status.
+    'spec.workspace.inline.files[].path': (at) => longName(512, at),
     'spec.workspace.inline.files[].content': (at) => (at < 2 ? longName(262_144, at) : ''),
     'spec.workspace.configMap': () => undefined,
   },

@@ -108,7 +108,7 @@ export async function connect(): Promise<Server> {
 
 /** Asks again until `found` says yes; for what the API server takes up asynchronously. */
 export async function until(what: string, found: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 200; i += 1) {
+  for (let i = 0; i < 800; i += 1) {
     if (await found()) return;
     await delay(50);
   }

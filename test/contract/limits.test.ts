@@ -1,0 +1,223 @@
+// The largest objects and the longest names on a real API server: it takes them, and what the operator makes of them.
+import {
+  createTransport,
+  findCondition,
+  keyOf,
+  kubeconfigConfig,
+  leases,
+  ResourceClient,
+  silentLog,
+  systemClock,
+  type KubeObject,
+  type Lease,
+  type Resource,
+  type Transport,
+} from '@agentfleet/kube';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
+import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
+import { longName } from '../../operator/src/limits/atLimit.ts';
+import { faultsOf } from '../../operator/src/limits/bounds.ts';
+import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from '../../operator/src/limits/objects.ts';
+import type { Pod } from '../../operator/src/runtime/objects.ts';
+import { resources } from '../../operator/src/runtime/resources.ts';
+import { createOperator } from '../../operator/src/start.ts';
+import { connect, enabled, install, until, whoAmI, type Server } from './api/server.ts';
+
+const config = {
+  ...testConfig,
+  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
+  leaderElection: false,
+};
+const { namespace } = longest;
+const worker = 'worker-0';
+const smile = '\u{1F9EA}';
+const noWarm = { 'spec.sandbox.warm': () => [] };
+
+/** All that the operator makes or tells there. */
+const told = [
+  resources.agentTasks,
+  resources.expertPools,
+  resources.energyModels,
+  resources.deployments,
+  resources.services,
+  resources.serviceAccounts,
+  resources.networkPolicies,
+  resources.roles,
+  resources.roleBindings,
+  resources.podDisruptionBudgets,
+  resources.configMaps,
+  resources.pods,
+] as readonly Resource[];
+
+describe.runIf(enabled)('the largest objects', () => {
+  let server: Server;
+  let transport: Transport;
+  let stop: () => Promise<void>;
+
+  const client = <T extends KubeObject>(resource: Resource<T>): ResourceClient<T> => new ResourceClient<T>(transport, resource);
+  const task = (name: string): Promise<AgentTask> => client(resources.agentTasks).get({ namespace, name });
+  const reason = async (name: string, type: string): Promise<string | undefined> =>
+    findCondition((await task(name)).status?.conditions, type)?.reason;
+  const sandboxes = (name: string): Promise<Pod[]> =>
+    client<Pod>(resources.pods).list({ namespace, labelSelector: `${labels.task}=${name}` });
+  const faults = async (): Promise<readonly string[]> => {
+    const lists = await Promise.all(told.map((resource) => client(resource).list({ namespace })));
+    return lists.flat().flatMap(faultsOf);
+  };
+  const create = async (name: string, object: AgentTask): Promise<void> => {
+    await client(resources.agentTasks).create({ ...object, metadata: { ...object.metadata, name } });
+  };
+
+  /** What the largest objects name, and a namespace that the largest pool selects; its pods are one worker and sandboxes. */
+  const prepare = async (): Promise<void> => {
+    const post = async (path: string, body: object): Promise<void> => {
+      const { status, body: answer } = await server.ask('POST', path, { body });
+      if (status !== 201 && status !== 409) throw new Error(`${path}: ${answer.message}`);
+    };
+    const own = largestPool().spec.allowedNamespaces.selector?.matchLabels;
+    await post('/api/v1/namespaces', { metadata: { name: namespace, labels: own } });
+    await post('/apis/node.k8s.io/v1/runtimeclasses', { metadata: { name: longest.className }, handler: 'none' });
+    await post('/apis/scheduling.k8s.io/v1/priorityclasses', { metadata: { name: longest.className }, value: 1 });
+    const account = { namespace, name: 'default' };
+    await until('the default account', async () => (await client(resources.serviceAccounts).find(account)) !== undefined);
+    const labelled = { [labels.component]: 'worker', [labels.pool]: longest.name };
+    const pod = {
+      metadata: { name: worker, namespace, labels: labelled },
+      spec: { nodeSelector: { 'contract.invalid/kubelet': 'none' }, containers: [{ name: 'worker', image: 'none.invalid/none:1' }] },
+    };
+    await client<Pod>(resources.pods).create(pod);
+    await client<Pod>(resources.pods).patch(
+      pod.metadata,
+      { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+      { subresource: 'status' },
+    );
+  };
+
+  const beat = async (): Promise<void> => {
+    const renewTime = new Date().toISOString().replace('Z', '000Z');
+    const spec = { holderIdentity: worker, leaseDurationSeconds: 20, renewTime };
+    await client<Lease>(leases).apply(
+      { metadata: { name: worker, namespace, labels: { [labels.component]: 'worker' } }, spec },
+      { fieldManager: 'contract' },
+    );
+  };
+
+  beforeAll(async () => {
+    server = await connect();
+    await install(server);
+    transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    await prepare();
+    await beat();
+    const timer = setInterval(() => void beat().catch(() => undefined), 5000);
+    const common = { transport, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
+    const ask = () => Promise.reject(new Error('nobody answers'));
+    const operator = createOperator({ ...common, config, identity: 'limits', host: '127.0.0.1', ask });
+    const abort = new AbortController();
+    const running = operator.run(abort.signal);
+    running.catch(() => undefined);
+    stop = async () => {
+      clearInterval(timer);
+      abort.abort();
+      await running;
+    };
+  });
+
+  afterAll(async () => {
+    await server.ask('DELETE', `/api/v1/namespaces/${namespace}`);
+    await until(
+      'all sandboxes are gone',
+      async () => (await client<Pod>(resources.pods).list({ namespace, labelSelector: `${labels.component}=sandbox` })).length === 0,
+    );
+    await stop();
+    await server.ask('DELETE', `/apis/node.k8s.io/v1/runtimeclasses/${longest.className}`);
+    await server.ask('DELETE', `/apis/scheduling.k8s.io/v1/priorityclasses/${longest.className}`);
+    await transport.close();
+  });
+
+  it('are taken, pools and models too, and what they consist of is legal', async () => {
+    // As many pods as they may have would be 2,700: of their numbers the unit tests tell.
+    const few = { 'spec.workers.replicas': () => 0, 'spec.experts[].replicas': () => 0, ...noWarm };
+    await client(resources.expertPools).create(largestPool(few));
+    await client(resources.energyModels).create(
+      largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1', 'spec.resources.replicas': () => 0 }),
+    );
+    const deployments = async (): Promise<number> => (await client(resources.deployments).list({ namespace })).length;
+    await until('their Deployments are there', async () => (await deployments()) >= 16);
+    expect(await faults()).toEqual([]);
+  });
+
+  it.for(['Git', 'Inline'] as const)(
+    'are taken: a task with workspace %s, whose sandbox is taken too, ends',
+    async (workspace) => {
+      const name = workspace === 'Git' ? longest.name : `${workspace.toLowerCase()}-task`;
+      await create(name, largestTask(workspace));
+      await until('its sandbox is there', async () => (await sandboxes(name)).length === 1);
+      const [pod] = await sandboxes(name);
+      expect(Buffer.byteLength(JSON.stringify(pod))).toBeLessThan(400_000);
+      const containerStatuses = ['keeper', 'tools'].map((container) => ({
+        name: container,
+        ready: true,
+        restartCount: 0,
+        image: 'none',
+        imageID: 'none',
+        state: { running: {} },
+      }));
+      await client<Pod>(resources.pods).patch(
+        pod!.metadata,
+        { status: { phase: 'Running', containerStatuses } },
+        { subresource: 'status' },
+      );
+      await until('it is ready', async () => (await reason(name, 'SandboxReady')) === 'Ready');
+      const { attempt, epoch } = (await task(name)).status!.assignment!;
+      const outcome: Run['outcome'] = { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message: `a${smile.repeat(511)}` };
+      const run = { attempt, epoch, outcome };
+      await client(resources.agentTasks).applyStatus(
+        { metadata: { name, namespace }, status: { run } },
+        { fieldManager: 'agentfleet-worker' },
+      );
+      await until('it has ended', async () => (await task(name)).status?.finished === 'true');
+      expect(await faults()).toEqual([]);
+    },
+  );
+
+  it('are told why they get no sandbox where a pod cannot be so large', async () => {
+    await create('wordy', largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
+    await until('it is told', async () => (await reason('wordy', 'Scheduled')) === 'SandboxRefused');
+    const { message } = findCondition((await task('wordy')).status?.conditions, 'Scheduled')!;
+    expect(message).toContain('metadata.annotations: Too long');
+    await create('patient', largestTask('Git', { 'spec.dependsOn': beyondRunning['spec.dependsOn']! }));
+    await until('it waits', async () => (await reason('patient', 'Scheduled')) === 'DependencyPending');
+    await create('poolless', largestTask('Git', { 'spec.poolRef.name': () => longName(253) }));
+    await until('it is refused', async () => (await reason('poolless', 'Accepted')) === 'PoolNotFound');
+    expect(await faults()).toEqual([]);
+  });
+
+  it('are refused beyond: names that no label takes, more bytes than etcd', async () => {
+    const refused = async (object: KubeObject, resource: Resource): Promise<unknown> =>
+      client(resource)
+        .create(object)
+        .then(
+          () => `${keyOf(object)} was taken`,
+          (error: unknown) => (error as Error).message,
+        );
+    const long = { namespace, name: longName(64) };
+    const words = 'metadata.name may have 63 characters';
+    expect(await refused({ ...largestTask('Git'), metadata: long }, resources.agentTasks as Resource)).toContain(words);
+    expect(await refused({ ...largestPool(), metadata: long }, resources.expertPools as Resource)).toContain(words);
+    expect(await refused({ ...largestModel(), metadata: long }, resources.energyModels as Resource)).toContain(words);
+    const huge = largestTask('Git', { 'spec.checks[].command[]': () => 'x'.repeat(8192) });
+    expect(await refused(huge, resources.agentTasks as Resource)).toMatch(/too large|limit/i);
+  });
+
+  it('an order with a name of 253 characters is answered', async () => {
+    const order = largestOrder('Cancel', await whoAmI(server));
+    await client(resources.agentTaskOrders).create({ ...order, spec: { ...order.spec, taskRef: { name: 'patient' } } });
+    await until('it is done', async () => (await client(resources.agentTaskOrders).get(order.metadata)).status?.state === 'Done');
+    await until('the task has ended', async () => (await task('patient')).status?.phase === 'Cancelled');
+    expect(await faults()).toEqual([]);
+  });
+});
