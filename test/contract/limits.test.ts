@@ -150,39 +150,32 @@ describe.runIf(enabled)('the largest objects', () => {
     expect(await faults()).toEqual([]);
   });
 
-  it.for(['Git', 'Inline'] as const)(
-    'are taken: a task with workspace %s, whose sandbox is taken too, ends',
-    async (workspace) => {
-      const name = workspace === 'Git' ? longest.name : `${workspace.toLowerCase()}-task`;
-      await create(name, largestTask(workspace));
-      await until('its sandbox is there', async () => (await sandboxes(name)).length === 1);
-      const [pod] = await sandboxes(name);
-      expect(Buffer.byteLength(JSON.stringify(pod))).toBeLessThan(400_000);
-      const containerStatuses = ['keeper', 'tools'].map((container) => ({
-        name: container,
-        ready: true,
-        restartCount: 0,
-        image: 'none',
-        imageID: 'none',
-        state: { running: {} },
-      }));
-      await client<Pod>(resources.pods).patch(
-        pod!.metadata,
-        { status: { phase: 'Running', containerStatuses } },
-        { subresource: 'status' },
-      );
-      await until('it is ready', async () => (await reason(name, 'SandboxReady')) === 'Ready');
-      const { attempt, epoch } = (await task(name)).status!.assignment!;
-      const outcome: Run['outcome'] = { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message: `a${smile.repeat(511)}` };
-      const run = { attempt, epoch, outcome };
-      await client(resources.agentTasks).applyStatus(
-        { metadata: { name, namespace }, status: { run } },
-        { fieldManager: 'agentfleet-worker' },
-      );
-      await until('it has ended', async () => (await task(name)).status?.finished === 'true');
-      expect(await faults()).toEqual([]);
-    },
-  );
+  it.for(['Git', 'Inline'] as const)('are taken: a task with workspace %s, whose sandbox is taken too, ends', async (workspace) => {
+    const name = workspace === 'Git' ? longest.name : `${workspace.toLowerCase()}-task`;
+    await create(name, largestTask(workspace));
+    await until('its sandbox is there', async () => (await sandboxes(name)).length === 1);
+    const [pod] = await sandboxes(name);
+    expect(Buffer.byteLength(JSON.stringify(pod))).toBeLessThan(400_000);
+    const containerStatuses = ['keeper', 'tools'].map((container) => ({
+      name: container,
+      ready: true,
+      restartCount: 0,
+      image: 'none',
+      imageID: 'none',
+      state: { running: {} },
+    }));
+    await client<Pod>(resources.pods).patch(pod!.metadata, { status: { phase: 'Running', containerStatuses } }, { subresource: 'status' });
+    await until('it is ready', async () => (await reason(name, 'SandboxReady')) === 'Ready');
+    const { attempt, epoch } = (await task(name)).status!.assignment!;
+    const outcome: Run['outcome'] = { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message: `a${smile.repeat(511)}` };
+    const run = { attempt, epoch, outcome };
+    await client(resources.agentTasks).applyStatus(
+      { metadata: { name, namespace }, status: { run } },
+      { fieldManager: 'agentfleet-worker' },
+    );
+    await until('it has ended', async () => (await task(name)).status?.finished === 'true');
+    expect(await faults()).toEqual([]);
+  });
 
   it('are told why they get no sandbox where a pod cannot be so large', async () => {
     await create('wordy', largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
