@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { execa } from 'execa';
-import { bundle, goInputs, hostArch } from './parts.ts';
+import { bundle, goInputs, hostArch, runnerBinary } from './parts.ts';
 import { missingPrerequisites } from './prerequisites.ts';
 import { selectImages } from './catalogue.ts';
 
@@ -40,6 +40,17 @@ test('go inputs are sources and embedded files, not tests', async () => {
     await writeFile(join(folder, 'runner', file), '');
   }
   expect(await goInputs(join(folder, 'runner'))).toEqual(['go.mod', 'internal/a.go', 'internal/profile.json', 'main.go']);
+});
+
+test.each([
+  ['amd64', 0x3e],
+  ['arm64', 0xb7],
+] as const)('the runner for %s is a static program of that machine', { timeout: 300_000 }, async (arch, machine) => {
+  const head = (await readFile((await runnerBinary(arch)).file)).subarray(0, 4096);
+  expect([head.toString('latin1', 0, 4), head.readUInt16LE(18)]).toEqual(['\x7fELF', machine]);
+  // No program header asks for an interpreter.
+  const types = Array.from({ length: head.readUInt16LE(56) }, (_, at) => head.readUInt32LE(64 + at * head.readUInt16LE(54)));
+  expect(types).not.toContain(3);
 });
 
 test('an unknown machine is refused', () => {

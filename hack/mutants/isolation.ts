@@ -129,6 +129,13 @@ export const isolation: readonly Mutant[] = [
     test: vitest(effects),
   },
   {
+    guarantee: 'the patch of the status begins with what was written, not with what git keeps',
+    file: 'agent-image/src/attempt/artifacts.ts',
+    find: 'const unified = gitLast(patch);',
+    replace: 'const unified = patch;',
+    test: vitest('agent-image/src/attempt/artifacts.test.ts'),
+  },
+  {
     guarantee: 'an effect that was taken back is not told as standing',
     file: 'cli/src/commands/undo.ts',
     find: "external.filter(({ state }) => state !== 'Undone')",

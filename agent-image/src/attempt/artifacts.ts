@@ -87,12 +87,20 @@ export function json(name: string, value: unknown): Keepsake {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
-/** The patch as the status holds it: whole, or cut at a character with a mark. */
-export function shownPatch(unified: string): string {
+/** The patch as the status holds it: what is git's own last, whole, or cut at a character with a mark. */
+export function shownPatch(patch: string): string {
+  const unified = gitLast(patch);
   if (unified.length <= maxPatchCharacters) return unified;
   const room = maxPatchCharacters - cutMark.length;
   const whole = unified.slice(0, room).replace(/[\uD800-\uDBFF]$/, '');
   return `${whole.slice(0, Math.max(whole.lastIndexOf('\n'), 0))}${cutMark}`;
+}
+
+/** An agent that commits changes files of git before, by name, all that it wrote itself. */
+function gitLast(unified: string): string {
+  const files = unified.split(/^(?=diff --git )/m);
+  const own = (file: string): boolean => /^diff --git .*\/\.git\//.test(file);
+  return [...files.filter((file) => !own(file)), ...files.filter(own)].join('');
 }
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */
