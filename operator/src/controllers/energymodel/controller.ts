@@ -1,4 +1,5 @@
 import {
+  anyOf,
   Applier,
   Controller,
   done,
@@ -20,6 +21,7 @@ import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../se
 import type { ChildCaches } from '../expertpool/caches.ts';
 import type { ChildWriter } from '../expertpool/children.ts';
 import { executePool } from '../expertpool/execute.ts';
+import { planChanged } from '../placement/changes.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
 import { readyEvent } from '../expertpool/statusWriter.ts';
 import { judgeCalibration } from './calibration.ts';
@@ -64,7 +66,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
     return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
   };
   return [
-    watches<EnergyModel>(energyModels, { predicate: generationChanged }),
+    watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, planChanged) }),
     watches(pods, { map: served, predicate: versionChanged }),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
   ];

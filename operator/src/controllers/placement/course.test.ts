@@ -1,0 +1,180 @@
+import { findCondition } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import type { Progress } from './admit.ts';
+import { decidePlacement, type PlacementSnapshot } from './decide.ts';
+import { readBook, writeBindings } from './slots.ts';
+import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
+import { hybrid, judge, now, of, places, settle, word } from './testing/world.ts';
+
+const gib = 2 ** 30;
+
+describe('a dry run', () => {
+  test('tells where engines would go; nothing is taken and nothing moves', () => {
+    const pool = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu1')], { placement: { dryRun: true } });
+    const world = settle(snapshot({ pools: [pool] }));
+    expect(world.pools[0]?.status?.plan).toBeUndefined();
+    expect(places(world.pools[0]?.status?.proposedPlan)).toEqual(['gen dgx-1/gpu1']);
+    expect(world.claims).toEqual([]);
+    expect(findCondition(world.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'True', reason: 'DryRun' });
+    const other = settle({ ...world, pools: [...world.pools, gpuPool('q', [onGpu('gen', 'Generalist', '38Gi', 'dgx-1/gpu1')])] });
+    expect(places(other.pools[1]?.status?.plan)).toEqual(['gen dgx-1/gpu1']);
+  });
+
+  test('of a pool that runs leaves it where it is', () => {
+    const rest = settle(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu1')])] }));
+    const [pool] = rest.pools as [ExpertPool];
+    const spec = {
+      experts: [{ ...pool.spec.experts[0], resources: { slot: 'dgx-1/gpu2', memory: { budget: '9Gi' } } }],
+      placement: { dryRun: true },
+    };
+    const dry = settle({ ...rest, pools: [{ ...pool, spec } as unknown as ExpertPool] });
+    expect(places(dry.pools[0]?.status?.plan)).toEqual(['gen dgx-1/gpu1']);
+    expect(places(dry.pools[0]?.status?.proposedPlan)).toEqual(['gen dgx-1/gpu2']);
+  });
+});
+
+describe('engines of one GPU', () => {
+  test('start one after another, the more important ones first', () => {
+    const pool = gpuPool('p', [onGpu('e-py', 'Specialist', '5Gi', 'dgx-1/gpu0'), onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]);
+    const ready = new Set<string>();
+    const progress = (_: unknown, { item }: { item: string }): Progress => (ready.has(item) ? 'Ready' : 'Starting');
+    const admitted = (world: PlacementSnapshot): readonly string[] =>
+      (world.pools[0]?.status?.plan?.assignments ?? []).filter((place) => place.admitted).map(({ item }) => item);
+    const first = settle(snapshot({ pools: [pool], progress }));
+    expect(admitted(first)).toEqual(['gen']);
+    ready.add('gen');
+    expect(admitted(settle(first))).toEqual(['e-py', 'gen']);
+  });
+
+  test('do not wait for one that does not get on', () => {
+    const pool = gpuPool('p', [onGpu('a', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('b', 'Specialist', '5Gi', 'dgx-1/gpu0')]);
+    const world = settle(snapshot({ pools: [pool], progress: () => 'Stalled' }));
+    expect(world.pools[0]?.status?.plan?.assignments.every(({ admitted }) => admitted)).toBe(true);
+  });
+});
+
+describe('boards come and go', () => {
+  const rest = settle(snapshot({ pools: [hybrid()], models: [judge()] }));
+  const swapped = [0, 1, 2, 3].map((index) => (index === 2 ? device(2, {}, 'GPU-new') : device(index)));
+
+  test('a swapped board needs a human; then its tenants get another claim', () => {
+    const waiting = { ...rest, cluster: { ...rest.cluster, slices: box(swapped).slices } };
+    const decision = decidePlacement(waiting, now);
+    expect(word(decision, 'judge')).toMatchObject({ status: 'False', reason: 'SlotRebound' });
+    expect(word(decision, 'judge')?.message).toContain('agentfleet.dev/approve-slot=dgx-1/gpu2=<uuid>');
+    expect(places(of(decision, 'judge')?.plan)).toEqual(['judge dgx-1/gpu2']);
+    expect(decision.bindings).toBeUndefined();
+    const book = { ...rest.cluster.book, approved: new Map([['dgx-1/gpu2', 'GPU-new']]) };
+    const after = settle({ ...waiting, cluster: { ...waiting.cluster, book } });
+    const [before] = rest.models[0]?.status?.plan?.assignments ?? [];
+    const [place] = after.models[0]?.status?.plan?.assignments ?? [];
+    expect(place).toMatchObject({ slot: 'dgx-1/gpu2', uuid: 'GPU-new', admitted: true });
+    expect(place?.claim).not.toBe(before?.claim);
+    expect(after.claims.map(({ metadata }) => metadata.name)).not.toContain(before?.claim);
+    expect(writeBindings(after.cluster.book.bindings)).toContain('dgx-1/gpu2 GPU-new');
+  });
+
+  test('the names hold when the book is lost: claims and plans tell them', () => {
+    const claims = rest.claims as unknown as readonly { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } }[];
+    const recorded = claims.map(({ metadata: { annotations } }) => ({
+      slot: annotations['agentfleet.dev/slot'] ?? '',
+      uuid: annotations['agentfleet.dev/gpu-uuid'] ?? '',
+      pciBusID: annotations['agentfleet.dev/gpu-pci-bus-id'],
+    }));
+    // gpu0 is gone, and what was gpu1 must not become gpu0.
+    const cluster = box(
+      [1, 2, 3].map((index) => device(index)),
+      { recorded },
+    );
+    const decision = decidePlacement({ ...rest, cluster }, now);
+    expect(decision.bindings).toContain('dgx-1/gpu1 GPU-1c');
+    expect(decision.bindings).toContain('dgx-1/gpu0 GPU-7a');
+  });
+
+  test('a taint keeps who is pinned where he is, and lets others go elsewhere', () => {
+    const taints = [{ key: 'gpu.nvidia.com/xid', value: '79', effect: 'NoExecute' as const }];
+    const free = gpuPool('free', [onGpu('gen', 'Generalist', '5Gi')], { placement: { nvlink: 'Ignore' } });
+    const alone = settle(snapshot({ pools: [free] }));
+    const [place] = alone.pools[0]?.status?.plan?.assignments ?? [];
+    const index = Number(place?.slot.at(-1));
+    const sick = [0, 1, 2, 3].map((n) => device(n, n === index ? { taints } : {}));
+    const moved = settle({ ...alone, cluster: { ...alone.cluster, slices: box(sick).slices } });
+    expect(moved.pools[0]?.status?.plan?.assignments[0]?.slot).not.toBe(place?.slot);
+    const pinned = decidePlacement(
+      { ...rest, cluster: { ...rest.cluster, slices: box([0, 1, 2, 3].map((n) => device(n, n === 2 ? { taints } : {}))).slices } },
+      now,
+    );
+    expect(word(pinned, 'judge')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    expect(places(of(pinned, 'judge')?.plan)).toEqual(['judge dgx-1/gpu2']);
+  });
+
+  test('when a board is lost, the less important give way to the more important', () => {
+    const experts = [onGpu('gen', 'Generalist', '30Gi'), onGpu('e-py', 'Specialist', '30Gi')];
+    const two = settle(snapshot({ pools: [gpuPool('p', experts)], cluster: box([device(0), device(1)]) }));
+    const [pool] = two.pools as [ExpertPool];
+    const home = pool.status?.plan?.assignments.find(({ item }) => item === 'gen')?.slot;
+    const left = home === 'dgx-1/gpu0' ? device(1) : device(0);
+    const after = settle({ ...two, cluster: { ...two.cluster, slices: box([left]).slices } });
+    expect(after.pools[0]?.status?.plan?.assignments.map(({ item }) => item)).toEqual(['gen']);
+    expect(findCondition(after.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'False' });
+  });
+});
+
+describe('modes', () => {
+  const pool = (spec: object = {}): ExpertPool => gpuPool('p', [onGpu('gen', 'Generalist', '5Gi')], { placement: spec });
+  const plugin = {
+    metadata: { name: 'dgx-1', labels: { 'nvidia.com/gpu.memory': '40960' } },
+    status: { allocatable: { 'nvidia.com/gpu': '4' } },
+  };
+
+  test('two stacks on one node are refused with the cure, and nothing moves', () => {
+    const decision = decidePlacement(snapshot({ pools: [pool()], cluster: box(undefined, { nodes: [plugin] }) }), now);
+    expect(word(decision, 'p', 'PlacementConflict')).toMatchObject({ status: 'True', reason: 'TwoStacks' });
+    expect(word(decision, 'p', 'PlacementConflict')?.message).toMatch(/remove one of them/);
+    expect(of(decision, 'p')?.plan?.assignments).toEqual([]);
+  });
+
+  test('without DRA whole GPUs of the device plugin are taken, and the reasons for skipping told', () => {
+    const cluster = box([], { slices: [], resourceApi: false, nodes: [plugin] });
+    const decision = decidePlacement(snapshot({ pools: [pool()], cluster }), now);
+    expect(of(decision, 'p')?.plan).toMatchObject({ mode: 'WholeGPU', assignments: [{ item: 'gen' }] });
+    expect(of(decision, 'p')?.plan?.skippedModes?.map(({ mode }) => mode)).toEqual(['DRA', 'Reservation']);
+    expect(decision.claims).toEqual([]);
+  });
+
+  test('GPUs that the administrator names are handed out by environment when the pool accepts it', () => {
+    const book = readBook({ metadata: {}, data: { slots: '# ours\ndev-1/gpu0 GPU-d 24Gi\n', links: 'dev-1/gpu0 dev-1/gpu1 NV4' } });
+    const cluster = box([], { slices: [], resourceApi: false, nodes: [], runtimeClass: true, book });
+    const refused = decidePlacement(snapshot({ pools: [pool()], cluster }), now);
+    expect(word(refused, 'p')).toMatchObject({ status: 'False', reason: 'NoMode' });
+    const taken = decidePlacement(snapshot({ pools: [pool({ allowUnaccounted: true })], cluster }), now);
+    expect(of(taken, 'p')?.plan).toMatchObject({ mode: 'Env', assignments: [{ slot: 'dev-1/gpu0', uuid: 'GPU-d' }] });
+  });
+
+  test('a better mode that comes up restarts nothing', () => {
+    const cluster = box(undefined, { nodes: [], runtimeClass: true, resourceApi: false, deviceClasses: [] });
+    const rest = settle(snapshot({ pools: [pool({ allowUnaccounted: true })], cluster }));
+    expect(rest.pools[0]?.status?.plan?.mode).toBe('Env');
+    const better = decidePlacement({ ...rest, cluster: { ...rest.cluster, resourceApi: true, deviceClasses: box().deviceClasses } }, now);
+    expect(of(better, 'p')?.plan?.hash ?? rest.pools[0]?.status?.plan?.hash).toBe(rest.pools[0]?.status?.plan?.hash);
+  });
+
+  test('bytes are claimed one by one where the driver shares a GPU by bytes', () => {
+    const requestPolicy = { default: '40Gi', validRange: { min: '1Mi' } };
+    const shared = { allowMultipleAllocations: true, capacity: { memory: { value: '40Gi', requestPolicy } } };
+    const experts = ['a', 'b'].map((name, index) => onGpu(name, index === 0 ? 'Generalist' : 'Specialist', '9Gi', 'dgx-1/gpu0'));
+    const decision = decidePlacement(snapshot({ pools: [gpuPool('p', experts)], cluster: box([device(0, shared)]) }), now);
+    expect(decision.claims).toHaveLength(2);
+    expect(JSON.stringify(decision.claims[0]?.spec)).toContain(String(9 * gib));
+  });
+});
+
+test('a pool that wants no GPU any more gives its place back and is told nothing', () => {
+  const rest = settle(snapshot({ pools: [hybrid()] }));
+  const [pool] = rest.pools as [ExpertPool];
+  const plain = { ...pool, spec: { ...pool.spec, experts: pool.spec.experts.map((expert) => ({ ...expert, resources: {} })) } };
+  const decision = decidePlacement({ ...rest, pools: [plain] }, now);
+  expect(of(decision, 'hybrid')).toEqual({});
+  expect(decision.remove).toHaveLength(3);
+});

@@ -1,0 +1,118 @@
+import { canonical, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
+import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import { admit, type ProgressOf } from './admit.ts';
+import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
+import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
+import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
+import { planHash, planOwner, type OwnerPlan } from './plan.ts';
+import type { Holder } from './problem.ts';
+import { writeBindings } from './slots.ts';
+import { placementWords } from './words.ts';
+
+/** All that decisions about placement are made from. */
+export interface PlacementSnapshot {
+  readonly pools: readonly ExpertPool[];
+  readonly models: readonly EnergyModel[];
+  readonly cluster: ClusterView;
+  /** Claims of ours, in all namespaces. */
+  readonly claims: readonly KubeObject[];
+  readonly progress: ProgressOf;
+}
+
+/** The part of a status that placement tells. */
+export interface PlacementStatus {
+  readonly plan?: PlanStatus;
+  readonly proposedPlan?: PlanStatus;
+  readonly conditions?: readonly Condition[];
+}
+
+export interface PlacementDecision {
+  /** The bindings as they are to be written down; undefined: as they are. */
+  readonly bindings: string | undefined;
+  readonly claims: readonly ClaimManifest[];
+  readonly remove: readonly KubeObject[];
+  /** Owners in the order in which they are told. */
+  readonly statuses: readonly { readonly owner: Owner; readonly status: PlacementStatus; readonly moved: boolean }[];
+}
+
+const nobody: OwnerPlan = { plan: { hash: planHash(undefined, []), assignments: [] }, unplaced: [], stuck: [], modeLack: undefined };
+
+interface Outcome extends OwnerPlan {
+  readonly owner: Owner;
+}
+
+/** Plans one owner after another, each beside what all others hold at that moment. */
+function planAll(owners: readonly Owner[], inventory: Inventory): readonly Outcome[] {
+  const holders = new Map<string, Holder>(owners.map((owner) => [owner.key, { owner, assignments: owner.plan?.assignments ?? [] }]));
+  return owners.map((owner) => {
+    if (owner.going) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
+    const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
+    const outcome = owner.wishes.length === 0 ? nobody : planOwner(owner, others, inventory);
+    // A plan that is only proposed gives nothing away and takes nothing.
+    if (!owner.dryRun) holders.set(owner.key, { owner, assignments: outcome.plan.assignments });
+    return { owner, ...outcome };
+  });
+}
+
+function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inventory, now: number): PlacementStatus {
+  const conditions = mergeConditions(owner.object.status?.conditions, placementWords(owner, outcome, inventory), now);
+  const told = conditions.length === 0 ? {} : { conditions };
+  if (owner.wishes.length === 0) return told;
+  const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
+  return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };
+}
+
+/** What is written of a status now, to compare with what is to be. */
+function presentOf({ object }: Owner): PlacementStatus {
+  const { plan, conditions = [], ...rest } = object.status ?? {};
+  const { proposedPlan } = rest as { readonly proposedPlan?: PlanStatus };
+  const own = conditions.filter(({ type }) => type.startsWith('Placement'));
+  return {
+    ...(plan === undefined ? {} : { plan }),
+    ...(proposedPlan === undefined ? {} : { proposedPlan }),
+    ...(own.length === 0 ? {} : { conditions: own }),
+  };
+}
+
+/** Whether two claims' owners are the same. */
+function ownersOf(object: KubeObject): string {
+  return canonical((object.metadata.ownerReferences ?? []).map(({ uid }) => uid).sort());
+}
+
+/** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
+export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
+  const { pools, models, cluster, claims: present } = snapshot;
+  const owners = inOrder([...pools.map(poolOwner), ...models.map(modelOwner)].filter(isConcerned));
+  const inventory = inventoryOf(cluster);
+  const outcomes = planAll(owners, inventory);
+  const planned = outcomes.map(({ owner, plan }): Holder => ({
+    owner,
+    assignments: owner.dryRun ? (owner.plan?.assignments ?? []) : plan.assignments,
+  }));
+  const holders = admit(planned, snapshot.progress);
+  const statuses = outcomes.flatMap((outcome, index) => {
+    const holder = holders[index];
+    if (holder === undefined || outcome.owner.going) return [];
+    const status = statusOf(outcome, holder, inventory, now);
+    const before = presentOf(outcome.owner);
+    if (canonical(sorted(status)) === canonical(sorted(before))) return [];
+    return [{ owner: outcome.owner, status, moved: canonical(status.plan ?? {}) !== canonical(before.plan ?? {}) }];
+  });
+  const wanted = claimsOf(holders, inventory);
+  const there = new Map(present.map((claim) => [`${claim.metadata.namespace ?? ''}/${claim.metadata.name}`, claim]));
+  const bindings = writeBindings(inventory.bindings);
+  return {
+    bindings: bindings === writeBindings(cluster.book.bindings) ? undefined : bindings,
+    claims: wanted.filter((claim) => {
+      const found = there.get(`${claim.metadata.namespace}/${claim.metadata.name}`);
+      return found === undefined || ownersOf(found) !== ownersOf(claim);
+    }),
+    remove: surplusClaims(holders, present),
+    statuses,
+  };
+}
+
+/** The server orders conditions as it likes. */
+function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus {
+  return { ...rest, conditions: [...conditions].sort((a, b) => (a.type < b.type ? -1 : 1)) };
+}

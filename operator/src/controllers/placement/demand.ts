@@ -1,0 +1,84 @@
+import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { bytesOf, estimateEngine, type Adapters, type Architecture, type EngineDemand } from '../../placement/index.ts';
+
+/** Bytes that an engine needs on its slot with all its pods, or why that is not known. */
+export type Demand = { readonly bytes: number } | { readonly lack: string };
+
+/** What the headers of an engine's weights tell. */
+export interface EngineSize {
+  readonly weightBytes: number;
+  readonly architecture: Architecture;
+}
+
+const defaultHeadroom = 0.05;
+
+/** What vLLM batches on cards of up to 40 GiB. */
+const maxBatchedTokens = 2048;
+
+type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
+
+/** The size of an expert's weights, or of its draft, as far as they were read; `name` as in status.artifacts. */
+export function sizeOf(pool: ExpertPool, name: string): EngineSize | undefined {
+  const found = pool.status?.artifacts?.find((artifact) => artifact.name === name);
+  if (found?.weightBytes === undefined || found.architecture === undefined) return undefined;
+  return { weightBytes: found.weightBytes, architecture: found.architecture };
+}
+
+/** Inputs plus outputs of all linear layers, which adapters may adapt. */
+function projectionWidth({ hiddenSize, kvHeads, headSize, feedForwardSize }: Architecture): number {
+  return 4 * hiddenSize + 2 * (hiddenSize + kvHeads * headSize) + 3 * (hiddenSize + feedForwardSize);
+}
+
+/** LoRA adapters that the engine of `base` loads. */
+function adaptersOf(pool: ExpertPool, base: string, architecture: Architecture): Adapters | undefined {
+  const ranks = pool.spec.experts.flatMap(({ engine }) =>
+    engine.type === 'Adapter' && engine.adapter.base === base ? [engine.adapter.rank] : [],
+  );
+  if (ranks.length === 0) return undefined;
+  return { count: ranks.length, rank: Math.max(...ranks), projectionWidth: projectionWidth(architecture) };
+}
+
+function reckon(pool: ExpertPool, expert: Expert, memory: Memory, size: EngineSize): number {
+  const { engine } = expert;
+  const vllm = engine.type === 'VLLM' ? engine.vLLM : undefined;
+  const draft = sizeOf(pool, `${expert.name}/draft`);
+  const adapters = adaptersOf(pool, expert.name, size.architecture);
+  const demand: EngineDemand = {
+    ...size,
+    tokens: memory.kvTokens ?? vllm?.maxModelLen ?? 8192,
+    kvElementBytes: 2,
+    maxSequences: vllm?.maxNumSeqs ?? 16,
+    maxBatchedTokens,
+    shards: 1,
+    enforceEager: false,
+    ...(draft === undefined ? {} : { draft }),
+    ...(adapters === undefined ? {} : { adapters }),
+  };
+  const estimate = estimateEngine(demand);
+  const given = bytesOf(vllm?.kvCacheBytes);
+  return given === undefined ? estimate.total : estimate.total - estimate.kv + given;
+}
+
+const cure = 'wait until they are read, or give the budget in bytes';
+
+/** What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. Pure. */
+export function demandOf(pool: ExpertPool, expert: Expert): Demand {
+  const memory = expert.resources?.memory ?? { budget: 'Auto' };
+  const budget = bytesOf(memory.budget);
+  if (budget !== undefined) return { bytes: budget * expert.replicas };
+  const size = sizeOf(pool, expert.name);
+  const missing = (what: string): Demand => ({
+    lack: `expert ${expert.name}: the size of ${what} is not known (status.artifacts); ${cure} (spec.experts[].resources.memory.budget)`,
+  });
+  if (size === undefined) return missing('its weights');
+  if (expert.speculative !== undefined && sizeOf(pool, `${expert.name}/draft`) === undefined) return missing('the weights of its draft');
+  const headroom = memory.headroom === undefined ? defaultHeadroom : Number(memory.headroom);
+  return { bytes: Math.ceil(reckon(pool, expert, memory, size) * (1 + headroom)) * expert.replicas };
+}
+
+/** What a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */
+export function modelDemand({ spec }: EnergyModel): Demand {
+  const budget = bytesOf(spec.resources.memory?.budget);
+  if (budget !== undefined) return { bytes: budget * spec.resources.replicas };
+  return { lack: 'the size of the model is not known; give spec.resources.memory.budget in bytes' };
+}

@@ -1,0 +1,5 @@
+// Puts engines of pools and models on GPUs: one plan per pool and model, in its status, and the claims that pods name.
+// One reconcile at a time for the whole cluster, so that nobody gives the same memory away twice.
+export { createGpuCaches, type GpuCaches } from './caches.ts';
+export { createPlacementController } from './controller.ts';
+export { planChanged } from './changes.ts';

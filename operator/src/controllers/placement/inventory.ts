@@ -1,0 +1,139 @@
+import { bindSlots, bytesOf, conflictsOf, gpusOf, pluginGpus, usableBytes, type Link, type SlotBinding } from '../../placement/index.ts';
+import type { GpuDriver } from '../../runtime/context.ts';
+import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
+import type { SlotBook } from './slots.ts';
+
+/** A GPU that engines may be put on. */
+export interface PlanSlot {
+  readonly name: string;
+  readonly node: string;
+  readonly uuid: string | undefined;
+  readonly pciBusID: string | undefined;
+  readonly usableBytes: number;
+  /** Why nobody new may be put there, with the cure. */
+  readonly fault: { readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'Conflict'; readonly message: string } | undefined;
+  /** A DRA driver publishes it. */
+  readonly published: boolean;
+  readonly sharedByBytes: boolean;
+}
+
+/** What the caches showed of the cluster's GPUs. */
+export interface ClusterView {
+  readonly driver: GpuDriver;
+  /** Whether the cluster serves `resource.k8s.io/v1`. */
+  readonly resourceApi: boolean;
+  readonly slices: readonly PublishedSlice[];
+  readonly deviceClasses: readonly DeviceClass[];
+  readonly nodes: readonly Node[];
+  /** Whether there is a RuntimeClass nvidia. */
+  readonly runtimeClass: boolean;
+  readonly book: SlotBook;
+  /** Bindings that claims and plans record, for the case that the book is lost. */
+  readonly recorded: readonly SlotBinding[];
+}
+
+/** All that is known about the cluster's GPUs. */
+export interface Inventory {
+  readonly slots: readonly PlanSlot[];
+  /** What is to be written down. */
+  readonly bindings: readonly SlotBinding[];
+  readonly links: readonly Link[];
+  readonly resourceApi: boolean;
+  readonly deviceClass: boolean;
+  readonly runtimeClass: boolean;
+  readonly pluginGpus: ReadonlyMap<string, number>;
+  /** Nodes whose GPUs two stacks hand out, with the cure. */
+  readonly conflicts: ReadonlyMap<string, string>;
+  readonly driver: GpuDriver;
+}
+
+/** What NVIDIA's feature discovery tells of the GPUs of a node: MiB of each. */
+const memoryLabel = 'nvidia.com/gpu.memory';
+
+const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound' } as const;
+
+/** The newest word about each slot: the book before what claims and plans recorded. */
+function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
+  const known = new Map(book.bindings.map((binding) => [binding.slot, binding]));
+  const uuids = new Set(book.bindings.map(({ uuid }) => uuid));
+  for (const binding of recorded) {
+    if (known.has(binding.slot) || uuids.has(binding.uuid)) continue;
+    known.set(binding.slot, binding);
+    uuids.add(binding.uuid);
+  }
+  return [...known.values()];
+}
+
+/** GPUs that a driver publishes, and those that it once did. */
+function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string>): readonly PlanSlot[] {
+  const { gpus } = gpusOf(view.slices, view.driver.driver);
+  return bindSlots(gpus, bindingsOf(view), view.book.approved).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
+    const conflict = conflicts.get(node);
+    const fault =
+      state === 'Ready' ? undefined : { reason: faultOf[state], message: state === 'Rebound' ? `${message} ${approval(slot)}` : message };
+    return {
+      name: slot,
+      node,
+      uuid,
+      pciBusID,
+      usableBytes: usableBytes(gpu?.memoryBytes ?? 0),
+      fault: fault ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
+      published: gpu !== undefined,
+      sharedByBytes: gpu?.sharedByBytes === true,
+    };
+  });
+}
+
+function approval(slot: string): string {
+  return `(annotate ConfigMap agentfleet-slots of the operator: agentfleet.dev/approve-slot=${slot}=<uuid>)`;
+}
+
+/** GPUs that the administrator names, or that a device plugin counts: no driver publishes them. */
+function otherSlots({ book, nodes }: ClusterView, known: ReadonlySet<string>): readonly PlanSlot[] {
+  const base = { pciBusID: undefined, fault: undefined, published: false, sharedByBytes: false };
+  const configured = book.configured.flatMap(({ slot, uuid, memory }): readonly PlanSlot[] => {
+    const bytes = bytesOf(memory);
+    const node = slot.slice(0, slot.lastIndexOf('/'));
+    return bytes === undefined || known.has(node) ? [] : [{ ...base, name: slot, node, uuid, usableBytes: usableBytes(bytes) }];
+  });
+  const named = new Set([...known, ...configured.map(({ node }) => node)]);
+  const counted = nodes.flatMap((node): readonly PlanSlot[] => {
+    const { name } = node.metadata;
+    const bytes = bytesOf(`${node.metadata.labels?.[memoryLabel] ?? ''}Mi`);
+    if (bytes === undefined || named.has(name)) return [];
+    // Which board the plugin gives is its own choice: they have numbers and no uuids.
+    return Array.from({ length: pluginGpus(node) }, (_, index) => ({
+      ...base,
+      name: `${name}/gpu${index}`,
+      node: name,
+      uuid: undefined,
+      usableBytes: usableBytes(bytes),
+    }));
+  });
+  return [...configured, ...counted];
+}
+
+/** The GPUs of the cluster, by their names. Pure and deterministic. */
+export function inventoryOf(view: ClusterView): Inventory {
+  const { driver, nodes, deviceClasses } = view;
+  const deviceClass = deviceClasses.find(({ metadata }) => metadata.name === driver.deviceClass);
+  const { gpus } = gpusOf(view.slices, driver.driver);
+  const conflicts = new Map(
+    nodes.flatMap((node) =>
+      conflictsOf([node], gpus, deviceClass?.spec?.extendedResourceName).map((message) => [node.metadata.name, message] as const),
+    ),
+  );
+  const published = publishedSlots(view, conflicts);
+  const bindings = published.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
+  return {
+    slots: [...published, ...otherSlots(view, new Set(published.map(({ node }) => node)))],
+    bindings,
+    links: view.book.links,
+    resourceApi: view.resourceApi,
+    deviceClass: deviceClass !== undefined,
+    runtimeClass: view.runtimeClass,
+    pluginGpus: new Map(nodes.map((node) => [node.metadata.name, pluginGpus(node)])),
+    conflicts,
+    driver,
+  };
+}

@@ -1,0 +1,97 @@
+import type { PlanStatus } from '@agentfleet/protocol/api';
+import type { Item, Problem } from '../../placement/index.ts';
+import type { Inventory } from './inventory.ts';
+import type { Owner, Wish } from './owners.ts';
+
+export type Assignment = PlanStatus['assignments'][number];
+
+/** An owner and what it has. */
+export interface Holder {
+  readonly owner: Owner;
+  readonly assignments: readonly Assignment[];
+}
+
+/** Separates the owner from the item; neither has it in its name. */
+const between = '|';
+
+const nameOf = (owner: Owner, item: string): string => `${owner.key}${between}${item}`;
+
+/** Whether a tenant of another namespace keeps everybody off the slot: a claim is of one namespace. */
+export function isForeign(owner: Owner, holder: Holder, assignment: Assignment, inventory: Inventory): boolean {
+  const slot = inventory.slots.find(({ name }) => name === assignment.slot);
+  return holder.owner.namespace !== owner.namespace && slot?.published === true && !slot.sharedByBytes;
+}
+
+/** Names in the problem of those that an engine shares no GPU with. */
+function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
+  return wish.apart.flatMap((other) => {
+    if (other !== 'EnergyModel') return [nameOf(owner, other)];
+    const verifier = holders.find(
+      ({ owner: { kind, name, namespace } }) => kind === 'EnergyModel' && name === owner.verifier && namespace === owner.namespace,
+    );
+    return verifier === undefined ? [] : verifier.assignments.map(({ item }) => nameOf(verifier.owner, item));
+  });
+}
+
+/** Engines of others stay where they are. */
+function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventory): readonly Item[] {
+  const usable = new Set(inventory.slots.filter(({ fault }) => fault === undefined).map(({ name }) => name));
+  return holders.flatMap((holder) =>
+    holder.assignments
+      // Nobody can join them on a slot that cannot be used, so they need no place in the search.
+      .filter(({ slot }) => usable.has(slot))
+      .map((assignment): Item => {
+        const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
+        const name = nameOf(holder.owner, assignment.item);
+        return {
+          name,
+          bytes: assignment.bytes,
+          latency: wish?.latency ?? 'Decode',
+          rank: 'Held',
+          slots: [assignment.slot],
+          exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory),
+          ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
+          apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
+        };
+      }),
+  );
+}
+
+const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
+
+/** The search for places of an owner's engines beside those of all others. */
+export function problemOf(owner: Owner, held: readonly Assignment[], others: readonly Holder[], inventory: Inventory): Problem {
+  const own = owner.wishes.flatMap((wish): readonly Item[] => {
+    if ('lack' in wish.demand) return [];
+    return [
+      {
+        name: nameOf(owner, wish.item),
+        bytes: wish.demand.bytes,
+        latency: wish.latency,
+        rank: wish.rank,
+        ...(wish.slot === undefined ? {} : { slots: [wish.slot] }),
+        exclusive: wish.exclusive,
+        ...(wish.group === undefined ? {} : { group: `${owner.key}${between}${wish.group}` }),
+        apart: apartOf(owner, wish, others),
+      },
+    ];
+  });
+  const fixed = heldItems(owner, others, inventory);
+  const current = new Map([
+    ...held.map(({ item, slot }) => [nameOf(owner, item), [slot]] as const),
+    ...fixed.map(({ name, slots = [] }) => [name, slots] as const),
+  ]);
+  return {
+    slots: inventory.slots.map(({ name, node, usableBytes, fault }) => ({ name, node, usableBytes, healthy: fault === undefined })),
+    links: inventory.links,
+    items: [...own, ...fixed],
+    traffic: owner.traffic.map(({ a, b, weight }) => ({ a: nameOf(owner, a), b: nameOf(owner, b), weight })),
+    current,
+    nvlink: owner.nvlink,
+  };
+}
+
+/** The item of a name in the problem when it is one of the owner. */
+export function ownItem(owner: Owner, name: string): string | undefined {
+  return name.startsWith(`${owner.key}${between}`) ? name.slice(owner.key.length + between.length) : undefined;
+}

@@ -1,0 +1,62 @@
+import type { SlotBinding, Link, LinkType } from '../../placement/index.ts';
+
+/** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
+export const slotsConfigMap = 'agentfleet-slots';
+
+/** Annotation of the ConfigMap by which a human lets a slot stand for another board: `<node>/gpu2=<uuid>`, by commas. */
+export const approveAnnotation = 'agentfleet.dev/approve-slot';
+
+/** A GPU that no driver publishes. */
+export interface ConfiguredGpu {
+  readonly slot: string;
+  readonly uuid: string;
+  readonly memory: string;
+}
+
+/** What the ConfigMap says. */
+export interface SlotBook {
+  readonly bindings: readonly SlotBinding[];
+  readonly approved: ReadonlyMap<string, string>;
+  readonly links: readonly Link[];
+  readonly configured: readonly ConfiguredGpu[];
+}
+
+export const emptyBook: SlotBook = { bindings: [], approved: new Map(), links: [], configured: [] };
+
+interface Told {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+const linkTypes: ReadonlySet<string> = new Set<LinkType>(['NV', 'PIX', 'PXB', 'PHB', 'NODE', 'SYS']);
+
+/** The words of each line; empty lines and those that begin with # say nothing. */
+function lines(text: string | undefined): readonly (readonly string[])[] {
+  return (text ?? '')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([first = '']) => first !== '' && !first.startsWith('#'));
+}
+
+/** Reads the ConfigMap; lines that say nothing that is understood are passed over. Pure. */
+export function readBook(map: Told | undefined): SlotBook {
+  if (map === undefined) return emptyBook;
+  const bindings = lines(map.data?.['bindings']).flatMap(([slot = '', uuid, bus]): readonly SlotBinding[] =>
+    uuid === undefined || !slot.includes('/gpu') ? [] : [{ slot, uuid, pciBusID: bus }],
+  );
+  const links = lines(map.data?.['links']).flatMap(([a = '', b = '', type = '']): readonly Link[] => {
+    const plain = type.replace(/^NV\d+$/, 'NV');
+    return linkTypes.has(plain) ? [{ a, b, type: plain as LinkType }] : [];
+  });
+  const configured = lines(map.data?.['slots']).flatMap(([slot = '', uuid = '', memory = '']): readonly ConfiguredGpu[] =>
+    slot.includes('/gpu') && memory !== '' ? [{ slot, uuid, memory }] : [],
+  );
+  const approvals = (map.metadata.annotations?.[approveAnnotation] ?? '').split(',').map((entry) => entry.trim().split('='));
+  const approved = new Map(approvals.flatMap(([slot, uuid]) => (slot === undefined || uuid === undefined ? [] : [[slot, uuid] as const])));
+  return { bindings, approved, links, configured };
+}
+
+/** The bindings as the ConfigMap holds them: one line each. */
+export function writeBindings(bindings: readonly SlotBinding[]): string {
+  return bindings.map(({ slot, uuid, pciBusID }) => `${slot} ${uuid}${pciBusID === undefined ? '' : ` ${pciBusID}`}\n`).join('');
+}

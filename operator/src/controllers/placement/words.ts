@@ -1,0 +1,105 @@
+import type { NewCondition } from '@agentfleet/kube';
+import { cut } from '../expertpool/conditions.ts';
+import type { Inventory } from './inventory.ts';
+import type { Owner } from './owners.ts';
+import type { OwnerPlan } from './plan.ts';
+
+interface Word {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Reason = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
+
+/** What helps. The first of these that occurs is the reason of the condition. */
+const cures: Readonly<Record<Reason, string>> = {
+  SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
+  UnknownSlot: 'correct the slot: ConfigMap agentfleet-slots of the operator lists all',
+  NotEnoughMemory: 'give smaller budgets, fewer tokens or another slot, or remove a tenant',
+  HeldElsewhere: 'engines of another namespace are on it, whose claim nobody can join: take another slot',
+  Exclusive: 'one of the two shares its GPU with nobody: take another slot, or loosen spec.placement.antiAffinity',
+  Apart: 'they share no GPU: take another slot, or loosen spec.placement.antiAffinity',
+  NotLinked: 'no NVLink joins it to its target: set spec.placement.nvlink to Preferred, or give both one slot',
+  GroupElsewhere: 'a draft and its target are on one slot: give both the same',
+  Unhealthy: 'see to the device',
+  NotAllowed: 'name another slot, or none',
+};
+const order = Object.keys(cures) as readonly Reason[];
+
+const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+const longestList = 4;
+
+/** Who did not get a place, why, and what helps. */
+function refused(owner: Owner, { plan, unplaced }: OwnerPlan): Word {
+  const rejected = plan.rejected ?? [];
+  const reason = order.find((known) => rejected.some((word) => word.reason === known)) ?? 'NotAllowed';
+  const chosen = rejected.filter((word) => word.reason === reason);
+  const lacks = owner.wishes.flatMap(({ demand }) => ('lack' in demand ? [demand.lack] : []));
+  const told = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
+    const short = shortByBytes === undefined ? '' : ` lacks ${shortByBytes} bytes (${gib(shortByBytes)})`;
+    return `${item}: ${slot ?? 'no slot'}${short}`;
+  });
+  const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
+  const what = reason === 'SizeUnknown' ? lacks.join('; ') : `${told.join('; ')}${more}; ${cures[reason]}`;
+  const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
+  return { status: 'False', reason, message: `${what}${held}` };
+}
+
+function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Word {
+  const { plan, stuck, unplaced, modeLack } = outcome;
+  const [first] = stuck;
+  const fault = inventory.slots.find(({ name }) => name === first?.slot)?.fault;
+  if (first !== undefined && fault !== undefined) {
+    return {
+      status: 'False',
+      reason: fault.reason === 'Conflict' ? 'PlacementConflict' : fault.reason,
+      message: `${first.slot}: ${fault.message}`,
+    };
+  }
+  const named = owner.wishes.flatMap(({ slot }) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
+  const [bad] = named;
+  if (unplaced.length > 0 && bad !== undefined) {
+    return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
+  }
+  if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: modeLack };
+  if (unplaced.length > 0 && inventory.slots.length === 0) {
+    const message = 'no GPU is known: install a DRA driver, or name GPUs in ConfigMap agentfleet-slots of the operator';
+    return { status: 'False', reason: 'NoGPUs', message };
+  }
+  if (unplaced.length > 0) return refused(owner, outcome);
+  const slots = new Set(plan.assignments.map(({ slot }) => slot));
+  return {
+    status: 'True',
+    reason: 'Placed',
+    message: `${plan.assignments.length} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`,
+  };
+}
+
+/** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
+function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): Word {
+  const nodes = new Set([...owner.wishes.flatMap(({ slot }) => slot ?? []), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
+  if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
+  return { status: 'True', reason: 'TwoStacks', message: found[1] };
+}
+
+function nodeOf(slot: string): string {
+  return slot.slice(0, slot.lastIndexOf('/'));
+}
+
+/** What is said about a plan. Pure. */
+export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
+  if (owner.wishes.length === 0) return [];
+  const observedGeneration = owner.object.metadata.generation ?? 0;
+  const word = feasible(owner, outcome, inventory);
+  const dry = owner.dryRun
+    ? { ...word, reason: word.status === 'True' ? 'DryRun' : word.reason, message: `dry run, nothing moves: ${word.message}` }
+    : word;
+  const words: readonly (readonly [string, Word])[] = [
+    ['PlacementFeasible', dry],
+    ['PlacementConflict', conflict(owner, outcome, inventory)],
+  ];
+  return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));
+}

@@ -1,0 +1,105 @@
+import { Applier, findCondition, isConflict, isNotFound, keyOf, ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import type { OperatorContext } from '../../runtime/context.ts';
+import type { ConfigMap } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
+import type { GpuCaches } from './caches.ts';
+import { placementComponent, type ClaimManifest } from './claims.ts';
+import type { PlacementDecision, PlacementStatus } from './decide.ts';
+import type { Ledger } from './observe.ts';
+import type { Owner } from './owners.ts';
+import { slotsConfigMap } from './slots.ts';
+
+/** Reads the ledger anew and writes what was decided: names of slots first, then claims, then who may start. */
+export class PlacementWriter {
+  readonly #context: OperatorContext;
+  readonly #pools: ResourceClient<ExpertPool>;
+  readonly #models: ResourceClient<EnergyModel>;
+  readonly #maps: ResourceClient<ConfigMap>;
+  readonly #claims: ResourceClient;
+  readonly #appliers: { readonly claims: Applier<KubeObject>; readonly pools: Applier<ExpertPool>; readonly models: Applier<EnergyModel> };
+
+  constructor(context: OperatorContext, gpus: GpuCaches) {
+    const { transport, caches } = context;
+    this.#context = context;
+    this.#pools = new ResourceClient(transport, resources.expertPools);
+    this.#models = new ResourceClient(transport, resources.energyModels);
+    this.#maps = new ResourceClient(transport, resources.configMaps);
+    this.#claims = new ResourceClient(transport, resources.resourceClaims);
+    const fieldManager = fieldManagers.placement;
+    const status = { fieldManager, subresource: 'status' };
+    this.#appliers = {
+      claims: new Applier({ client: this.#claims, view: gpus.claims.informer, fieldManager }),
+      pools: new Applier({ client: this.#pools, view: caches.pools, ...status }),
+      models: new Applier({ client: this.#models, view: caches.energyModels, ...status }),
+    };
+    const { claims, pools, models } = this.#appliers;
+    gpus.claims.informer.addHandler({ onDelete: (object) => claims.forget(keyOf(object)) });
+    caches.pools.addHandler({ onDelete: (object) => pools.forget(keyOf(object)) });
+    caches.energyModels.addHandler({ onDelete: (object) => models.forget(keyOf(object)) });
+  }
+
+  /**
+   * The ledger as the server has it now. A cache may show less than an earlier leader gave away, and memory that is
+   * given away twice is worse than a slow answer; plans change rarely.
+   */
+  async readLedger(signal: AbortSignal): Promise<Ledger> {
+    const { config } = this.#context;
+    const [pools, models, book] = await Promise.all([
+      all(this.#pools, signal),
+      all(this.#models, signal),
+      this.#maps.find({ namespace: config.namespace, name: slotsConfigMap }, { signal }),
+    ]);
+    return { pools, models, book };
+  }
+
+  /** Each write can be the last one before a crash: what follows is decided again from what is there. */
+  async write(decision: PlacementDecision, signal: AbortSignal): Promise<void> {
+    if (decision.bindings !== undefined) await this.#bind(decision.bindings, signal);
+    for (const claim of decision.claims) await this.#claim(claim, signal);
+    for (const { owner, status, moved } of decision.statuses) await this.#tell(owner, status, moved, signal);
+    for (const claim of decision.remove) await this.#remove(claim, signal);
+  }
+
+  async #bind(bindings: string, signal: AbortSignal): Promise<void> {
+    const { namespace } = this.#context.config;
+    const metadata = { name: slotsConfigMap, namespace, labels: { [labels.component]: placementComponent } };
+    const { apiVersion, kind } = resources.configMaps;
+    // Other keys are the administrator's.
+    await this.#maps.apply({ apiVersion, kind, metadata, data: { bindings } }, { fieldManager: fieldManagers.placement, signal });
+  }
+
+  async #claim(claim: ClaimManifest, signal: AbortSignal): Promise<void> {
+    await this.#appliers.claims.apply({ ...claim }, signal);
+  }
+
+  async #tell(owner: Owner, status: PlacementStatus, moved: boolean, signal: AbortSignal): Promise<void> {
+    const { apiVersion, kind, metadata } = owner.object;
+    const { name, namespace = '', uid } = metadata;
+    const applier = owner.kind === 'ExpertPool' ? this.#appliers.pools : this.#appliers.models;
+    // The uid: an owner of the same name that was made since is another one.
+    const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
+    const word = findCondition(status.conditions, 'PlacementFeasible');
+    const before = findCondition(owner.object.status?.conditions, 'PlacementFeasible');
+    if (!written || word === undefined || (!moved && before?.status === word.status && before.reason === word.reason)) return;
+    const type = word.status === 'True' ? 'Normal' : 'Warning';
+    this.#context.events.record(owner.object, { type, reason: word.reason, action: 'Place', note: word.message });
+  }
+
+  async #remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#claims.delete(metadata, { ...(metadata.uid === undefined ? {} : { uid: metadata.uid }), signal });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}
+
+async function all<T extends KubeObject>(client: ResourceClient<T>, signal: AbortSignal): Promise<readonly T[]> {
+  const items: T[] = [];
+  for await (const page of client.pages({ signal })) items.push(...page.items);
+  const { apiVersion, kind } = client.resource;
+  // Items of a list do not say what they are.
+  return items.map((item) => ({ ...item, apiVersion, kind }));
+}

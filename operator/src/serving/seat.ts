@@ -1,0 +1,109 @@
+import type { Condition, PlanStatus } from '@agentfleet/protocol/api';
+import { podPlacementOf, slotLabel, uuidAnnotation, type PodPlacement } from '../placement/index.ts';
+import { engineContainer } from './vllm/index.ts';
+
+/** What a plan says about the pods of an engine. */
+export type Seat =
+  | { readonly kind: 'NoGpu' }
+  /** Its place; `admitted` when its turn to start has come. */
+  | {
+      readonly kind: 'Seated';
+      readonly slot: string;
+      readonly uuid: string | undefined;
+      readonly admitted: boolean;
+      readonly pod: PodPlacement;
+    }
+  /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
+  | { readonly kind: 'Unseated'; readonly reason: string | undefined; readonly message: string };
+
+/** The part of a status that tells of placement. */
+export interface PlannedStatus {
+  readonly plan?: PlanStatus;
+  readonly conditions?: readonly Condition[];
+}
+
+/** The place of an engine by the plan in force. Pure. */
+export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, item: string): Seat {
+  if (!needsGpu) return { kind: 'NoGpu' };
+  const { plan, conditions } = status ?? {};
+  const found = plan?.assignments.find((assignment) => assignment.item === item);
+  if (plan?.mode === undefined || found === undefined) {
+    const word = conditions?.find(({ type, status }) => type === 'PlacementFeasible' && status === 'False');
+    return { kind: 'Unseated', reason: word?.reason, message: word?.message ?? 'no GPU is assigned yet' };
+  }
+  const { slot, uuid, claim, admitted } = found;
+  const node = slot.slice(0, slot.lastIndexOf('/'));
+  const pod = podPlacementOf(plan.mode, [{ name: slot, node, uuid, ...(claim === undefined ? {} : { claim }) }]);
+  return { kind: 'Seated', slot, uuid, admitted, pod };
+}
+
+interface Container {
+  readonly name?: string;
+  readonly env?: readonly object[];
+  readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
+}
+
+/** The parts of a Deployment's spec that change with the place; the others stay as they are. */
+interface Placeable {
+  readonly replicas?: number;
+  readonly template: {
+    readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec: {
+      readonly containers: readonly Container[];
+      readonly initContainers?: readonly Container[];
+      readonly nodeSelector?: Readonly<Record<string, string>>;
+    };
+  };
+}
+
+/** Lists that would be empty are left out: the API server drops them, as if somebody had. */
+function placeContainer(container: Container, { env, claims, limits }: PodPlacement): object {
+  return {
+    ...container,
+    env: [...(container.env ?? []), ...env],
+    resources: {
+      ...container.resources,
+      ...(claims.length === 0 ? {} : { claims }),
+      ...(Object.keys(limits).length === 0 ? {} : { limits: { ...container.resources?.limits, ...limits } }),
+    },
+  };
+}
+
+function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): object {
+  const { resourceClaims, runtimeClassName, nodeSelector } = pod;
+  const [engine, ...others] = spec.containers;
+  const beside = spec.initContainers?.some(({ name }) => name === engineContainer) === true;
+  const placed = beside
+    ? { initContainers: spec.initContainers?.map((one) => (one.name === engineContainer ? placeContainer(one, pod) : one)) }
+    : { containers: engine === undefined ? [] : [placeContainer(engine, pod), ...others] };
+  return {
+    ...spec,
+    ...(resourceClaims.length === 0 ? {} : { resourceClaims }),
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(Object.keys(nodeSelector).length === 0 ? {} : { nodeSelector: { ...spec.nodeSelector, ...nodeSelector } }),
+    ...placed,
+  };
+}
+
+/**
+ * The spec of a Deployment whose pods sit where the plan says: the engine beside the server, or else the server itself. A pod is deleted before
+ * the next one is made, as there is no memory for two; before its turn has come there is none, and the template is the
+ * one that it will have. Nothing of the operator is in it, so that another version of it restarts nothing. Pure.
+ */
+export function seatDeployment(spec: object, seat: Seat): object {
+  if (seat.kind === 'NoGpu') return spec;
+  const { template, replicas = 1 } = spec as Placeable;
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
+  if (seat.kind === 'Unseated') return { ...spec, replicas: 0, strategy };
+  const { slot, uuid, admitted, pod } = seat;
+  const annotations = { ...template.metadata?.annotations, [slotLabel]: slot, ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }) };
+  const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };
+  return { ...spec, replicas: admitted ? replicas : 0, strategy, template: placed };
+}
+
+/** Whether the pods of a Deployment were put on a GPU. */
+export function wasSeated(
+  template: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } } | undefined,
+): boolean {
+  return template?.metadata?.annotations?.[slotLabel] !== undefined;
+}
