@@ -4,4 +4,5 @@ export * from './info.ts';
 export * from './pod.ts';
 export * from './podTrouble.ts';
 export * from './rollout.ts';
+export * from './seat.ts';
 export * from './server.ts';

@@ -11,6 +11,7 @@ import {
 import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
 import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { planChanged } from '../placement/changes.ts';
 import { anyDefault, namedPool } from '../../pools/lookup.ts';
 import { warmPoolOf } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
@@ -87,8 +88,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
       .map(poolKey);
   return [
-    // An annotation says which ablations its tasks may ask for.
-    watches<ExpertPool>(pools, { predicate: anyOf(generationChanged, annotationsChanged) }),
+    // An annotation says which ablations its tasks may ask for; the plan says where its experts sit.
+    watches<ExpertPool>(pools, { predicate: anyOf<ExpertPool>(generationChanged, annotationsChanged, planChanged) }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
     watches(pods, {
       // Sandboxes are counted when they were made ahead.
