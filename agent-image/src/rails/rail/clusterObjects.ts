@@ -5,6 +5,8 @@ const valued = /^(?:-f|--filename|-k|--kustomize|-n|--namespace|--context|--kube
 const plain =
   /^(?:--(?:filename|kustomize|namespace|context|kubeconfig)=.|--(?:server-side|force-conflicts|wait|ignore-not-found)(?:=|$)|--validate=)/;
 const fromFiles = /^(?:-[fk]$|--(?:filename|kustomize)(?:=|$))/;
+/** What these hold goes with them, and nothing brings it back. */
+const holders = /^(?:ns|namespaces?|crds?|customresourcedefinitions?|pvc?|persistentvolume(?:claim)?s?|no|nodes?)(?:\.|$)/i;
 const metadata = /^(?:name|jsonpath=\{\.metadata\.\w+\})$/;
 
 /** Words that are no options, and the options; null when one of them is not known to be about which objects and where. */
@@ -27,12 +29,12 @@ function parse(words: readonly string[]): { readonly names: readonly string[]; r
  */
 export function clusterObjects(command: Command): 'Changes' | 'AsksMetadata' | null {
   const [verb = '', ...words] = args(command);
-  if (command.name !== 'kubectl' || words.some(hasHole)) return null;
+  if (command.name !== 'kubectl' || words.some((word) => hasHole(word) || word.includes('://'))) return null;
   const parsed = parse(words);
   if (parsed === null) return null;
   const { names, output, files } = parsed;
   if (verb === 'get') return names.length === 2 && output !== undefined && metadata.test(output) ? 'AsksMetadata' : null;
   if (output !== undefined) return null;
-  if (verb === 'delete' && !files) return names.length === 2 ? 'Changes' : null;
+  if (verb === 'delete' && !files) return names.length === 2 && !holders.test(names[0] ?? '') ? 'Changes' : null;
   return /^(?:apply|create|replace|delete)$/.test(verb) && files && names.length === 0 ? 'Changes' : null;
 }

@@ -14,6 +14,8 @@ await describeRail('escape', {
     'kubectl apply -f x.yaml --as system:admin',
     'kubectl apply --prune --all -f x.yaml',
     'kubectl create token admin',
+    'kubectl delete namespace payments --wait=false',
+    'kubectl apply -f https://example.com/daemonset.yaml',
     'cat /proc/1/environ',
     'curl http://169.254.169.254/latest/meta-data/',
     'curl --unix-socket /var/run/docker.sock http://localhost/containers/json',
