@@ -18,7 +18,7 @@ var version = "dev"
 const usage = `usage:
   runner serve          PID 1: dial the keeper at $AGENTFLEET_LINK with $AGENTFLEET_LINK_KEY
   runner install DIR    copy this program to DIR/runner
-  runner stat ROOT MAX  stat all names below ROOT, at most MAX
+  runner stat ROOT MAX -  stat all names below ROOT, at most MAX
   runner setmeta ROOT   set modification times from records on standard input
   runner setxattrs ROOT set extended attributes from records on standard input
   runner xattrs ROOT    tell extended attributes of paths on standard input
@@ -57,7 +57,7 @@ func run(args []string) int {
 	case len(args) == 1 && args[0] == "files":
 		return files.Serve(os.Stdin, os.Stdout, os.Stderr)
 	}
-	if code, known := files.Call(args, os.Stdin, os.Stdout, os.Stderr); known {
+	if code, known := files.Call(files.NewMemory(), args, os.Stdin, os.Stdout, os.Stderr); known {
 		return code
 	}
 	fmt.Fprint(os.Stderr, usage)

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import type { Readable } from 'node:stream';
 import { CasAdoption, readFloor } from './adoption.ts';
 import type { CasOptions } from './casOptions.ts';
-import { Collector, type CollectReport, type InUse, type Retention } from './collector.ts';
+import { Collector, KEEP_ALL, type CollectReport, type InUse } from './collector.ts';
 import { compareManifests } from './compare.ts';
 import { StoredOrCurrent, type Contents } from './contents.ts';
 import { makeTreeDiff } from './diff/treeDiff.ts';
@@ -44,7 +44,6 @@ import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
 const MAX_MISMATCHES = 20;
 /** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
 const SAVE_AFTER = 1000;
-const KEEP_ALL: Retention = { newest: Number.POSITIVE_INFINITY, labels: [] };
 
 /** Opens a content-addressed store, creating it when absent, and undoes what a killed keeper left half done. */
 export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
@@ -153,8 +152,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   async readObject(sha256: string): Promise<Buffer> {
-    const pieces = Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece));
-    return Buffer.concat(pieces);
+    return Buffer.concat(Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece)));
   }
 
   async readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
@@ -216,8 +214,7 @@ class CasEngine implements SnapshotEngine {
       const added = await this.#store.sync();
       const head = this.#loadHead(manifest.entries);
       const counts = { ...countsOf(manifest), addedObjects: added.objects, addedBytes: added.bytes };
-      const id = this.#files.nextId();
-      const tookMs = Math.round(performance.now() - started);
+      const [id, tookMs] = [this.#files.nextId(), Math.round(performance.now() - started)];
       const record: SnapshotRecord = { id, parent: head?.id ?? null, label: label ?? null, takenAt, ...counts, tookMs };
       this.#head = this.#files.write(record, manifest, head, added.end);
       this.#store.keep();
@@ -234,8 +231,11 @@ class CasEngine implements SnapshotEngine {
     const started = performance.now();
     this.#files.check(id);
     const slices = new Slices(signal);
-    const { current, pruned } = await this.#scanOrPrune(id, slices);
-    const target = this.#files.load(id, current.entries);
+    const looking = this.#scanOrPrune(id, slices);
+    // Beside the program that stats the tree. What is not sound is read again, which says why.
+    const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
+    const { current, pruned } = await looking;
+    const target = early ?? this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
     try {
       await applyPlan(plan, { ...this.#options, roots: new RootMap(this.#roots), store: this.#store, staging: this.#staging, slices });

@@ -38,6 +38,8 @@ export interface Retention extends RetentionRule {
   readonly onFailed?: (error: unknown) => void;
 }
 
+export const KEEP_ALL: Retention = { newest: Number.POSITIVE_INFINITY, labels: [] };
+
 export interface CollectorOptions {
   readonly files: SnapshotFiles;
   readonly store: ObjectStore;

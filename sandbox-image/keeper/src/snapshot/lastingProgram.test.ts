@@ -50,19 +50,24 @@ describe.skipIf(runner === null)('a program that lasts', () => {
     const [lasting, each] = [treeStatsByRunner(program), treeStatsByRunner(processEach(binary))];
     const reader = xattrsByRunner(program).read(tree(), 1 << 20);
     reader.ask('file-1');
-    const [first, second] = await Promise.all([lasting.read(tree(), 10_000), lasting.read(dir, 10_000)]);
+    const read = async (root: string, max = 10_000, since: string | null = null) => lasting.read(root, max, since);
+    const [first, second] = await Promise.all([read(tree()), read(dir)]);
     const before = servers();
     expect(before).toHaveLength(1);
-    expect(await lasting.read(tree(), 399), 'more names than were asked for').toBeNull();
+    expect(await read(tree(), 399), 'more names than were asked for').toBeNull();
     await setMetaByRunner(program)(tree(), records(1n));
     await expect(setMetaByRunner(program)(join(dir, 'gone'), [])).rejects.toThrow('no such file');
     await expect(reader.answers()).resolves.toEqual([]);
     expect(servers()).toEqual(before);
     expect(mtimes()).toEqual([1n, 1n]);
     await setMetaByRunner(program)(dir, []);
-    expect(first?.length).toBeGreaterThan(400 * 250);
-    expect(second?.equals((await each.read(dir, 10_000)) ?? Buffer.alloc(0))).toBe(false);
-    expect((await lasting.read(tree(), 10_000))?.equals((await each.read(tree(), 10_000)) ?? Buffer.alloc(0))).toBe(true);
+    expect(first?.records.length).toBeGreaterThan(400 * 250);
+    const alone = async (root: string) => (await each.read(root, 10_000, null))?.records ?? Buffer.alloc(0);
+    expect(second?.records.equals(await alone(tree()))).toBe(false);
+    const whole = await read(tree());
+    expect(whole).toMatchObject({ changesOnly: false, records: await alone(tree()) });
+    expect(await read(tree(), 10_000, whole?.token)).toMatchObject({ changesOnly: true, records: Buffer.alloc(0) });
+    expect(await each.read(tree(), 10_000, whole?.token ?? null), 'one that does not remember').toMatchObject({ changesOnly: false });
   });
 
   test('that is killed under its calls does them again', async () => {
@@ -95,7 +100,7 @@ describe.skipIf(runner === null)('a program that lasts', () => {
   });
 
   test('is cut off when it says more than was asked for', async () => {
-    const reader = program.start(['stat', tree(), '10000'], { maxOutput: 1000, tooMuch: () => new TooManyXattrs('too much') });
+    const reader = program.start(['stat', tree(), '10000', '-'], { maxOutput: 1000, tooMuch: () => new TooManyXattrs('too much') });
     reader.end();
     await expect(reader.ended).rejects.toThrow('too much');
   });
@@ -114,5 +119,5 @@ describe.skipIf(runner === null)('a program that lasts', () => {
 test('a program that cannot be started is an error, and none that lacks the verb', async () => {
   await expect(setMetaByRunner(lastingProgram('/nonexistent'))('/', [])).rejects.toThrow('ENOENT');
   await expect(setMetaByRunner(lastingProgram('/bin/true'))('/', [])).resolves.toBeUndefined();
-  expect(await treeStatsByRunner(lastingProgram('/nonexistent')).read('/', 1)).toBeNull();
+  expect(await treeStatsByRunner(lastingProgram('/nonexistent')).read('/', 1, null)).toBeNull();
 });

@@ -4,25 +4,43 @@ import { processEach, type Program } from './program.ts';
 export interface TreeStats {
   /** From how many names on it is worth starting a program. */
   readonly worthFrom: number;
-  /** The records of `runner stat`; null when there are more than `maxEntries`, or it did not work: then each name is asked for. */
-  read(rootPath: string, maxEntries: number): Promise<Buffer | null>;
+  /**
+   * What `runner stat` tells; `since` is the token of its last answer, of which it then need not tell again what is the same.
+   * Null when there are more than `maxEntries`, or it did not work: then each name is asked for.
+   */
+  read(rootPath: string, maxEntries: number, since: string | null): Promise<StatAnswer | null>;
+}
+
+/** An answer of `runner stat`. */
+export interface StatAnswer {
+  readonly token: string;
+  /** What has no record is as it was at the last answer. */
+  readonly changesOnly: boolean;
+  readonly records: Buffer;
 }
 
 /** Fewer names are asked for one by one in the time that a program takes to start. */
 const WORTH_FROM = 2000;
+const TOKEN_BYTES = 16;
+const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };
 
-/** {@link TreeStats} by `runner stat <root> <max>`. */
+/** {@link TreeStats} by `runner stat <root> <max> <since>`. */
 export function treeStatsByRunner(runner: string | Program, worthFrom: number = WORTH_FROM): TreeStats {
   const program = typeof runner === 'string' ? processEach(runner) : runner;
   return {
     worthFrom,
-    read: async (rootPath, maxEntries) => {
-      const run = program.start(['stat', rootPath, String(maxEntries)]);
+    read: async (rootPath, maxEntries, since) => {
+      const run = program.start(['stat', rootPath, String(maxEntries), since ?? '-']);
       run.end();
       const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
-      return code === 0 ? stdout : null;
+      const kind = stdout[TOKEN_BYTES];
+      // What changed since an answer says nothing to who was not given that one.
+      if (code !== 0 || (kind !== 0 && (kind !== 1 || since === null))) return null;
+      return {
+        token: stdout.toString('hex', 0, TOKEN_BYTES),
+        changesOnly: kind === 1,
+        records: stdout.subarray(TOKEN_BYTES + 1),
+      };
     },
   };
 }
-
-const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };

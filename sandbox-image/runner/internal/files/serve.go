@@ -19,7 +19,7 @@ const (
 )
 
 // Call does one verb of this package: words, input, output, errors, and the exit status.
-func Call(words []string, in io.Reader, out, errs io.Writer) (code int, known bool) {
+func Call(memory *Memory, words []string, in io.Reader, out, errs io.Writer) (code int, known bool) {
 	switch {
 	case len(words) == 2 && words[0] == "setmeta":
 		return SetMeta(words[1], in, errs), true
@@ -27,9 +27,9 @@ func Call(words []string, in io.Reader, out, errs io.Writer) (code int, known bo
 		return SetXattrs(words[1], in, errs), true
 	case len(words) == 2 && words[0] == "xattrs":
 		return Xattrs(words[1], in, out, errs), true
-	case len(words) == 3 && words[0] == "stat":
+	case len(words) == 4 && words[0] == "stat":
 		if limit, err := strconv.ParseInt(words[2], 10, 64); err == nil {
-			return Stat(words[1], limit, out, errs), true
+			return memory.Stat(words[1], limit, words[3], out, errs), true
 		}
 	}
 	return 2, false
@@ -40,7 +40,7 @@ func Call(words []string, in io.Reader, out, errs io.Writer) (code int, known bo
 // the others its input, and an empty one ends that. The output is frames "call kind length bytes" (32, 8 and 32 bits):
 // output, errors, and in the end one byte with the status.
 func Serve(in io.Reader, out, errs io.Writer) int {
-	s := server{out: out}
+	s := server{out: out, memory: NewMemory()}
 	calls := map[uint32]*inbox{}
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -85,12 +85,13 @@ func readFrame(r io.Reader) (call uint32, body []byte, err error) {
 
 // server writes the answers of all calls to one output.
 type server struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu     sync.Mutex
+	out    io.Writer
+	memory *Memory
 }
 
 func (s *server) do(call uint32, words []string, in io.Reader) {
-	code, known := Call(words, in, answerOf{s, call, isOutput}, answerOf{s, call, isError})
+	code, known := Call(s.memory, words, in, answerOf{s, call, isOutput}, answerOf{s, call, isError})
 	if !known {
 		fmt.Fprintf(answerOf{s, call, isError}, "%q is not known\n", words)
 	}

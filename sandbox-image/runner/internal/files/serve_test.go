@@ -56,9 +56,13 @@ func TestServeDoesCallsBesideOneAnother(t *testing.T) {
 		}
 	}
 	// The first call waits for its input while the others are done.
-	send(frame(1, "setmeta\x00"+root), frame(1, "1000000001\x00a"), frame(2, "stat\x00"+root+"\x00100"), frame(2, ""), frame(3, "rm\x00x"))
+	send(frame(1, "setmeta\x00"+root), frame(1, "1000000001\x00a"), frame(2, "stat\x00"+root+"\x00100\x00-"), frame(2, ""), frame(3, "rm\x00x"))
 	got := replies(t, fromOut, 2)
-	if want := new(bytes.Buffer); Stat(root, 100, want, io.Discard) != 0 || got[2][isOutput] != want.String() || got[2][isEnd] != "\x00" {
+	want := new(bytes.Buffer)
+	if NewMemory().Stat(root, 100, "-", want, io.Discard) != 0 {
+		t.Error("a tree of two files has no stats")
+	}
+	if _, _, records := take(t, []byte(got[2][isOutput])); !bytes.Equal(records, want.Bytes()[tokenBytes+1:]) || got[2][isEnd] != "\x00" {
 		t.Errorf("stat told %q", got[2])
 	}
 	if got[3][isEnd] != "\x02" || !strings.Contains(got[3][isError], "not known") {

@@ -3,6 +3,7 @@ package files
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,22 +19,48 @@ import (
 const (
 	// maxWalkers: more threads than this only contend for the directory locks of one file system.
 	maxWalkers = 4
-	// recordHead: depth, length of the name, six numbers.
-	recordHead = 2 + 2 + 6*8
+	// recordHead: depth, length of the name, what is not told below, six numbers.
+	recordHead = 2 + 2 + 2 + 6*8
 	maxDepth   = math.MaxUint16
+	// ticking is how long the kernel's clock for ctime may stand still: a change this close to a listing can hide another.
+	ticking = 20 * time.Millisecond
 )
 
-// folder is one directory of the walk: the records of its names, and which of them are folders.
-type folder struct {
-	done    chan struct{}
-	records []byte
-	// below are the folders in it, each behind the record that ends at its offset.
-	below []below
+// seen is what tells whether a name is as it was.
+type seen struct {
+	ino        uint64
+	ctim, mtim unix.Timespec
+	size       int64
+	nlink      uint64
+	mode       uint32
 }
 
-type below struct {
-	at     int
-	folder *folder
+func seenIn(st *unix.Stat_t) seen {
+	return seen{st.Ino, st.Ctim, st.Mtim, st.Size, uint64(st.Nlink), st.Mode}
+}
+
+func (s *seen) isFolder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
+
+// entry is one name of a folder.
+type entry struct {
+	name string
+	seen seen
+	// changed: it is not what was told before.
+	changed bool
+	folder  *folder
+}
+
+// folder is one directory of a walk, and what the next walk remembers of it.
+type folder struct {
+	done    chan struct{}
+	entries []entry
+	// listed is the folder itself as it was when its names were read; they are the same for as long as it is and sure.
+	listed seen
+	sure   bool
+	// blind: something in it could not be looked at, so that a name without a record says nothing.
+	blind bool
+	// dirty: it or something below is to be told.
+	dirty bool
 }
 
 // walker stats a whole tree with several threads.
@@ -41,48 +69,17 @@ type walker struct {
 	limit int64
 	seen  atomic.Int64
 	seats chan struct{}
+	now   func() time.Time
 }
 
-// Stat writes one record for every name below root, folders before what they hold, names in the
-// order of their bytes: depth, length of the name (16 bits each), inode, ctime and mtime in
-// milliseconds, size, mode, links (64-bit floats, all little-endian), name. What cannot be looked
-// into has a record and nothing below it. More than limit names are an error. Links are never
-// followed.
-func Stat(root string, limit int64, out, errs io.Writer) int {
-	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		fmt.Fprintf(errs, "runner stat: %s: %v\n", root, err)
-		return 1
-	}
-	defer unix.Close(fd)
-	w := &walker{root: fd, limit: limit, seats: make(chan struct{}, min(maxWalkers, runtime.GOMAXPROCS(0)))}
-	top := newFolder()
+func newWalker(root int, limit int64, now func() time.Time) *walker {
+	return &walker{root: root, limit: limit, now: now, seats: make(chan struct{}, min(maxWalkers, runtime.GOMAXPROCS(0)))}
+}
+
+// walk begins with the top; all is known when its done is closed and those of the folders below.
+func (w *walker) walk(top *folder) {
+	top.done = make(chan struct{})
 	go w.look(top, ".", 1)
-	b := bufio.NewWriterSize(out, 256<<10)
-	top.write(b)
-	if err := b.Flush(); err != nil {
-		return 1
-	}
-	if w.seen.Load() > limit {
-		fmt.Fprintf(errs, "runner stat: more than %d names\n", limit)
-		return 1
-	}
-	return 0
-}
-
-func newFolder() *folder { return &folder{done: make(chan struct{})} }
-
-// write waits for each folder in its turn and gives its memory back.
-func (f *folder) write(b *bufio.Writer) {
-	<-f.done
-	from := 0
-	for _, sub := range f.below {
-		_, _ = b.Write(f.records[from:sub.at])
-		from = sub.at
-		sub.folder.write(b)
-	}
-	_, _ = b.Write(f.records[from:])
-	f.records, f.below = nil, nil
 }
 
 // look fills a folder and starts the walk of those in it.
@@ -92,45 +89,153 @@ func (w *walker) look(f *folder, path string, depth int) {
 		<-w.seats
 		close(f.done)
 	}()
+	f.blind, f.dirty = depth > maxDepth, false
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(w.root, path, &how)
-	if err != nil || depth > maxDepth {
+	if err == nil {
+		defer unix.Close(fd)
+		err = f.list(fd, w.now())
+	}
+	if err != nil || f.blind || w.seen.Add(int64(len(f.entries))) > w.limit {
+		f.entries, f.blind, f.sure = nil, true, false
 		return
 	}
-	dir := os.NewFile(uintptr(fd), path)
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil || w.seen.Add(int64(len(names))) > w.limit {
-		return
-	}
-	slices.Sort(names)
-	f.records = make([]byte, 0, len(names)*(recordHead+16))
-	for _, name := range names {
+	for i := range f.entries {
+		e := &f.entries[i]
 		var st unix.Stat_t
-		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if unix.Fstatat(fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			// It is gone, or this file system cannot tell: what is remembered of it must not be believed.
+			e.seen, e.folder, f.blind = seen{}, nil, true
 			continue
 		}
-		f.records = appendRecord(f.records, depth, name, &st)
-		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-			sub := newFolder()
-			f.below = append(f.below, below{len(f.records), sub})
-			go w.look(sub, path+"/"+name, depth+1)
+		now := seenIn(&st)
+		e.changed = e.seen != now
+		e.seen = now
+		if !now.isFolder() {
+			e.folder = nil
+			continue
+		}
+		if e.folder == nil {
+			e.folder = &folder{}
+		}
+		e.folder.done = make(chan struct{})
+		go w.look(e.folder, path+"/"+e.name, depth+1)
+	}
+}
+
+// list makes the entries those that the folder has now; what is known of a name stays with it.
+func (f *folder) list(fd int, now time.Time) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	self := seenIn(&st)
+	if f.sure && f.listed == self {
+		return nil
+	}
+	names, err := namesIn(fd)
+	if err != nil {
+		return err
+	}
+	known := f.entries
+	f.entries = make([]entry, len(names))
+	for i, name := range names {
+		for len(known) > 0 && known[0].name < name {
+			known = known[1:]
+		}
+		if f.entries[i].name = name; len(known) > 0 && known[0].name == name {
+			f.entries[i] = known[0]
+		}
+	}
+	f.listed, f.sure = self, time.Unix(self.ctim.Unix()).Add(ticking).Before(now)
+	return nil
+}
+
+// namesIn are the names in the order of their bytes.
+func namesIn(fd int) ([]string, error) {
+	var names []string
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, os.NewSyscallError("getdents", err)
+		}
+		if n <= 0 {
+			slices.Sort(names)
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
+}
+
+// mark waits for a folder and all below, and notes where there is something to tell.
+func (f *folder) mark() bool {
+	<-f.done
+	f.dirty = f.blind
+	for i := range f.entries {
+		e := &f.entries[i]
+		below := e.folder != nil && e.folder.mark()
+		f.dirty = f.dirty || below || e.changed
+	}
+	return f.dirty
+}
+
+// write tells of all names below, in their order, or only of what has changed and the folders on the way to it.
+func (f *folder) write(b *bufio.Writer, depth int, all bool) {
+	<-f.done
+	record := make([]byte, 0, recordHead+255)
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.seen == (seen{}) || (!all && !e.changed && (e.folder == nil || !e.folder.dirty)) {
+			continue
+		}
+		if e.folder != nil {
+			// Whether something below is not told is known only then.
+			<-e.folder.done
+		}
+		record = appendRecord(record[:0], depth, e)
+		_, _ = b.Write(record)
+		if e.folder != nil {
+			e.folder.write(b, depth+1, all)
 		}
 	}
 }
 
-func appendRecord(to []byte, depth int, name string, st *unix.Stat_t) []byte {
+func appendRecord(to []byte, depth int, e *entry) []byte {
 	to = binary.LittleEndian.AppendUint16(to, uint16(depth))
-	to = binary.LittleEndian.AppendUint16(to, uint16(len(name)))
+	to = binary.LittleEndian.AppendUint16(to, uint16(len(e.name)))
+	blind := uint16(0)
+	if e.folder != nil && e.folder.blind {
+		blind = 1
+	}
+	to = binary.LittleEndian.AppendUint16(to, blind)
+	s := &e.seen
 	for _, n := range [...]float64{
-		float64(st.Ino), milliseconds(st.Ctim), milliseconds(st.Mtim), float64(st.Size), float64(st.Mode), float64(st.Nlink),
+		float64(s.ino), milliseconds(s.ctim), milliseconds(s.mtim), float64(s.size), float64(s.mode), float64(s.nlink),
 	} {
 		to = binary.LittleEndian.AppendUint64(to, math.Float64bits(n))
 	}
-	return append(to, name...)
+	return append(to, e.name...)
 }
 
 // milliseconds rounds as Node does: the conversion in between forbids a fused multiply-add.
 func milliseconds(t unix.Timespec) float64 {
 	return float64(float64(t.Sec)*1000) + float64(t.Nsec)/1e6
 }
+
+// openRoot names the folder at root.
+func openRoot(root string) (int, error) {
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%s: %w", root, err)
+	}
+	return fd, nil
+}
+
+// outBuffer is what the records of a walk are saved up to.
+const outBuffer = 256 << 10
+
+func writerTo(out io.Writer) *bufio.Writer { return bufio.NewWriterSize(out, outBuffer) }

@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
@@ -12,14 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// told decodes records into lines "depth name size mode".
+// take cuts an answer: its token as the next question has it, whether all is told, and the records.
+func take(t *testing.T, b []byte) (since string, whole bool, records []byte) {
+	t.Helper()
+	if len(b) <= tokenBytes {
+		t.Fatalf("an answer of %d bytes", len(b))
+	}
+	return hex.EncodeToString(b[:tokenBytes]), b[tokenBytes] == isWhole, b[tokenBytes+1:]
+}
+
+// told decodes records into lines "depth name size mode", with a star where something below may be untold.
 func told(t *testing.T, b []byte) string {
 	t.Helper()
 	var lines []string
 	for len(b) > 0 {
 		depth, length := binary.LittleEndian.Uint16(b), int(binary.LittleEndian.Uint16(b[2:]))
-		number := func(at int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[4+8*at:])) }
-		lines = append(lines, fmt.Sprintf("%d %q %v %o", depth, b[recordHead:recordHead+length], number(3), int(number(4))))
+		number := func(at int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[6+8*at:])) }
+		line := fmt.Sprintf("%d %q %v %o", depth, b[recordHead:recordHead+length], number(3), int(number(4)))
+		lines = append(lines, line+strings.Repeat("*", int(binary.LittleEndian.Uint16(b[4:]))))
 		b = b[recordHead+length:]
 	}
 	return strings.Join(lines, "\n")
@@ -42,19 +53,21 @@ func TestStatTellsATreeInTheOrderOfItsBytes(t *testing.T) {
 	must(os.WriteFile(outside+"/not mine", nil, 0o600))
 	must(os.Symlink(outside, root+"/link"))
 	var out, errs bytes.Buffer
-	if code := Stat(root, 100, &out, &errs); code != 0 {
+	memory := NewMemory()
+	if code := memory.Stat(root, 100, "-", &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	want := fmt.Sprintf("1 \"a\" 4096 40755\n2 \"b\" 4096 40755\n3 \"x\\xff\" 3 100600\n2 \"z\\n\" 0 100640\n1 \"a.d\" 4096 40755\n1 \"b\" 1 104711\n1 \"link\" %d 120777", len(outside))
-	got := told(t, out.Bytes())
+	_, _, records := take(t, out.Bytes())
+	got := told(t, records)
 	// What a folder's size is depends on the file system.
 	if strings.ReplaceAll(got, " 4096 ", " ") != strings.ReplaceAll(want, " 4096 ", " ") {
 		t.Errorf("told\n%s\nwant\n%s", got, want)
 	}
-	if code := Stat(root, 6, &out, &errs); code != 1 || !strings.Contains(errs.String(), "more than 6 names") {
+	if code := memory.Stat(root, 6, "-", &out, &errs); code != 1 || !strings.Contains(errs.String(), "more than 6 names") {
 		t.Errorf("over the limit: exit %d, %s", code, errs.String())
 	}
-	if code := Stat(root+"/absent", 6, &out, &errs); code != 1 {
+	if code := memory.Stat(root+"/absent", 6, "-", &out, &errs); code != 1 {
 		t.Errorf("absent: exit %d", code)
 	}
 }

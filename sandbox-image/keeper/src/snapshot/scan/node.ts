@@ -23,6 +23,8 @@ export interface TreeNode {
   nlink: number;
   /** True when the next scan must not believe this node. */
   racy: boolean;
+  /** The stat is that of the program's last answer, which tells no more of it until it changes. */
+  told: boolean;
   /** `device:inode`, exact, while the file has more than one name; else `''`. */
   linkKey: string;
   /** Null until the first visit and for what is skipped. */
@@ -48,6 +50,7 @@ export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNod
     mode: 0,
     nlink: 0,
     racy: true,
+    told: false,
     linkKey: '',
     entry: null,
     skipped: null,
@@ -57,10 +60,9 @@ export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNod
   };
 }
 
-/** True when nothing can have changed since the node was filled. */
-export function isSame(node: TreeNode, stat: SeenStat): boolean {
+/** True when nothing can have changed since the node was filled, unless it is racy. */
+export function isSame(node: SeenStat, stat: SeenStat): boolean {
   return (
-    !node.racy &&
     node.ino === stat.ino &&
     node.ctimeMs === stat.ctimeMs &&
     node.mtimeMs === stat.mtimeMs &&
@@ -68,6 +70,11 @@ export function isSame(node: TreeNode, stat: SeenStat): boolean {
     node.mode === stat.mode &&
     node.nlink === stat.nlink
   );
+}
+
+/** The stat that a node was filled with. */
+export function statOf({ ino, ctimeMs, mtimeMs, size, mode, nlink }: TreeNode): SeenStat {
+  return { ino, ctimeMs, mtimeMs, size, mode, nlink };
 }
 
 /** The same double that `fs.lstat` without bigints would give, to compare with it later. */

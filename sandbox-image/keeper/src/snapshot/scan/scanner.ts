@@ -10,10 +10,11 @@ import type { XattrAccess } from '../xattrs.ts';
 import { NOTHING, type Below, type TreeChanges } from './changes.ts';
 import { groupHardLinks } from './hardLinks.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
-import { isSame, makeNode, type TreeNode } from './node.ts';
+import { isSame, makeNode, statOf, type TreeNode } from './node.ts';
 import { NodeReader } from './nodeReader.ts';
 import type { StatCache } from './statCache.ts';
-import { StatCursor, type SeenStat } from './statCursor.ts';
+import type { StatCursor, ToldStat } from './statCursor.ts';
+import { ToldStats } from './toldStats.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
@@ -27,7 +28,12 @@ interface Frame {
   readonly widened: boolean;
   /** Where something below can have changed; null: anywhere. */
   readonly below: Below | null;
+  /** A name in it of which nothing is told need not be as it was. */
+  readonly blind: boolean;
 }
+
+/** A record, or nothing new of a name that is as it was told; null when it has to be asked for. */
+type Told = ToldStat | 'same' | null;
 
 /** Where the walk of one root starts, and what is known of it before. */
 interface Start {
@@ -60,6 +66,7 @@ export interface ScannerOptions {
  */
 export class Scanner {
   readonly #options: ScannerOptions;
+  readonly #told: ToldStats;
   #tops: readonly TreeNode[] = [];
   /** The cache of an earlier process has been asked. */
   #warm = false;
@@ -70,6 +77,7 @@ export class Scanner {
 
   constructor(options: ScannerOptions) {
     this.#options = options;
+    this.#told = new ToldStats(options);
     this.forget();
   }
 
@@ -81,6 +89,7 @@ export class Scanner {
   /** Gives back the memory of what was seen. */
   forget(): void {
     this.#complete = false;
+    this.#told.forget();
     this.#known = 0;
     this.#tops = this.#options.roots.map(({ name, path }) => makeNode(name, path, name));
   }
@@ -104,7 +113,8 @@ export class Scanner {
     const { guard, xattrs: access } = this.#options;
     const asking = this.#tops.map((top) => (access === undefined ? null : new XattrScan(access, guard, top)));
     try {
-      const seen = since === null ? await this.#askAll() : [];
+      if (since !== null) this.#told.forget();
+      const seen = since === null ? await this.#told.ask(this.#known) : [];
       for (const [at, top] of this.#tops.entries()) {
         const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
         const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
@@ -121,21 +131,13 @@ export class Scanner {
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
     this.#complete = true;
+    this.#told.completed();
     this.#options.changes?.seen();
     this.#known = found.length;
     groupHardLinks(found);
     skipped.push(...notesOf(found));
     const entries = found.map((node) => node.entry).filter((entry): entry is ManifestEntry => entry !== null);
     return { entries, skipped };
-  }
-
-  /** Stats of all names of all roots, where that is worth a program. */
-  async #askAll(): Promise<readonly (StatCursor | null)[]> {
-    const { roots, treeStats, limits } = this.#options;
-    if (treeStats === undefined || this.#known < treeStats.worthFrom) return [];
-    const max = Math.min(limits.entries, Number.MAX_SAFE_INTEGER);
-    const all = await Promise.all(roots.map(({ textPath }) => treeStats.read(textPath, max)));
-    return all.map((bytes) => (bytes === null ? null : new StatCursor(bytes)));
   }
 
   /** Depth first with an explicit stack: no recursion limit, and it can pause anywhere. */
@@ -150,7 +152,7 @@ export class Scanner {
     let steps = 0;
     try {
       await this.#visit(top, null, reader, slices);
-      if (!this.#enter(top, reader, stack, below))
+      if (!this.#enter(top, reader, stack, below, false))
         throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the root ${top.path} is closed to us`);
       for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
         const node = frame.node.children[frame.next++];
@@ -162,12 +164,13 @@ export class Scanner {
         // To ask the clock costs as much as to pass an unchanged name; to read eight small files takes no slice.
         if (++steps % 8 === 0 && slices.due()) await slices.pause();
         const changed = changesAt(node, frame.below, reader);
-        const stat = node.racy || changed === NOTHING ? null : (seen?.find(node.name, stack.length) ?? null);
-        const reading = changed === NOTHING ? undefined : this.#visit(node, stat, reader, slices);
+        const told = changed === NOTHING ? null : toldOf(node, seen, stack.length, frame.blind);
+        const blind = told === null || (told !== 'same' && told.isBlind);
+        const reading = changed === NOTHING ? undefined : this.#visit(node, told, reader, slices);
         if (reading !== undefined) await reading;
         onDevice(node, device);
         reader.count(node);
-        if (node.entry?.type === 'd') this.#enter(node, reader, stack, changed);
+        if (node.entry?.type === 'd') this.#enter(node, reader, stack, changed, blind);
         if (node.entry !== null) found.push(node);
         else if (node.skipped !== null) skipped.push({ path: displayPath(node.path), kind: node.skipped });
       }
@@ -181,15 +184,21 @@ export class Scanner {
   }
 
   /** Brings one node up to date; waits only while a big file is read. */
-  #visit(node: TreeNode, stat: SeenStat | null, reader: NodeReader, slices: Slices): Promise<void> | undefined {
-    if (!node.racy && isSame(node, stat ?? fs.lstatSync(sysPath(node.abs))) && reader.isSettled(node)) return undefined;
-    return reader.refresh(node) ? reader.readFile(node, slices) : undefined;
+  #visit(node: TreeNode, told: Told, reader: NodeReader, slices: Slices): Promise<void> | undefined {
+    if (!node.racy && (told === 'same' || isSame(node, told ?? fs.lstatSync(sysPath(node.abs)))) && reader.isSettled(node)) {
+      node.told = told !== null;
+      return undefined;
+    }
+    const stat = told === 'same' ? statOf(node) : told;
+    const unread = reader.refresh(node);
+    node.told = stat !== null && isSame(node, stat);
+    return unread ? reader.readFile(node, slices) : undefined;
   }
 
   /** Puts a directory on the stack; false when it is not ours to look into, and then it is skipped. */
-  #enter(node: TreeNode, reader: NodeReader, stack: Frame[], below: Below | null): boolean {
+  #enter(node: TreeNode, reader: NodeReader, stack: Frame[], below: Below | null, blind: boolean): boolean {
     if (below === NOTHING && node.listed) {
-      stack.push({ node, next: 0, widened: false, below });
+      stack.push({ node, next: 0, widened: false, below, blind });
       return true;
     }
     const mode = node.mode & 0o7777;
@@ -199,7 +208,7 @@ export class Scanner {
       return false;
     }
     if (closed) reader.passed(node);
-    const frame = { node, next: 0, widened: closed, below };
+    const frame = { node, next: 0, widened: closed, below, blind };
     try {
       if (!node.listed || below !== null) reader.list(node);
       stack.push(frame);
@@ -225,6 +234,11 @@ function changesAt(node: TreeNode, below: Below | null, reader: NodeReader): Bel
   const named = below.get(node.name);
   if (named !== undefined) return named;
   return reader.isSettled(node) ? NOTHING : null;
+}
+
+function toldOf(node: TreeNode, seen: StatCursor | null, depth: number, blind: boolean): Told {
+  if (seen === null) return null;
+  return seen.find(node.name, depth) ?? (seen.changesOnly && node.told && !blind ? 'same' : null);
 }
 
 /** A tree that was mounted anew has another device number, and the files in it the same inodes. */

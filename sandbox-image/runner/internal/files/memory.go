@@ -1,0 +1,127 @@
+package files
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxRemembered names of one tree, about 10 MiB; a larger one is told whole each time.
+	maxRemembered = 1 << 17
+	// Kinds of an answer.
+	isWhole, isChanges = 0, 1
+	tokenBytes         = 16
+)
+
+// token names an answer. Nobody else has given the same one: a keeper that outlives its program is told the whole tree.
+type token [tokenBytes]byte
+
+// Memory is what was told of trees, so that the next answer has only what has changed since.
+type Memory struct {
+	mu    sync.Mutex
+	trees map[string]*tree
+	// now is the clock that the kernel stamps files with.
+	now func() time.Time
+}
+
+// tree is the memory of one root.
+type tree struct {
+	mu sync.Mutex
+	// told is the answer that the rest is of; zero: of none.
+	told   token
+	device uint64
+	top    *folder
+}
+
+// NewMemory remembers nothing yet.
+func NewMemory() *Memory { return &Memory{trees: map[string]*tree{}, now: time.Now} }
+
+func (m *Memory) tree(root string) *tree {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.trees[root]
+	if t == nil {
+		t = &tree{}
+		m.trees[root] = t
+	}
+	return t
+}
+
+// Stat tells of every name below root: a token of this answer, one byte that says whether all of them follow (0) or only those
+// that differ from the answer whose token is since, with the folders on the way to them (1), then a record for each: folders
+// before what they hold, names in the order of their bytes: depth, length of the name, 1 for a folder of whose names some may
+// have no record (16 bits each), inode, ctime and mtime in milliseconds, size, mode, links (64-bit floats, all little-endian),
+// name. What cannot be looked into has a record and nothing below it. More than limit names are an error. Links are never followed.
+func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Writer) int {
+	fd, err := openRoot(root)
+	if err != nil {
+		fmt.Fprintln(errs, "runner stat:", err)
+		return 1
+	}
+	defer unix.Close(fd)
+	t := m.tree(root)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.recall(fd, since)
+	w := newWalker(fd, limit, m.now)
+	w.walk(t.top)
+	if !all {
+		t.top.mark()
+		all = t.top.blind
+	}
+	next := newToken()
+	err = t.top.tell(out, next, all)
+	// Now all of the walk has ended.
+	count := w.seen.Load()
+	if err != nil || count > limit || t.top.blind {
+		t.forget()
+	} else if t.told = next; count > maxRemembered {
+		t.forget()
+	}
+	if count > limit {
+		fmt.Fprintf(errs, "runner stat: more than %d names\n", limit)
+		return 1
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// recall says whether all is to be told. What was remembered is gone until the answer is complete.
+func (t *tree) recall(fd int, since string) (all bool) {
+	var st unix.Stat_t
+	same := unix.Fstat(fd, &st) == nil && uint64(st.Dev) == t.device && t.told != token{} && hex.EncodeToString(t.told[:]) == since
+	if !same {
+		t.forget()
+		t.top = &folder{}
+	}
+	t.device, t.told = uint64(st.Dev), token{}
+	return !same
+}
+
+func (t *tree) forget() { t.told, t.device, t.top = token{}, 0, nil }
+
+// tell writes an answer while its walk still goes on.
+func (f *folder) tell(out io.Writer, name token, all bool) error {
+	b := writerTo(out)
+	kind := byte(isChanges)
+	if all {
+		kind = isWhole
+	}
+	_, _ = b.Write(name[:])
+	_ = b.WriteByte(kind)
+	f.write(b, 1, all)
+	return b.Flush()
+}
+
+func newToken() (t token) {
+	_, _ = rand.Read(t[:])
+	return t
+}
