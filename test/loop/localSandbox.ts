@@ -49,7 +49,9 @@ export class LocalSandbox implements AsyncDisposable {
 
   info(): Promise<Partial<KeeperInfo>> {
     const tools = { connected: true, instance: `i${this.#instance}`, connections: 1 };
-    return Promise.resolve({ ready: true, reason: null, running: null, tools, roots: [{ name: 'workspace', path: workspaceDir }] });
+    const roots = [{ name: 'workspace', path: workspaceDir }];
+    const snapshots = { engine: 'CAS', count: this.#kept.length, latest: this.#kept.at(-1)?.id ?? null } as const;
+    return Promise.resolve({ ready: true, reason: null, running: null, tools, roots, snapshots });
   }
 
   async run(body: ExecRequest): Promise<ExecResult> {
