@@ -1,4 +1,4 @@
-import { canonical, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
+import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
@@ -56,7 +56,9 @@ function planAll(owners: readonly Owner[], inventory: Inventory): readonly Outco
 
 function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inventory, now: number): PlacementStatus {
   const conditions = mergeConditions(owner.object.status?.conditions, placementWords(owner, outcome, inventory), now);
-  const told = conditions.length === 0 ? {} : { conditions };
+  // A status whose conditions lack Ready says nothing to tools: its own controller comes first.
+  const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
+  const told = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length === 0) return told;
   const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
   return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };

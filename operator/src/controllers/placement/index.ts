@@ -3,3 +3,4 @@
 export { createGpuCaches, type GpuCaches } from './caches.ts';
 export { createPlacementController } from './controller.ts';
 export { planChanged } from './changes.ts';
+export { defaultDriver } from './observe.ts';

@@ -1,0 +1,92 @@
+import { findCondition, isNotFound, ResourceClient, type Resource } from '@agentfleet/kube';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { expect } from 'vitest';
+import { newPool } from '../../controllers/agenttask/testing/objects.ts';
+import { newModel } from '../../controllers/energymodel/testing/models.ts';
+import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
+import { device, gpuDriver, onGpu, slice } from '../../controllers/placement/testing/box.ts';
+import type { Deployment } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
+import { rolledOut } from '../../serving/index.ts';
+import type { Scenario } from '../scenario.ts';
+import type { World } from '../world.ts';
+
+/** What a slot of the box holds at most: a GPU of 40 GiB without the driver's half. */
+const mostBytes = 39.5 * 2 ** 30;
+
+const digest = `sha256:${'c'.repeat(64)}`;
+/** Nobody fills in defaults when a pool is patched. */
+const engine = { engine: { type: 'Synth' }, replicas: 1 };
+const gen = { ...onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), ...engine };
+const specialist = (name: string, slot: string) => ({ ...onGpu(name, 'Specialist', '9Gi', slot), domains: [name], ...engine });
+
+const pools = (world: World): readonly ExpertPool[] => world.server.objects(resources.expertPools);
+const models = (world: World): readonly EnergyModel[] => world.server.objects(resources.energyModels);
+
+const isReady = (object: ExpertPool | EnergyModel | undefined): boolean =>
+  object?.status?.observedGeneration === object?.metadata.generation &&
+  findCondition(object?.status?.conditions, 'Ready')?.status === 'True';
+
+/** Looks at every version of every plan and every Deployment: memory is given away once, and one engine starts at a time. */
+function guardSlots(world: World): void {
+  world.history.onChange((kind) => {
+    if (!['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev', 'deployments.apps'].includes(kind)) return;
+    const taken = new Map<string, number>();
+    for (const { status } of [...pools(world), ...models(world)])
+      for (const { slot, bytes } of status?.plan?.assignments ?? []) taken.set(slot, (taken.get(slot) ?? 0) + bytes);
+    for (const [slot, bytes] of taken) if (bytes > mostBytes) world.watchman.fault(`${slot} was given away twice: ${bytes} bytes`);
+    const starting = new Map<string, string[]>();
+    for (const deployment of world.server.objects<Deployment>(resources.deployments)) {
+      const slot = deployment.spec?.template?.metadata?.annotations?.['agentfleet.dev/slot'];
+      const { replicas = 1 } = deployment.spec ?? {};
+      if (slot === undefined || replicas === 0 || rolledOut(deployment, replicas)) continue;
+      starting.set(slot, [...(starting.get(slot) ?? []), deployment.metadata.name]);
+    }
+    for (const [slot, names] of starting) if (names.length > 1) world.watchman.fault(`${names.join(', ')} start on ${slot} at once`);
+  });
+}
+
+async function publish(world: World): Promise<void> {
+  const { transport } = world;
+  await new ResourceClient(transport, resources.deviceClasses).create({ metadata: { name: gpuDriver.deviceClass } });
+  await new ResourceClient(transport, resources.resourceSlices).create(slice([device(0), device(1)]));
+  guardSlots(world);
+  Rollouts.join(world);
+  world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
+}
+
+async function remove(world: World, resource: Resource, name: string): Promise<void> {
+  await new ResourceClient(world.transport, resource).delete({ namespace: 'platform', name }).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+  });
+}
+
+/** Engines on GPUs: how they come, move and go. */
+export const gpus: readonly Scenario[] = [
+  {
+    name: 'a pool and a model come to two GPUs, one of them moves, and they go',
+    crew: 'all',
+    pool: null,
+    prepare: publish,
+    act: async (world) => {
+      await world.createPool(newPool({ experts: [gen, specialist('py', 'dgx-1/gpu1'), specialist('js', 'dgx-1/gpu1')] }));
+      await new ResourceClient<EnergyModel>(world.transport, resources.energyModels).create(
+        newModel({ resources: { slot: 'dgx-1/gpu1', memory: { budget: '5Gi' } } }),
+      );
+      await world.until('all are ready', () => isReady(pools(world)[0]) && isReady(models(world)[0]));
+      const smaller = { ...gen, resources: { slot: 'dgx-1/gpu0', memory: { budget: '20Gi' } } };
+      const experts = [smaller, specialist('py', 'dgx-1/gpu0'), specialist('js', 'dgx-1/gpu1')];
+      await new ResourceClient<ExpertPool>(world.transport, resources.expertPools).patch(
+        { namespace: 'platform', name: 'coding' },
+        { spec: { experts } },
+      );
+      const slotOf = (item: string): string | undefined =>
+        pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
+      await world.until('py has moved', () => slotOf('py') === 'dgx-1/gpu0' && isReady(pools(world)[0]));
+      await remove(world, resources.expertPools, 'coding');
+      await remove(world, resources.energyModels, 'judge');
+      await world.until('no claim is left', () => world.server.objects(resources.resourceClaims).length === 0);
+    },
+    ends: (world) => expect(world.server.objects(resources.deployments)).toEqual([]),
+  },
+];
