@@ -1,5 +1,5 @@
 import type { ApiRequest, KubeObject, NewEvent } from '@agentfleet/kube';
-import { seededRandom, settle, startFakeServer, VirtualClock, type FakeApiServer } from '@agentfleet/kube/testing';
+import { seededRandom, settle, startFakeServer, VirtualClock, type FakeApiServer, type KindDefinition } from '@agentfleet/kube/testing';
 import { resources } from '../runtime/resources.ts';
 import type { AskInfo } from '../serving/index.ts';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
@@ -36,7 +36,13 @@ export interface Verdict {
 
 const may = operatorRules();
 
-const more = [resources.roles, resources.roleBindings].map((resource) => ({ resource }));
+const more: readonly KindDefinition[] = [
+  ...[resources.roles, resources.roleBindings, resources.deviceClasses, resources.resourceClaims, resources.controllerRevisions].map(
+    (resource) => ({ resource }),
+  ),
+  { resource: resources.resourceSlices, selectableFields: ['spec.driver'] },
+  { resource: resources.jobs, statusSubresource: true, generation: true },
+];
 const budgets = { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true };
 
 /** Steps of a quarter of a second after which watches that lag show what they hold back. */
