@@ -4,6 +4,7 @@ const controllers = 'operator/src/controllers';
 const tasks = `${controllers}/agenttask`;
 const courses = { kind: 'vitest', path: 'operator/src/crash/courses.test.ts' } as const;
 const endings = { kind: 'vitest', path: 'operator/src/crash/endings.test.ts' } as const;
+const companions = { kind: 'vitest', path: 'operator/src/crash/companions.test.ts' } as const;
 const fleet = { kind: 'vitest', path: 'operator/src/crash/fleet.test.ts' } as const;
 
 /** Planted bugs that the suite of crash points must catch. */
@@ -99,5 +100,40 @@ export const operatorCrashes: readonly Mutant[] = [
     find: "namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] };",
     replace: "namespace: owner.metadata.namespace ?? '' };",
     test: fleet,
+  },
+  {
+    guarantee: 'through every crash an order that was obeyed is not refused',
+    file: `${controllers}/agenttaskorder/decide.ts`,
+    find: 'if (state === undefined && !obeyed(order, task)) return',
+    replace: 'if (state === undefined) return',
+    test: companions,
+  },
+  {
+    guarantee: 'through every crash a task begins only after those that it depends on',
+    file: `${tasks}/placing.ts`,
+    find: '  const waits = [...pending, ...missing.map((name) => `${name} (not there)`)];\n',
+    replace: '  const waits = missing.map((name) => `${name} (not there)`);\n',
+    test: companions,
+  },
+  {
+    guarantee: 'through every crash no task takes a sandbox of another template',
+    file: `${tasks}/observe.ts`,
+    find: '    return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);\n',
+    replace: '    return waiting.filter(() => template !== undefined).sort(byAge);\n',
+    test: companions,
+  },
+  {
+    guarantee: 'through every crash a namespace holds no more slots than its limit',
+    file: `${tasks}/observe.ts`,
+    find: '    return { perNamespace: pool.spec.limits?.perNamespace ?? Infinity, blocked',
+    replace: '    return { perNamespace: Infinity, blocked',
+    test: companions,
+  },
+  {
+    guarantee: 'through every crash a volume that nobody keeps goes with its task',
+    file: `${tasks}/storage.ts`,
+    find: '  if (over || (end !== undefined && storage.volumeSnapshotClassName === undefined)) return clears(facts, view);\n',
+    replace: '  if (over) return clears(facts, view);\n',
+    test: companions,
   },
 ];

@@ -34,11 +34,19 @@ const decided = (change: object = {}): AgentTask =>
     approvals: [{ action: digest, decision: 'Approved', requester: 'ann', orderRef: { name: 'halt' }, at: at(-30), ...change }],
   });
 const cancelled = task({ finished: 'true', phase: 'Cancelled' });
+const cancelledAt = (seconds: number): AgentTask =>
+  task({
+    finished: 'true',
+    phase: 'Cancelled',
+    conditions: [{ type: 'Finished', status: 'True', reason: 'Cancelled', message: '', lastTransitionTime: at(seconds) }],
+  });
 
 describe('an order', () => {
   test.each([
     ['to cancel what runs is accepted', order({}), running, 'Accepted', /snapshot 0/],
     ['to cancel what has ended is refused', order({}), cancelled, 'Refused', /ended already \(Cancelled\)/],
+    ['that stood when the task was cancelled is done, although nobody accepted it', order({}), cancelledAt(-59), 'Done', /is cancelled/],
+    ['to cancel that came after another had done it is refused', order({}), cancelledAt(-61), 'Refused', /ended already/],
     ['that was accepted is done with its task', order({}, { state: 'Accepted' }), cancelled, 'Done', /is cancelled/],
     [
       'is done also when the task ended by itself',

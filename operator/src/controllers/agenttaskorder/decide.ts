@@ -1,4 +1,4 @@
-import { mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
+import { findCondition, mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Approval, Condition, OwnerReference } from '@agentfleet/protocol/api';
 import { decisionAbout } from '../agenttask/approvals.ts';
 
@@ -65,7 +65,7 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
       message: `there is no AgentTask ${order.spec.taskRef.name} that is older than this order; correct spec.taskRef.name in another order`,
     };
   }
-  return order.spec.type === 'Cancel' ? cancel(state, task) : answer(order, state, task);
+  return order.spec.type === 'Cancel' ? cancel(order, state, task) : answer(order, state, task);
 }
 
 const decisions = { Approve: 'approved', Reject: 'rejected', Cancel: 'cancelled' } as const;
@@ -81,12 +81,19 @@ function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): b
   );
 }
 
-function cancel(state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
+function cancel(order: AgentTaskOrder, state: AgentTaskOrderStatus['state'], task: AgentTask): Verdict {
+  const { status } = task;
   if (status?.finished !== 'true')
     return { state: 'Accepted', message: 'the task is cancelled and snapshot 0 restored, as with spec.cancel Rollback' };
   const phase = status.phase ?? 'Failed';
-  if (state === undefined) return { state: 'Refused', message: `the task has ended already (${phase})` };
+  if (state === undefined && !obeyed(order, task)) return { state: 'Refused', message: `the task has ended already (${phase})` };
   return { state: 'Done', message: phase === 'Cancelled' ? 'the task is cancelled' : `the task ended by itself before (${phase})` };
+}
+
+/** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
+function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
+  const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
+  return status?.phase === 'Cancelled' && (metadata.creationTimestamp ?? '') <= ended;
 }
 
 /** Approve and Reject name the act, so that nobody decides about another one than the one they saw. */

@@ -1,8 +1,14 @@
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { ResourceClient } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { newTask } from '../../controllers/agenttask/testing/objects.ts';
 import { playWorkers, usage, type Script } from '../../controllers/agenttask/testing/scriptedWorker.ts';
+import { resources } from '../../runtime/resources.ts';
 import type { World } from '../world.ts';
+
+/** Changes the spec of the pool. */
+export const patchPool = (world: World, spec: object): Promise<ExpertPool> =>
+  new ResourceClient<ExpertPool>(world.transport, resources.expertPools).patch({ namespace: 'platform', name: 'coding' }, { spec });
 
 /** Waits until the worker has told of its work. */
 export const works = (world: World, name = 'one'): Promise<void> =>

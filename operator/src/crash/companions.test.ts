@@ -1,0 +1,4 @@
+import { companions } from './scenarios/companions.ts';
+import { crashSuite } from './suite.ts';
+
+crashSuite('tasks beside others', companions);
