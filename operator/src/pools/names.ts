@@ -25,14 +25,29 @@ export const briefName = (pool: string): string => workersName(pool);
 /** ServiceAccount that the workers of a pool run as; their tokens have the subject `system:serviceaccount:<namespace>:<this>`. */
 export const workerServiceAccount = (pool: string): string => childName(pool, 'worker');
 
-/** Deployment and Service of one expert. */
-export const expertName = (pool: string, expert: string): string => childName(pool, 'expert', expert);
+/** Deployment and Service of one expert; `revision` tells those apart that stand side by side. */
+export const expertName = (pool: string, expert: string, revision?: string): string =>
+  revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
 
-/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel. */
-export const verifierName = (model: string): string => childName(model, 'verifier');
+/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel; `revision` as for experts. */
+export const verifierName = (model: string, revision?: string): string =>
+  revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);
+
+/** ControllerRevision that holds what a revision of a pool or a model serves. */
+export const revisionRecordName = (owner: string, kind: 'pool' | 'model', revision: string): string => childName(owner, kind, revision);
+
+/** ConfigMap that counts the tasks of a rollout. */
+export const rolloutLedgerName = (owner: string, kind: 'pool' | 'model'): string => childName(owner, kind, 'rollout');
 
 /** PersistentVolumeClaim of a pool without object storage. */
 export const artifactsClaim = (pool: string): string => childName(pool, 'artifacts');
+
+/** PersistentVolumeClaim of fetched weights, and the NetworkPolicy of the jobs that fetch. */
+export const modelsClaim = (pool: string): string => childName(pool, 'models');
+
+/** Job that reads the weights of an item, `<expert>` or `<expert>/draft`; `hash` tells what is asked for. */
+export const weightsJobName = (pool: string, item: string, hash: string): string =>
+  childName(pool, 'weights', item.replaceAll('/', '-'), hash);
 
 /** NetworkPolicy of all experts of a pool. */
 export const expertsName = (pool: string): string => childName(pool, 'experts');

@@ -2,5 +2,5 @@
 // back. Pure: controllers bring evidence and write down the state. May import nothing of the project.
 export { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './gates/index.ts';
 export { advance, idle, type Evidence, type Phase, type RolloutPolicy, type RolloutState, type Step } from './machine/index.ts';
-export { goesToCanary } from './routing.ts';
+export { goesToCanary, isControl } from './routing.ts';
 export { defaultLooks, designOf, type Design, type DesignGoal } from './statistics/index.ts';

@@ -16,3 +16,14 @@ function placeOf(taskUid: string, rollout: string): number {
   const digest = createHash('sha256').update(`${rollout}\0${taskUid}`).digest();
   return digest.readUInt32BE(0) % parts;
 }
+
+/** Tasks of the stable revision that are counted, for one of the canary. */
+const controlsPerCanary = 2;
+
+/**
+ * Whether a task that does not go to the canary is counted for the stable revision: by the other end of the same hash,
+ * as many as the canary is compared with best for what the book of them may hold.
+ */
+export function isControl(taskUid: string, rollout: string, weight: number): boolean {
+  return placeOf(taskUid, rollout) >= Math.max(weight / 100, 1 - (controlsPerCanary * weight) / 100) * parts;
+}

@@ -18,7 +18,16 @@ import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
 import { Shared } from './shared.ts';
 import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
-import { dependenciesOf, dependencyIndex, wakeIndex, wakeReasons, workerIndex, workerOf } from './taskIndexes.ts';
+import {
+  dependenciesOf,
+  dependencyIndex,
+  revisionIndex,
+  revisionsOf,
+  wakeIndex,
+  wakeReasons,
+  workerIndex,
+  workerOf,
+} from './taskIndexes.ts';
 import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
@@ -66,6 +75,7 @@ function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
       [workerIndex]: workerOf,
       [wakeIndex]: wakeReasons,
       [dependencyIndex]: dependenciesOf,
+      [revisionIndex]: revisionsOf,
     },
     transform: (task) => slimTask(task, sharing),
   });

@@ -12,6 +12,16 @@ export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as co
 /** Index of tasks that have not begun by `namespace/name` of what they depend on. */
 export const dependencyIndex = 'dependency';
 
+/** Index of tasks that have not ended by the revisions that they work with, and as `rollout <id>` by the one that counts them. */
+export const revisionIndex = 'revision';
+
+/** Revisions of an assignment, and its rollout. */
+export function revisionsOf({ status }: AgentTask): readonly string[] {
+  const { revision, verifierRevision, rollout } = status?.assignment ?? {};
+  const all = [revision, verifierRevision, rollout === undefined ? undefined : `rollout ${rollout}`];
+  return status?.finished === 'true' ? [] : all.filter((key) => key !== undefined);
+}
+
 /** Keys that the task waits for; none once it has begun, as it never waits again. */
 export function dependenciesOf({ metadata, spec, status }: AgentTask): readonly string[] {
   if (status?.assignment !== undefined || status?.finished === 'true') return [];

@@ -111,6 +111,19 @@ export const ArtifactPlace = Type.Union([
 ]);
 export type ArtifactPlace = Static<typeof ArtifactPlace>;
 
+const revision = Type.String({ pattern: '^[0-9a-f]{10}$', description: 'as `status.assignment` names it' });
+
+/** The experts of one revision, where several stand side by side. */
+export const ExpertArm = Type.Object(
+  { revision, experts: Type.Array(ExpertEndpoint), absent: Type.Array(AbsentExpert) },
+  { additionalProperties: false },
+);
+export type ExpertArm = Static<typeof ExpertArm>;
+
+/** The verifier of one revision. */
+export const VerifierArm = Type.Object({ revision, verifier: VerifierEndpoint }, { additionalProperties: false });
+export type VerifierArm = Static<typeof VerifierArm>;
+
 /** Content of the key `pool.json`. */
 export const PoolBrief = Type.Object(
   {
@@ -133,6 +146,10 @@ export const PoolBrief = Type.Object(
       { wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })), toolCalls: Type.Optional(Type.Integer({ minimum: 1 })) },
       { additionalProperties: false, description: 'what a task gets that names no bound, and the most that one may name' },
     ),
+    arms: Type.Optional(
+      Type.Array(ExpertArm, { description: 'revisions of the experts that tasks may be assigned to; absent: there is one only' }),
+    ),
+    verifierArms: Type.Optional(Type.Array(VerifierArm, { description: 'the same of the verifier' })),
     ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
   },
   { additionalProperties: false },

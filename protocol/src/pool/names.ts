@@ -5,6 +5,8 @@ export const labels = {
   task: 'agentfleet.dev/task',
   pool: 'agentfleet.dev/pool',
   expert: 'agentfleet.dev/expert',
+  /** Hash of what a server serves, where several revisions stand side by side. */
+  revision: 'agentfleet.dev/revision',
   /** The EnergyModel that a pod serves. */
   model: 'agentfleet.dev/energy-model',
   /** `true` on a sandbox that waits for a task; gone when one has taken it. */

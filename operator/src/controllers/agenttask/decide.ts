@@ -1,6 +1,7 @@
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
 import type { AgentTaskStatus, Approval, Assignment } from '@agentfleet/protocol/api';
 import { warmPoolOf } from '../../pools/warm.ts';
+import { armsOf } from '../../revisions/arm.ts';
 import { approvalsOf } from './approvals.ts';
 import { closeAttempt, type Books, type Ending } from './attempts.ts';
 import { courseOf } from './choose.ts';
@@ -94,6 +95,7 @@ function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined):
 
 function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
   const { assignment, now } = facts;
+  const { resolution, verifierRollout } = facts.snapshot;
   const goesOn = facts.open && ending === undefined;
   const before = assignment?.attempt ?? 0;
   return {
@@ -106,6 +108,7 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
     // An attempt that goes on after a pause began when it was first assigned.
     since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
     directive: 'Run',
+    ...armsOf(facts.task.metadata.uid ?? '', assignment, resolution.pool?.status?.rollout, verifierRollout),
   };
 }
 

@@ -1,5 +1,5 @@
 import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, ExpertPoolStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import type { Obstacle } from './decide.ts';
 
 /** One sentence of state for programs and people. */
@@ -18,6 +18,10 @@ export interface Aspects {
   readonly storage: Word;
   /** What it goes on without; undefined when nothing is missing. */
   readonly degraded: Word | undefined;
+  /** Undefined: the pool has no rollout. */
+  readonly rollout?: Word | undefined;
+  /** Undefined: the pool has no weights. */
+  readonly artifacts?: Word | undefined;
 }
 
 const longestMessage = 1024;
@@ -47,10 +51,12 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
   const stalled = !ready && whole.stalled === true;
   const words: readonly (readonly [string, Word | undefined])[] = [
     ['Ready', whole],
+    ['ArtifactsReady', aspects.artifacts],
     ['EnginesReady', aspects.engines],
     ['WorkersReady', aspects.workers],
     ['StorageReady', aspects.storage],
     ['Degraded', aspects.degraded],
+    ['RolloutHealthy', aspects.rollout],
     ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
     ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];
@@ -59,4 +65,13 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
   );
   return mergeConditions(pool.status?.conditions, desired, now);
+}
+
+/** The status of a pool whose revision that serves is lost: nothing is touched, and it says why. Pure. */
+export function lostStatus(pool: ExpertPool, rollout: RolloutStatus, now: number): ExpertPoolStatus {
+  const { reason, message } = rollout;
+  const observedGeneration = pool.metadata.generation ?? 0;
+  const word: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
+  const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== word.type);
+  return { ...pool.status, rollout, conditions: [...mergeConditions(pool.status?.conditions, [...kept, word] as NewCondition[], now)] };
 }

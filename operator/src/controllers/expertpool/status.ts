@@ -1,15 +1,18 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { artifactsClaim, expertName, workersName } from '../../pools/names.ts';
+import { artifactsClaim, workersName } from '../../pools/names.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { warmCounts } from '../warmpool/counts.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
+import { rolloutWord } from './rollout/word.ts';
 import { isEssential } from './essential.ts';
 import { imageOf } from './manifests/experts.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
 import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
+import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
+import { artifactsWord } from './weights/index.ts';
 
 const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
 
@@ -22,8 +25,11 @@ interface ExpertView {
 function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
   const { pool, images, notes, infos } = snapshot;
   const { name, role, replicas: wanted } = expert;
-  const service = expertName(pool.metadata.name, name);
-  const own = snapshot.pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
+  const service = serverName(snapshot, expert);
+  const revision = serverRevision(snapshot, expert);
+  const own = snapshot.pods.filter(
+    ({ metadata }) => metadata.labels?.[labels.expert] === name && metadata.labels[labels.revision] === revision,
+  );
   const pods = own.filter(withImage(imageOf(expert, images)));
   const obstacle = decision.obstacles.find((known) => known.expert === name);
   const { phase, replicas, ready, fault } = servingOf({ wanted, deployment: snapshot.deployments.get(service), pods, notes, obstacle });
@@ -150,6 +156,8 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     workers: workersWord(snapshot, workers.ready),
     storage: storageWord(snapshot),
     degraded: degradedWord(snapshot, views),
+    rollout: rolloutWord(snapshot.rollout?.status),
+    artifacts: artifactsWord(snapshot.weights ?? []),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));
   const blocking = decision.obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));
@@ -157,9 +165,11 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     observedGeneration: pool.metadata.generation ?? 0,
     conditions: [...conditionsOf(pool, blocking, aspects, now)],
     experts: views.map(({ state }) => state),
+    ...((snapshot.weights ?? []).length === 0 ? {} : { artifacts: (snapshot.weights ?? []).map(({ state }) => state) }),
     workers,
     ...(pool.spec.sandbox.warm === undefined && snapshot.madeAhead.length === 0 ? {} : { sandboxes: warmCounts(snapshot.madeAhead) }),
     running: counts.running,
     queued: counts.queued,
+    ...(snapshot.rollout?.status === undefined ? {} : { rollout: snapshot.rollout.status }),
   };
 }

@@ -1,6 +1,7 @@
 import { Applier, canonical, findCondition, keyOf, ResourceClient, type Condition, type NewEvent } from '@agentfleet/kube';
 import { fieldManagers, type ExpertPool, type ExpertPoolStatus } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
+import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 
 /** Least time between two writes that tell nothing but other counts, ms: every task that starts or ends changes them. */
@@ -70,16 +71,19 @@ export class PoolStatusWriter {
 
   /** Ms after which to look again because counts were held back; undefined when all is written. */
   async write(pool: ExpertPool, desired: ExpertPoolStatus, signal: AbortSignal): Promise<number | undefined> {
+    // Where a rollout moves, what it was decided by must be what stands there.
+    const version = rolloutMoved(pool.status, desired) ? pool.metadata.resourceVersion : undefined;
     const { clock, events } = this.#context;
     const key = keyOf(pool);
     const { apiVersion, kind, metadata } = pool;
     const { status, waitMs } = holdCounts(desired, pool.status, clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
     const { name, namespace = '', uid } = metadata;
     // The uid: a pool of the same name that was made since is another one.
-    const { written } = await this.#applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
+    const declared = { apiVersion, kind, metadata: { name, namespace, uid }, status };
+    const { written } = await this.#applier.apply(declared, signal, undefined, version);
     if (!written) return waitMs;
     this.#writtenAt.set(key, clock.monotonic());
-    for (const event of [readyEvent(pool.status, status), degradedEvent(pool.status, status)])
+    for (const event of [readyEvent(pool.status, status), degradedEvent(pool.status, status), rolloutEvent(pool.status, status)])
       if (event !== undefined) events.record(pool, event);
     return waitMs;
   }

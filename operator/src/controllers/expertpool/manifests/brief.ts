@@ -1,4 +1,4 @@
-import { defaultCompute, type Compute, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
+import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool } from '@agentfleet/protocol/api';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
 import { ablationAnnotations, ablationNames, artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
 import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
@@ -13,10 +13,22 @@ export interface BriefInput {
   /** Whose tasks the workers may read. */
   readonly namespaces: readonly string[];
   /** Experts whose engine has an image: those that have pods, or may have. */
-  readonly experts: ExpertPool['spec']['experts'];
+  readonly experts: readonly Expert[];
   /** The model that the pool names; undefined when there is none. */
   readonly energyModel: EnergyModel | undefined;
   readonly egress: EgressBrief;
+  /** Which server of an expert is meant, where there are several. */
+  readonly revisionOf?: (expert: Expert) => string | undefined;
+  /** All revisions that have pods, where the pool has a rollout. */
+  readonly arms?: readonly ArmInput[];
+}
+
+/** Experts of one revision; those that have an image. */
+export interface ArmInput {
+  readonly revision: string;
+  readonly experts: readonly Expert[];
+  readonly imaged: readonly Expert[];
+  readonly revisionOf: (expert: Expert) => string | undefined;
 }
 
 function place(pool: ExpertPool): ArtifactPlace {
@@ -90,19 +102,19 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
 }
 
 /** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. */
-function parts(pool: ExpertPool, imaged: BriefInput['experts']): Pick<PoolBrief, 'experts' | 'absent'> {
+function parts(pool: ExpertPool, { experts, imaged, revisionOf }: Omit<ArmInput, 'revision'>): Pick<PoolBrief, 'experts' | 'absent'> {
   const present = imaged.filter(({ replicas }) => replicas > 0);
   const names = new Set(present.map(({ name }) => name));
   return {
-    experts: present.map(({ name, role, engine, domains }) => ({
-      name,
-      role,
+    experts: present.map((expert) => ({
+      name: expert.name,
+      role: expert.role,
       // An adapter is served by the same engine as its base.
-      engine: engine.type === 'Adapter' ? 'VLLM' : engine.type,
-      domains: [...domains],
-      url: serverUrl(expertName(pool.metadata.name, name), homeOf(pool)),
+      engine: expert.engine.type === 'Adapter' ? 'VLLM' : expert.engine.type,
+      domains: [...expert.domains],
+      url: serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool)),
     })),
-    absent: pool.spec.experts.flatMap(({ name, role }) => (names.has(name) ? [] : [{ name, role }])),
+    absent: experts.flatMap(({ name, role }) => (names.has(name) ? [] : [{ name, role }])),
   };
 }
 
@@ -113,14 +125,14 @@ function allowedAblations({ metadata }: ExpertPool): Pick<PoolBrief, 'ablations'
 }
 
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
-export function poolBrief({ pool, namespaces, experts, energyModel, egress }: BriefInput): PoolBrief {
+export function poolBrief({ pool, namespaces, experts, energyModel, egress, revisionOf = () => undefined, arms }: BriefInput): PoolBrief {
   const { name } = pool.metadata;
   const { minIsolation, allowUnenforcedNetwork, maxBudget } = pool.spec.policy;
   return {
     format: 'agentfleet.dev/pool/v1',
     pool: { name, namespace: homeOf(pool) },
     namespaces: [...namespaces].sort(),
-    ...parts(pool, experts),
+    ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf }),
     verifier: energyModel === undefined ? null : verifier(energyModel),
     profiles: profiles(pool),
     egress,
@@ -133,6 +145,7 @@ export function poolBrief({ pool, namespaces, experts, energyModel, egress }: Br
     minIsolation,
     allowUnenforcedNetwork,
     maxBudget: { ...maxBudget },
+    ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
     ...allowedAblations(pool),
   };
 }

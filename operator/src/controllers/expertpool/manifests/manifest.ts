@@ -18,7 +18,7 @@ export interface Manifest {
   };
 }
 
-export type Component = 'worker' | 'expert';
+export type Component = 'worker' | 'expert' | 'weights';
 
 /** Namespace of a pool. */
 export function homeOf(pool: ExpertPool): string {
@@ -26,11 +26,12 @@ export function homeOf(pool: ExpertPool): string {
 }
 
 /** Labels of everything in a pool; those of its pods are what selectors look for. */
-export function poolLabels(pool: ExpertPool, component: Component, expert?: string): Record<string, string> {
+export function poolLabels(pool: ExpertPool, component: Component, expert?: string, revision?: string): Record<string, string> {
   return {
     [labels.component]: component,
     [labels.pool]: pool.metadata.name,
     ...(expert === undefined ? {} : { [labels.expert]: expert }),
+    ...(revision === undefined ? {} : { [labels.revision]: revision }),
   };
 }
 
@@ -39,6 +40,7 @@ export interface Identity {
   readonly name: string;
   readonly component: Component;
   readonly expert?: string;
+  readonly revision?: string;
 }
 
 /** An object in the namespace of the pool that outlives the pool, because it holds what people want to keep. */
@@ -49,7 +51,7 @@ export function kept(pool: ExpertPool, resource: Resource, of: Identity, content
 
 /** An object in the namespace of the pool, which goes when the pool goes. */
 export function owned(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
-  return ownedBy(pool, resource, { name: of.name, labels: poolLabels(pool, of.component, of.expert) }, content);
+  return ownedBy(pool, resource, { name: of.name, labels: poolLabels(pool, of.component, of.expert, of.revision) }, content);
 }
 
 /** An object in the namespace of its owner, which goes when the owner goes. */

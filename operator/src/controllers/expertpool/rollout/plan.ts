@@ -1,0 +1,119 @@
+import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { expertName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
+import { expertHash, isOpen, poolRevision } from '../../../revisions/index.ts';
+import { resources } from '../../../runtime/resources.ts';
+import { rolledOut } from '../../../serving/index.ts';
+import { imageOf } from '../manifests/experts.ts';
+import { identity } from '../ownership.ts';
+import type { PoolArm, PoolSnapshot, RecordedArm, RolloutPlan } from '../snapshot.ts';
+
+/** Which revisions unfinished tasks work with. */
+export interface InUse {
+  readonly revision: (revision: string) => boolean;
+  /** Whether a task is worked on that knows no revision. */
+  readonly plain: () => boolean;
+}
+
+/** Ms between two looks at a rollout that goes on, and at one that waits. */
+const lookMs = { open: 1_000, waiting: 5_000 } as const;
+
+/** The revision that the spec asks for. Pure. */
+export function desiredArm({ pool, images, recorded }: PoolSnapshot): RecordedArm {
+  const { experts } = pool.spec;
+  const revision = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
+  const known = recorded?.get(revision);
+  const number = known?.number ?? 1 + Math.max(0, ...[...(recorded?.values() ?? [])].map((arm) => arm.number));
+  return { revision, experts, images, number };
+}
+
+/** Experts that still have pods from before there were revisions. */
+function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> {
+  const names = pool.spec.experts.map(({ name }) => name);
+  return new Set(names.filter((name) => deployments.has(expertName(pool.metadata.name, name))));
+}
+
+const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] =>
+  arm.experts.map((expert) => expertName(pool.metadata.name, expert.name, expertHash(expert, imageOf(expert, arm.images))));
+
+const present = ({ deployments, pool }: PoolSnapshot, arm: PoolArm): boolean => namesOf(pool, arm).some((name) => deployments.has(name));
+
+function childrenNamed(names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => [identity(resources.deployments, name), identity(resources.services, name)]);
+}
+
+/** Revisions that nobody is sent to any more and that are still needed, or were until a moment ago. */
+function ending(
+  snapshot: PoolSnapshot,
+  serving: ReadonlySet<string>,
+  { inUse, drains }: { inUse: InUse; drains: boolean },
+): readonly PoolArm[] {
+  const others = [...(snapshot.recorded?.values() ?? [])].filter(({ revision }) => !serving.has(revision));
+  return others.filter((arm) => inUse.revision(arm.revision) || (drains && present(snapshot, arm)));
+}
+
+/** What a rollout makes of a pool: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
+export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InUse, now: number): RolloutPlan | undefined {
+  const { pool, recorded } = snapshot;
+  const desired = desiredArm(snapshot);
+  const arms = new Map<string, PoolArm>([...(recorded ?? []), [desired.revision, desired]]);
+  const tried = isOpen(status) ? status.canary : status.stable === undefined ? desired.revision : undefined;
+  const serving = arms.get(status.stable ?? desired.revision);
+  if (serving === undefined) return undefined;
+  const wanted = [serving, ...(tried === undefined ? [] : [arms.get(tried)])].filter((arm) => arm !== undefined);
+  const drains = now - Date.parse(status.since) < (pool.spec.rollout?.drainSeconds ?? 0) * 1000;
+  const rest = ending(snapshot, new Set(wanted.map(({ revision }) => revision)), { inUse, drains });
+  const all = [...new Map([...wanted, ...rest].map((arm) => [arm.revision, arm])).values()];
+  const held = new Set([
+    ...all.map(({ revision }) => revision),
+    desired.revision,
+    ...(status.lastGreen ?? []),
+    ...(status.canary === undefined ? [] : [status.canary]),
+  ]);
+  const plain = plainExperts(snapshot);
+  const keepPlain = status.stable === undefined || drains || inUse.plain();
+  return {
+    status,
+    serving,
+    plain: status.stable === undefined ? plain : new Set(),
+    arms: all,
+    record: recorded?.has(desired.revision) === true ? undefined : desired,
+    keep: [
+      ...[...held].map((revision) => identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision))),
+      identity(resources.configMaps, rolloutLedgerName(pool.metadata.name, 'pool')),
+      ...(keepPlain ? childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))) : []),
+    ],
+    againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
+  };
+}
+
+/** What is left of a rollout whose pool has none any more: its pods stay until those that follow answer. Pure. */
+export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan | undefined {
+  const { pool, images, children, recorded, deployments } = snapshot;
+  if (recorded === undefined || recorded.size === 0) return undefined;
+  const ready = pool.spec.experts.every(({ name, replicas }) => rolledOut(deployments.get(expertName(pool.metadata.name, name)), replicas));
+  if (ready && ![...recorded.keys()].some((revision) => inUse.revision(revision))) return undefined;
+  const left = children.filter(({ object }) => object.metadata.labels?.[labels.revision] !== undefined);
+  return {
+    status: undefined,
+    serving: { revision: '', experts: pool.spec.experts, images },
+    plain: new Set(),
+    arms: [],
+    record: undefined,
+    keep: [
+      ...left.map(({ resource, object }) => identity(resource, object.metadata.name)),
+      ...[...recorded.keys()].map((revision) =>
+        identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision)),
+      ),
+    ],
+    againMs: lookMs.waiting,
+  };
+}
+
+/** The pool as its tasks see it: experts and images of the revision that serves. Pure. */
+export function withPlan(snapshot: PoolSnapshot, rollout: RolloutPlan | undefined): PoolSnapshot {
+  if (rollout === undefined) return snapshot;
+  const { experts, images } = rollout.serving;
+  const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...experts] } };
+  return { ...snapshot, pool, images: { ...snapshot.images, ...images }, rollout };
+}

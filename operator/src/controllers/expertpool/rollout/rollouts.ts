@@ -1,0 +1,130 @@
+import { keyOf } from '@agentfleet/kube';
+import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
+import { expertName, rolloutLedgerName } from '../../../pools/names.ts';
+import { expertHash, isOpen, progress, type Seen, type Trials } from '../../../revisions/index.ts';
+import type { OperatorContext } from '../../../runtime/context.ts';
+import { revisionIndex } from '../../../runtime/taskIndexes.ts';
+import { exceeded, rolledOut } from '../../../serving/index.ts';
+import { missingParts } from '../decide.ts';
+import { imageOf } from '../manifests/experts.ts';
+import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
+import { desiredArm, leavingPlan, planOf, type InUse } from './plan.ts';
+
+/** What became of a look at the rollout of a pool. */
+export type Planned = { readonly plan: RolloutPlan | undefined } | { readonly lost: RolloutStatus };
+
+/** Follows the rollouts of pools: brings what was seen to the machine, and makes plans of what it says. */
+export class PoolRollouts {
+  readonly #context: OperatorContext;
+  readonly #trials: Trials;
+
+  constructor(context: OperatorContext, trials: Trials) {
+    this.#context = context;
+    this.#trials = trials;
+  }
+
+  /** How the rollout of a pool goes on, and what the pool consists of meanwhile. */
+  async plan(snapshot: PoolSnapshot, signal: AbortSignal): Promise<Planned> {
+    const { pool } = snapshot;
+    const spec = pool.spec.rollout;
+    const inUse = this.#inUse(pool);
+    if (spec === undefined) {
+      this.#trials.locks.release(keyOf(pool));
+      return { plan: leavingPlan(snapshot, inUse) };
+    }
+    const before = pool.status?.rollout;
+    const now = this.#context.clock.now();
+    if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable) };
+    const seen = await this.#see(snapshot, spec, now, signal);
+    const status = progress(before, spec, seen, this.#trials.designs);
+    this.#lock(pool, status);
+    const plan = planOf(snapshot, status, inUse, now);
+    return plan === undefined ? { lost: lostOf(status, status.stable ?? '') } : { plan };
+  }
+
+  async #see(snapshot: PoolSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<Seen> {
+    const { pool } = snapshot;
+    const desired = desiredArm(snapshot);
+    const obstacles = missingParts(snapshot);
+    const place = {
+      owner: pool,
+      name: rolloutLedgerName(pool.metadata.name, 'pool'),
+      labels: { [labels.component]: 'expert', [labels.pool]: pool.metadata.name },
+    };
+    const evidence = await this.#trials.evidence(
+      { place, status: pool.status?.rollout, spec, field: 'revision', pods: (revision) => podsOf(snapshot, revision), now },
+      signal,
+    );
+    return {
+      desired: desired.revision,
+      canaryEngines: enginesOf(snapshot, desired),
+      incompatible: obstacles[0] === undefined ? undefined : obstacles.map(({ message }) => message).join('; '),
+      lockedBy: this.#lockedBy(snapshot),
+      evidence,
+      approved: pool.metadata.annotations?.[rolloutAnnotations.approve],
+      retry: pool.metadata.annotations?.[rolloutAnnotations.retry],
+      now,
+    };
+  }
+
+  #lockedBy({ pool, energyModel }: PoolSnapshot): string | undefined {
+    if (energyModel === undefined) return undefined;
+    if (isOpen(energyModel.status?.rollout)) return `EnergyModel ${energyModel.metadata.name}`;
+    return this.#trials.locks.holder(keyOf(energyModel), keyOf(pool));
+  }
+
+  /** A generator and its verifier never change together; the statuses say so only when the caches have caught up. */
+  #lock(pool: ExpertPool, status: RolloutStatus): void {
+    const { energyModelRef } = pool.spec;
+    if (isOpen(status) && energyModelRef !== undefined)
+      this.#trials.locks.hold(`${pool.metadata.namespace ?? ''}/${energyModelRef.name}`, keyOf(pool), `ExpertPool ${pool.metadata.name}`);
+    else this.#trials.locks.release(keyOf(pool));
+  }
+
+  #inUse(pool: ExpertPool): InUse {
+    const { lister } = this.#context.caches.tasks;
+    return {
+      revision: (revision) => lister.byIndex(revisionIndex, revision).length > 0,
+      plain: () =>
+        [...lister.byIndex(poolIndex, keyOf(pool)), ...lister.byIndex(poolIndex, anyDefault)].some(
+          ({ status }) => status?.assignment !== undefined && status.assignment.revision === undefined,
+        ),
+    };
+  }
+}
+
+const knows = (snapshot: PoolSnapshot, revision: string): boolean =>
+  snapshot.recorded?.has(revision) === true || desiredArm(snapshot).revision === revision;
+
+function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
+  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what spec.experts says serves at once`;
+  return { ...status, reason: 'RevisionLost', message };
+}
+
+/** How far the pods of a revision are. */
+function enginesOf({ pool, deployments }: PoolSnapshot, { experts, images }: PoolArm): Seen['canaryEngines'] {
+  const all = experts
+    .filter(({ replicas }) => replicas > 0)
+    .map((expert) => {
+      const name = expertName(pool.metadata.name, expert.name, expertHash(expert, imageOf(expert, images)));
+      return { deployment: deployments.get(name), replicas: expert.replicas };
+    });
+  if (all.some(({ deployment }) => exceeded(deployment))) return 'Failed';
+  return all.every(({ deployment, replicas }) => rolledOut(deployment, replicas)) ? 'Ready' : 'Loading';
+}
+
+/** Pods of a revision that are not also those of another one. */
+function podsOf(snapshot: PoolSnapshot, revision: string): PoolSnapshot['pods'] {
+  const arms = [...(snapshot.recorded?.values() ?? []), desiredArm(snapshot)];
+  const mine = arms.find((arm) => arm.revision === revision);
+  const { stable, canary } = snapshot.pool.status?.rollout ?? {};
+  const other = arms.find((arm) => arm.revision === (revision === stable ? canary : stable));
+  const hashes = ({ experts, images }: PoolArm): ReadonlySet<string> =>
+    new Set(experts.map((expert) => expertHash(expert, imageOf(expert, images))));
+  const shared = other === undefined ? new Set<string>() : hashes(other);
+  const own = mine === undefined ? [] : [...hashes(mine)].filter((hash) => !shared.has(hash));
+  const wanted = new Set(own);
+  return snapshot.pods.filter(({ metadata }) => wanted.has(metadata.labels?.[labels.revision] ?? ''));
+}

@@ -1,0 +1,23 @@
+import type { RolloutStatus } from '@agentfleet/protocol/api';
+import type { Word } from '../conditions.ts';
+
+/** Reasons that somebody has to look at. */
+const unhealthy: ReadonlySet<string> = new Set([
+  'Frozen',
+  'GateFailed',
+  'EnginesFailed',
+  'MissingData',
+  'Held',
+  'Incompatible',
+  'ClockSkew',
+  'Cooldown',
+  'RevisionLost',
+]);
+
+/** The condition RolloutHealthy: whether a rollout goes its way, or there is none. Pure. */
+export function rolloutWord(status: RolloutStatus | undefined): Word | undefined {
+  if (status === undefined) return undefined;
+  const { reason, message, canary } = status;
+  const told = canary === undefined || message.includes(canary) ? message : `revision ${canary}: ${message}`;
+  return { status: unhealthy.has(reason) ? 'False' : 'True', reason, message: told };
+}

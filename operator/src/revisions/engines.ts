@@ -1,0 +1,108 @@
+import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import type { ArmEvidence } from '../rollout/index.ts';
+import type { Pod } from '../runtime/objects.ts';
+import { originOf } from '../serving/index.ts';
+import { addSeries, readMetrics, since, type Series } from './metrics.ts';
+
+/** Asks a server for its metrics in the text format of Prometheus. Rejects when it does not answer with them. */
+export type AskMetrics = (origin: string, signal: AbortSignal) => Promise<string>;
+
+const timeLimitMs = 2_000;
+const longestAnswer = 1_048_576;
+
+/** Ms for which an answer is believed. */
+const freshMs = 5_000;
+
+/** Pods that are remembered. */
+const mostKnown = 4_096;
+
+/** Asks by HTTP. The answer is bounded: what runs in the pod is not ours to trust. */
+export const metricsByHttp: AskMetrics = async (origin, signal) => {
+  const response = await fetch(`${origin}/metrics`, { signal, redirect: 'error' });
+  if (!response.ok || response.body === null) throw new Error(`GET /metrics was answered with ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > longestAnswer) throw new Error(`the answer to GET /metrics is longer than ${longestAnswer} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+interface Known {
+  readonly first: Series;
+  last: Series;
+  at: number;
+}
+
+/** Reads what the engines of a revision tell of their requests since a rollout began to look at them. */
+export class EngineReader {
+  readonly #ask: AskMetrics;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  /** By rollout and uid of the pod. */
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: { readonly ask: AskMetrics; readonly clock: Clock; readonly log: Log }) {
+    this.#ask = options.ask;
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  /** Sums over the pods; what a pod does not tell is missing. Takes two seconds at most and never rejects. */
+  async read(rollout: string, pods: readonly Pod[], signal: AbortSignal): Promise<Series> {
+    const told = await Promise.all(pods.map((pod) => this.#one(rollout, pod, signal)));
+    return told.filter((series) => series !== undefined).reduce<Series>(addSeries, {});
+  }
+
+  async #one(rollout: string, pod: Pod, signal: AbortSignal): Promise<Series | undefined> {
+    const origin = originOf(pod);
+    const { uid } = pod.metadata;
+    if (origin === undefined || uid === undefined) return undefined;
+    const key = `${rollout} ${uid}`;
+    const known = this.#known.get(key);
+    const now = this.#clock.monotonic();
+    if (known !== undefined && now - known.at < freshMs) return since(known.last, known.first);
+    const limit = deadline(this.#clock, timeLimitMs, signal);
+    try {
+      const last = readMetrics(await this.#ask(origin, limit.signal));
+      const next: Known = { first: known?.first ?? last, last, at: now };
+      this.#keep(key, next);
+      return since(next.last, next.first);
+    } catch (error) {
+      this.#log.warn('a server did not tell its metrics', { pod: pod.metadata.name, origin, error: asError(error).message });
+      return undefined;
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #keep(key: string, known: Known): void {
+    this.#known.delete(key);
+    this.#known.set(key, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+/** Times that stand for a histogram: as many as it has observations, a thousand at most, each the upper end of its bucket. */
+function latenciesOf({ buckets }: Series): readonly number[] {
+  if (buckets === undefined) return [];
+  const sorted = [...buckets].sort(([a], [b]) => a - b);
+  const total = sorted.at(-1)?.[1] ?? 0;
+  const share = Math.min(1, 1000 / Math.max(1, total));
+  const times: number[] = [];
+  for (const [bound, count] of sorted) while (times.length < Math.round(count * share)) times.push(bound);
+  return times;
+}
+
+/** What the engines of one arm tell, as gates read it; what they do not tell is left out. Pure. */
+export function engineEvidence(series: Series | undefined): Pick<ArmEvidence, 'requests' | 'latencies' | 'draft'> {
+  const { requests, failed = 0, draftTokens, acceptedTokens } = series ?? {};
+  return {
+    requests: requests === undefined ? { failed: 0, total: 0 } : { failed, total: requests },
+    latencies: series === undefined ? [] : latenciesOf(series),
+    ...(draftTokens === undefined || acceptedTokens === undefined ? {} : { draft: { accepted: acceptedTokens, proposed: draftTokens } }),
+  };
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { ArmEvidence } from '../rollout/index.ts';
+
+/** What the end of one task says about its arm. */
+export interface Sample {
+  readonly uid: string;
+  readonly revision: string;
+  /** Undefined: it ended for a reason that is not the arm's, and counts for nothing. */
+  readonly passed: boolean | undefined;
+  readonly acts: { readonly vetoed: number; readonly total: number };
+  /** Undefined: no rollback was due. */
+  readonly rolledBack: boolean | undefined;
+  readonly energy: number | undefined;
+}
+
+/** What was counted of one revision. */
+export interface Tallies extends Pick<ArmEvidence, 'tasks' | 'acts' | 'rollbacks' | 'energies'> {
+  /** Tasks that ended for a reason that is not theirs. */
+  readonly excluded: number;
+}
+
+/** The book of one rollout: sums, and who is in them already. */
+export interface Ledger {
+  readonly rollout: string;
+  readonly arms: Readonly<Record<string, Tallies>>;
+  readonly counted: ReadonlySet<string>;
+}
+
+/** Energies of an arm that are kept: enough for a test of distributions, few enough for a ConfigMap. */
+const mostEnergies = 2000;
+
+const nothing: Tallies = {
+  tasks: { passed: 0, total: 0 },
+  acts: { vetoed: 0, total: 0 },
+  rollbacks: { verified: 0, total: 0 },
+  energies: [],
+  excluded: 0,
+};
+
+/** Tallies of a revision of which nothing was counted. */
+export const noTallies = nothing;
+
+export function emptyLedger(rollout: string): Ledger {
+  return { rollout, arms: {}, counted: new Set() };
+}
+
+/** 48 bits of a task's uid: two of 100,000 tasks are taken for one in one rollout of 50,000. */
+function markOf(uid: string): string {
+  return createHash('sha256').update(uid).digest('base64').slice(0, 8);
+}
+
+function add(to: Tallies, { passed, acts, rolledBack, energy }: Sample): Tallies {
+  if (passed === undefined) return { ...to, excluded: to.excluded + 1 };
+  return {
+    ...to,
+    tasks: { passed: to.tasks.passed + Number(passed), total: to.tasks.total + 1 },
+    acts: { vetoed: to.acts.vetoed + acts.vetoed, total: to.acts.total + acts.total },
+    rollbacks:
+      rolledBack === undefined ? to.rollbacks : { verified: to.rollbacks.verified + Number(rolledBack), total: to.rollbacks.total + 1 },
+    energies: energy === undefined || to.energies.length >= mostEnergies ? to.energies : [...to.energies, energy],
+  };
+}
+
+/** The ledger with samples, each task once; the same ledger when all of them are in it. Pure. */
+export function countLedger(ledger: Ledger, samples: readonly Sample[]): Ledger {
+  const arms: Record<string, Tallies> = { ...ledger.arms };
+  const counted = new Set(ledger.counted);
+  for (const sample of samples) {
+    const mark = markOf(sample.uid);
+    if (counted.has(mark)) continue;
+    counted.add(mark);
+    arms[sample.revision] = add(arms[sample.revision] ?? nothing, sample);
+  }
+  return counted.size === ledger.counted.size ? ledger : { ...ledger, arms, counted };
+}
+
+/** Keys of the ConfigMap. */
+export const ledgerKeys = { counts: 'counts.json', counted: 'counted' } as const;
+
+/** Content of the ConfigMap of a ledger. Pure. */
+export function ledgerText({ rollout, arms, counted }: Ledger): Readonly<Record<string, string>> {
+  return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms }), [ledgerKeys.counted]: [...counted].join('') };
+}
+
+/** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
+export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger {
+  const text = data?.[ledgerKeys.counts];
+  if (text === undefined) return emptyLedger(rollout);
+  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms'>;
+  if (told.rollout !== rollout) return emptyLedger(rollout);
+  return { rollout, arms: told.arms, counted: new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []) };
+}

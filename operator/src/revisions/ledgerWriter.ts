@@ -1,0 +1,89 @@
+import { compareVersions, controllerReference, isAlreadyExists, isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
+import type { Informer, KubeObject, Transport } from '@agentfleet/kube';
+import { fieldManagers } from '@agentfleet/protocol/api';
+import type { ConfigMap } from '../runtime/objects.ts';
+import { resources } from '../runtime/resources.ts';
+import { countLedger, ledgerOf, ledgerText, type Ledger, type Sample } from './ledger.ts';
+
+/** Whose ledger it is, and its name and labels. */
+export interface LedgerPlace {
+  readonly owner: KubeObject;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly uid: string | undefined;
+  readonly version: string | undefined;
+  readonly data: ConfigMap['data'];
+  readonly ledger: Ledger;
+}
+
+/**
+ * Keeps the books of rollouts, each in one ConfigMap: the sums and who is in them change in one write, which holds for one
+ * version only. So no task counts twice, whoever crashes and whatever a cache shows.
+ */
+export class LedgerWriter {
+  readonly #client: ResourceClient<ConfigMap>;
+  readonly #cache: Informer<ConfigMap>;
+  readonly #known = new Map<string, Known>();
+
+  constructor(transport: Transport, cache: Informer<ConfigMap>) {
+    this.#client = new ResourceClient(transport, resources.configMaps);
+    this.#cache = cache;
+  }
+
+  /** The book of a rollout as far as it is known to be written. */
+  read({ owner, name }: LedgerPlace, rollout: string): Ledger {
+    const key = `${owner.metadata.namespace ?? ''}/${name}`;
+    const known = this.#known.get(key);
+    const cached = this.#cache.lister.get(key);
+    const newer = known === undefined || isNewer(cached, known);
+    if (!newer && known.ledger.rollout === rollout) return known.ledger;
+    const { uid, version, data } = newer
+      ? { uid: cached?.metadata.uid, version: cached?.metadata.resourceVersion, data: cached?.data }
+      : known;
+    const ledger = ledgerOf(data, rollout);
+    this.#known.set(key, { uid, version, data, ledger });
+    return ledger;
+  }
+
+  /** Adds samples. False: somebody else wrote; it has to be tried again. */
+  async count(place: LedgerPlace, rollout: string, samples: readonly Sample[], signal: AbortSignal): Promise<boolean> {
+    const before = this.read(place, rollout);
+    const ledger = countLedger(before, samples);
+    if (ledger === before) return true;
+    const key = `${place.owner.metadata.namespace ?? ''}/${place.name}`;
+    const known = this.#known.get(key);
+    try {
+      const written = await this.#write(place, known, ledgerText(ledger), signal);
+      const { uid, resourceVersion: version } = written.metadata;
+      this.#known.set(key, { uid, version, data: written.data, ledger });
+      return true;
+    } catch (error) {
+      // Only the server knows what stands there now.
+      this.#known.delete(key);
+      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  #write({ owner, name, labels }: LedgerPlace, known: Known | undefined, data: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const namespace = owner.metadata.namespace ?? '';
+    const fieldManager = fieldManagers.operator;
+    if (known?.version === undefined) {
+      const metadata = { name, namespace, labels, ownerReferences: [controllerReference(owner)] };
+      return this.#client.create({ metadata, data }, { fieldManager, signal });
+    }
+    const precondition = { resourceVersion: known.version, ...(known.uid === undefined ? {} : { uid: known.uid }) };
+    return this.#client.patch({ namespace, name }, { metadata: precondition, data }, { fieldManager, signal });
+  }
+}
+
+/** Whether the cache shows what is newer than what we know; gone counts as newer when we knew of one. */
+function isNewer(cached: ConfigMap | undefined, { uid, version }: Known): boolean {
+  if (cached === undefined) return version === undefined;
+  if (version === undefined || cached.metadata.uid !== uid) return true;
+  const order = compareVersions(cached.metadata.resourceVersion, version);
+  return order === undefined || order > 0;
+}

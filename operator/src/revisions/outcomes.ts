@@ -1,0 +1,102 @@
+import { asError, keyOf, ResourceClient, type Log, type Transport } from '@agentfleet/kube';
+import type { AgentTask, Assignment } from '@agentfleet/protocol/api';
+import type { Caches } from '../runtime/context.ts';
+import { resources } from '../runtime/resources.ts';
+import type { Sample } from './ledger.ts';
+import { sampleOf } from './sample.ts';
+
+/** Which field of an assignment names the revision that a rollout is about. */
+export type RevisionField = 'revision' | 'verifierRevision';
+
+export interface OutcomesOptions {
+  readonly caches: Pick<Caches, 'tasks' | 'census'>;
+  readonly transport: Transport;
+  readonly log: Log;
+}
+
+/** Tasks that are read at once. */
+const readAtOnce = 8;
+
+interface Ended {
+  readonly sample: Sample;
+  readonly assignment: Assignment;
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * How the tasks of rollouts ended. One that leaves the cache of unfinished tasks is read once more; those that ended while
+ * no operator looked are seen when all of them are looked at. Nothing is lost by a crash: the tasks themselves remember.
+ */
+export class Outcomes {
+  readonly #client: ResourceClient<AgentTask>;
+  readonly #log: Log;
+  /** By rollout and uid: those that left and were not read yet. */
+  readonly #left = new Map<string, Map<string, Place>>();
+  readonly #ended = new Map<string, Map<string, Ended>>();
+
+  constructor({ caches, transport, log }: OutcomesOptions) {
+    this.#client = new ResourceClient(transport, resources.agentTasks);
+    this.#log = log;
+    caches.tasks.addHandler({ onDelete: (task) => this.#leaves(task) });
+    caches.census.onSeen((task) => this.#take(task));
+  }
+
+  /** Samples of a rollout that were not called counted. A task that is gone says nothing any more. */
+  async read(rollout: string, field: RevisionField, signal: AbortSignal): Promise<readonly Sample[]> {
+    const left = [...(this.#left.get(rollout) ?? [])];
+    for (let at = 0; at < left.length; at += readAtOnce) {
+      const some = left.slice(at, at + readAtOnce);
+      await Promise.all(some.map(([uid, place]) => this.#read(rollout, uid, place, signal)));
+    }
+    return [...(this.#ended.get(rollout)?.values() ?? [])].map(({ sample, assignment }) => ({
+      ...sample,
+      revision: assignment[field] ?? '',
+    }));
+  }
+
+  /** They stand in the book of the rollout. */
+  counted(rollout: string, samples: readonly Sample[]): void {
+    const ended = this.#ended.get(rollout);
+    for (const { uid } of samples) ended?.delete(uid);
+  }
+
+  /** Forgets all rollouts but these. */
+  prune(open: ReadonlySet<string>): void {
+    for (const known of [this.#left, this.#ended]) for (const rollout of known.keys()) if (!open.has(rollout)) known.delete(rollout);
+  }
+
+  #leaves(task: AgentTask): void {
+    const rollout = task.status?.assignment?.rollout;
+    const { uid = '', name, namespace = '' } = task.metadata;
+    if (rollout !== undefined) entry(this.#left, rollout).set(uid, { name, namespace });
+  }
+
+  async #read(rollout: string, uid: string, place: Place, signal: AbortSignal): Promise<void> {
+    try {
+      const task = await this.#client.find(place, { signal });
+      if (task?.metadata.uid === uid) this.#take(task);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#log.warn('the end of a task cannot be read', { task: keyOf({ metadata: place }), error: asError(error).message });
+      return;
+    }
+    this.#left.get(rollout)?.delete(uid);
+  }
+
+  #take(task: AgentTask): void {
+    const { assignment, finished } = task.status ?? {};
+    if (assignment?.rollout === undefined || finished !== 'true') return;
+    const sample = sampleOf(task, '');
+    entry(this.#ended, assignment.rollout).set(sample.uid, { sample, assignment });
+  }
+}
+
+function entry<T>(map: Map<string, Map<string, T>>, key: string): Map<string, T> {
+  const found = map.get(key) ?? new Map<string, T>();
+  map.set(key, found);
+  return found;
+}

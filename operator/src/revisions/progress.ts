@@ -1,0 +1,110 @@
+import { canonical } from '@agentfleet/kube';
+import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import { advance, evaluateGate, type ArmEvidence, type Evidence, type GateResult, type RolloutState } from '../rollout/index.ts';
+import { gatesOf, policyOf, type Designs } from './policy.ts';
+import { statusOf, wholeOf, type Whole } from './state.ts';
+import { isWindowOpen } from './windows.ts';
+
+/** What is known from outside when it is decided how a rollout goes on. */
+export interface Seen extends Pick<Evidence, 'desired' | 'canaryEngines' | 'incompatible' | 'lockedBy'> {
+  /** What was seen of the two arms of a rollout. */
+  readonly evidence: (
+    rollout: string,
+    arms: { readonly stable: string; readonly canary: string },
+  ) => { readonly stable: ArmEvidence; readonly canary: ArmEvidence };
+  /** Revision that a person approved. */
+  readonly approved: string | undefined;
+  /** Value of the annotation that forgives failures. */
+  readonly retry: string | undefined;
+  /** Wall time, ms. */
+  readonly now: number;
+}
+
+/** Seconds that the clocks of two operators may differ by. */
+const skewSeconds = 5;
+
+/** More steps at one moment there are not: each step of the strategy, and the phases around them. */
+const mostSteps = 32;
+
+/** Phases in which a revision is being tried. */
+export function isOpen(status: RolloutStatus | undefined): boolean {
+  return status !== undefined && status.stable !== undefined && status.phase !== 'Idle' && status.phase !== 'Frozen';
+}
+
+/**
+ * How far the rollout is after what was seen. Promotion and rollback go in one step from the verdict to the new pointer,
+ * so that one write of the status flips it. Pure but for the memory of `designs`.
+ */
+export function progress(status: RolloutStatus | undefined, spec: Rollout, seen: Seen, designs: Designs): RolloutStatus {
+  const now = Math.floor(seen.now / 1000);
+  const told = wholeOf(status);
+  const begun = status === undefined ? { ...told, state: { ...told.state, phaseSince: now } } : told;
+  const before = forgiven(begun, seen.retry);
+  const skew = before.state.phaseSince - now;
+  if (skew > skewSeconds) return statusOf({ ...before, state: skewed(before.state, skew) });
+  let whole = before;
+  for (let step = 0; step < mostSteps; step += 1) {
+    const next = follow(whole, spec, { seen, now, designs });
+    if (canonical(next) === canonical(whole)) break;
+    whole = next;
+  }
+  return statusOf(whole);
+}
+
+function skewed(state: RolloutState, seconds: number): RolloutState {
+  const message = `the phase began ${Math.round(seconds)} s after now: the clock went back, or another operator's is ahead; set the clocks of the nodes, nothing moves until then`;
+  return { ...state, reason: 'ClockSkew', message };
+}
+
+/** A word that was not heard before makes a fresh start for revisions that failed. */
+function forgiven(whole: Whole, retry: string | undefined): Whole {
+  const word = retry?.slice(0, 128);
+  if (word === undefined || word === whole.retried) return whole;
+  return { ...whole, retried: word, state: { ...whole.state, failures: {} } };
+}
+
+interface Given {
+  readonly seen: Seen;
+  readonly now: number;
+  readonly designs: Designs;
+}
+
+function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Whole {
+  const { state, id } = whole;
+  const found = evidenceOf(whole, seen);
+  const samples = found?.canary.tasks.total ?? whole.samples;
+  const judged = state.phase === 'Canary' || state.phase === 'Shadowing';
+  const gates = judged && found !== undefined ? judge(spec, designs, found, state.gates) : state.gates;
+  const next = advance(state, policyOf(spec), {
+    desired: seen.desired,
+    canaryEngines: seen.canaryEngines,
+    stableReady: true,
+    incompatible: seen.incompatible,
+    gates,
+    stepSamples: samples - whole.samplesBefore,
+    samples,
+    lockedBy: seen.lockedBy,
+    approved: seen.approved !== undefined && seen.approved === state.canary,
+    windowOpen: isWindowOpen(spec.promotion.windows, seen.now),
+    now,
+  });
+  const began = next.phase === 'Loading' && state.phase !== 'Loading';
+  if (began) return { ...whole, state: next, id: `${next.canary ?? ''}-${now.toString(36)}`, samples: 0, samplesBefore: 0 };
+  const stepped = next.phase !== state.phase || next.step !== state.step;
+  return { ...whole, state: next, id, samples, samplesBefore: stepped ? samples : whole.samplesBefore };
+}
+
+function evidenceOf({ state, id }: Whole, seen: Seen): { readonly stable: ArmEvidence; readonly canary: ArmEvidence } | undefined {
+  const { stable, canary } = state;
+  return id === undefined || stable === undefined || canary === undefined ? undefined : seen.evidence(id, { stable, canary });
+}
+
+function judge(
+  spec: Rollout,
+  designs: Designs,
+  { canary, stable }: { readonly canary: ArmEvidence; readonly stable: ArmEvidence },
+  before: readonly GateResult[],
+): readonly GateResult[] {
+  const previous = new Map(before.map((result) => [result.name, result]));
+  return gatesOf(spec.gates, designs).map((gate) => evaluateGate(gate, canary, stable, previous.get(gate.name)));
+}
