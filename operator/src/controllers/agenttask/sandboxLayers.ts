@@ -10,7 +10,7 @@ const keeperProgram = [
   '--disable-sigusr1',
   '--liftoff-only',
   '--disable-warning=ExperimentalWarning',
-  '--max-semi-space-size=2',
+  '--max-semi-space-size=1',
   '/opt/agentfleet/keeper.js',
 ];
 

@@ -51,32 +51,37 @@ export interface Validators {
   readonly wait: (query: unknown) => WaitQuery;
 }
 
+/** Each schema is compiled when it is first asked for: a keeper that waits for its task holds none that it does not need. */
 export function compileValidators(): Validators {
-  const ajv = new Ajv({ strict: false, useDefaults: true, verbose: true });
-  const execCode = check(ajv.compile<ExecRequest>(ExecCodeRequest));
-  const shell = check(ajv.compile<ExecRequest>(ShellRequest));
+  const ajv = lazily(() => new Ajv({ ...ourSchemas, useDefaults: true, verbose: true }));
+  const compile = <T>(schema: object): ((value: unknown) => T) => {
+    const validate = lazily(() => check(ajv().compile<T>(schema)));
+    return (value) => validate()(value);
+  };
+  const execCode = compile<ExecRequest>(ExecCodeRequest);
+  const shell = compile<ExecRequest>(ShellRequest);
   return {
-    adoption: check(ajv.compile<AdoptionRequest>(AdoptionRequest)),
-    astEdit: check(ajv.compile<AstEditRequest>(AstEditRequest)),
+    adoption: compile<AdoptionRequest>(AdoptionRequest),
+    astEdit: compile<AstEditRequest>(AstEditRequest),
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
-    file: check(ajv.compile<FileQuery>(FileQuery)),
-    lines: check(ajv.compile<LinesQuery>(LinesQuery)),
-    list: check(ajv.compile<ListQuery>(ListQuery)),
-    note: check(ajv.compile<NoteRequest>(NoteRequest)),
-    output: check(ajv.compile<OutputQuery>(OutputQuery)),
-    parts: check(ajv.compile<PartsRequest>(PartsRequest)),
-    patch: check(ajv.compile<PatchRequest>(PatchRequest)),
-    range: check(ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
-    replace: check(ajv.compile<ReplaceRequest>(ReplaceRequest)),
-    search: check(ajv.compile<SearchQuery>(SearchQuery)),
-    session: check(ajv.compile<SessionRequest>(SessionRequest)),
-    sessionRun: check(ajv.compile<SessionRunRequest>(SessionRunRequest)),
-    secrets: check(ajv.compile<SecretsRequest>(SecretsRequest)),
-    snapshot: check(ajv.compile<SnapshotRequest>(SnapshotRequest)),
-    stdin: check(ajv.compile<StdinQuery>(StdinQuery)),
-    terminal: check(ajv.compile<TerminalSize>(TerminalSize)),
-    tree: check(ajv.compile<TreeQuery>(TreeQuery)),
-    wait: check(ajv.compile<WaitQuery>(WaitQuery)),
+    file: compile<FileQuery>(FileQuery),
+    lines: compile<LinesQuery>(LinesQuery),
+    list: compile<ListQuery>(ListQuery),
+    note: compile<NoteRequest>(NoteRequest),
+    output: compile<OutputQuery>(OutputQuery),
+    parts: compile<PartsRequest>(PartsRequest),
+    patch: compile<PatchRequest>(PatchRequest),
+    range: compile<RangeQuery & { to: string }>(RangeQuery),
+    replace: compile<ReplaceRequest>(ReplaceRequest),
+    search: compile<SearchQuery>(SearchQuery),
+    session: compile<SessionRequest>(SessionRequest),
+    sessionRun: compile<SessionRunRequest>(SessionRunRequest),
+    secrets: compile<SecretsRequest>(SecretsRequest),
+    snapshot: compile<SnapshotRequest>(SnapshotRequest),
+    stdin: compile<StdinQuery>(StdinQuery),
+    terminal: compile<TerminalSize>(TerminalSize),
+    tree: compile<TreeQuery>(TreeQuery),
+    wait: compile<WaitQuery>(WaitQuery),
   };
 }
 
@@ -91,7 +96,15 @@ function toolOf(body: unknown): 'ExecCode' | 'Shell' {
 
 /** A check of one schema that is not among {@link Validators}. */
 export function compileCheck(schema: object): (value: unknown) => Readonly<Record<string, unknown>> {
-  return check(new Ajv({ strict: false }).compile<Record<string, unknown>>(schema));
+  return check(new Ajv({ ...ourSchemas }).compile<Record<string, unknown>>(schema));
+}
+
+/** What a schema may say is checked where they are made, not in each keeper. */
+const ourSchemas = { strict: false, meta: false, validateSchema: false } as const;
+
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 function check<T>(validate: ValidateFunction<T>): (value: unknown) => T {
