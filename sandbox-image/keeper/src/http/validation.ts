@@ -54,34 +54,30 @@ export interface Validators {
 /** Each schema is compiled when it is first asked for: a keeper that waits for its task holds none that it does not need. */
 export function compileValidators(): Validators {
   const ajv = lazily(() => new Ajv({ ...ourSchemas, useDefaults: true, verbose: true }));
-  const compile = <T>(schema: object): ((value: unknown) => T) => {
-    const validate = lazily(() => check(ajv().compile<T>(schema)));
-    return (value) => validate()(value);
-  };
-  const execCode = compile<ExecRequest>(ExecCodeRequest);
-  const shell = compile<ExecRequest>(ShellRequest);
+  const execCode = lazyCheck(() => ajv().compile<ExecRequest>(ExecCodeRequest));
+  const shell = lazyCheck(() => ajv().compile<ExecRequest>(ShellRequest));
   return {
-    adoption: compile<AdoptionRequest>(AdoptionRequest),
-    astEdit: compile<AstEditRequest>(AstEditRequest),
+    adoption: lazyCheck(() => ajv().compile<AdoptionRequest>(AdoptionRequest)),
+    astEdit: lazyCheck(() => ajv().compile<AstEditRequest>(AstEditRequest)),
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
-    file: compile<FileQuery>(FileQuery),
-    lines: compile<LinesQuery>(LinesQuery),
-    list: compile<ListQuery>(ListQuery),
-    note: compile<NoteRequest>(NoteRequest),
-    output: compile<OutputQuery>(OutputQuery),
-    parts: compile<PartsRequest>(PartsRequest),
-    patch: compile<PatchRequest>(PatchRequest),
-    range: compile<RangeQuery & { to: string }>(RangeQuery),
-    replace: compile<ReplaceRequest>(ReplaceRequest),
-    search: compile<SearchQuery>(SearchQuery),
-    session: compile<SessionRequest>(SessionRequest),
-    sessionRun: compile<SessionRunRequest>(SessionRunRequest),
-    secrets: compile<SecretsRequest>(SecretsRequest),
-    snapshot: compile<SnapshotRequest>(SnapshotRequest),
-    stdin: compile<StdinQuery>(StdinQuery),
-    terminal: compile<TerminalSize>(TerminalSize),
-    tree: compile<TreeQuery>(TreeQuery),
-    wait: compile<WaitQuery>(WaitQuery),
+    file: lazyCheck(() => ajv().compile<FileQuery>(FileQuery)),
+    lines: lazyCheck(() => ajv().compile<LinesQuery>(LinesQuery)),
+    list: lazyCheck(() => ajv().compile<ListQuery>(ListQuery)),
+    note: lazyCheck(() => ajv().compile<NoteRequest>(NoteRequest)),
+    output: lazyCheck(() => ajv().compile<OutputQuery>(OutputQuery)),
+    parts: lazyCheck(() => ajv().compile<PartsRequest>(PartsRequest)),
+    patch: lazyCheck(() => ajv().compile<PatchRequest>(PatchRequest)),
+    range: lazyCheck(() => ajv().compile<RangeQuery & { to: string }>(RangeQuery)),
+    replace: lazyCheck(() => ajv().compile<ReplaceRequest>(ReplaceRequest)),
+    search: lazyCheck(() => ajv().compile<SearchQuery>(SearchQuery)),
+    session: lazyCheck(() => ajv().compile<SessionRequest>(SessionRequest)),
+    sessionRun: lazyCheck(() => ajv().compile<SessionRunRequest>(SessionRunRequest)),
+    secrets: lazyCheck(() => ajv().compile<SecretsRequest>(SecretsRequest)),
+    snapshot: lazyCheck(() => ajv().compile<SnapshotRequest>(SnapshotRequest)),
+    stdin: lazyCheck(() => ajv().compile<StdinQuery>(StdinQuery)),
+    terminal: lazyCheck(() => ajv().compile<TerminalSize>(TerminalSize)),
+    tree: lazyCheck(() => ajv().compile<TreeQuery>(TreeQuery)),
+    wait: lazyCheck(() => ajv().compile<WaitQuery>(WaitQuery)),
   };
 }
 
@@ -101,6 +97,11 @@ export function compileCheck(schema: object): (value: unknown) => Readonly<Recor
 
 /** What a schema may say is checked where they are made, not in each keeper. */
 const ourSchemas = { strict: false, meta: false, validateSchema: false } as const;
+
+function lazyCheck<T>(compile: () => ValidateFunction<T>): (value: unknown) => T {
+  const validate = lazily(() => check(compile()));
+  return (value) => validate()(value);
+}
 
 function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
