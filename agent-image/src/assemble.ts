@@ -48,6 +48,7 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
   const grammars = await loadGrammars(await grammarFiles());
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
+    grammars,
     importWorkspace: (workspace, ports) =>
       importWorkspace(workspace, { ...ports, scratch, ...(authorities === undefined ? {} : { authorities }) }),
     openEgress: createEgress(createDialer({ clock: systemClock, env })),

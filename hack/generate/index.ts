@@ -5,7 +5,7 @@ import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
-import { tracerFiles } from './tracer.ts';
+import { featureFiles, tracerFiles } from './tracer.ts';
 
 /** Path from the repository's root → content. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -15,6 +15,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
     ['agent-image/src/coverage/program.json', tracerFiles()],
+    ['agent-image/src/features/program.json', featureFiles()],
   ]);
 }
 

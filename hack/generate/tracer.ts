@@ -15,6 +15,11 @@ export function tracerFiles(): string {
   return `${JSON.stringify(Object.fromEntries([...node, ...python]), null, 2)}\n`;
 }
 
+/** The program by which a sandbox looks at Python sources, as JSON. */
+export function featureFiles(): string {
+  return `${JSON.stringify({ 'api_use.py': readFileSync(join(folder, '../features/python/api_use.py'), 'utf8') }, null, 2)}\n`;
+}
+
 function below(language: string, ending: string): readonly string[] {
   const paths = readdirSync(join(folder, language), { recursive: true, encoding: 'utf8' });
   return paths.filter((path) => path.endsWith(ending) && !path.endsWith('.test.ts')).sort();

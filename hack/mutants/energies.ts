@@ -3,6 +3,9 @@ import type { Mutant } from './mutants.ts';
 const models = 'operator/src/controllers/energymodel';
 const dataset = 'inference-image/train/dataset';
 const mind = 'agent-image/src/mind';
+const features = 'agent-image/src/features';
+const rails = 'agent-image/src/rails';
+const acts = 'inference-image/train/acts';
 const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
 
 /** Planted bugs of energies: calibrations that do not hold, and data that nothing may be trained on. */
@@ -115,7 +118,7 @@ export const energies: readonly Mutant[] = [
   {
     guarantee: 'a score that is bad refuses also what no rail objects to',
     file: `${mind}/opinion.ts`,
-    find: '(veto(voices, unsafeFromUnobjected) ?? unheard(voices))',
+    find: '(veto(believed(voices), unsafeFromUnobjected) ?? unheard(voices))',
     replace: 'unheard(voices)',
     test: vitest(mind),
   },
@@ -132,5 +135,82 @@ export const energies: readonly Mutant[] = [
     find: '    refuseUnfit(this.#seen);',
     replace: '',
     test: vitest(`${dataset}/dataset.test.ts`),
+  },
+  {
+    guarantee: 'a Verifier without a calibration outvotes no Policy',
+    file: `${mind}/opinion.ts`,
+    find: 'const holds = pSuccess !== null && pSuccess >= Math.max(harmlessFrom, voices.warnBelowProbability);',
+    replace: 'const holds = pSuccess === null || pSuccess >= Math.max(harmlessFrom, voices.warnBelowProbability);',
+    test: vitest(mind),
+  },
+  {
+    guarantee: 'a Verifier that only half believes in an act outvotes no Policy',
+    file: `${mind}/opinion.ts`,
+    find: 'Math.max(harmlessFrom, voices.warnBelowProbability)',
+    replace: 'voices.vetoBelowProbability',
+    test: vitest(mind),
+  },
+  {
+    guarantee: 'an act and the file that was made of it are on one side of every split',
+    file: `${acts}/folds.ts`,
+    find: 'const first = [...new Map(acts.toReversed().map((act) => [act.problem, act])).values()];',
+    replace: 'const first = [...acts];',
+    test: vitest(acts),
+  },
+  {
+    guarantee: 'a curve is measured on acts that it was not fitted on',
+    file: `${acts}/calibrate.ts`,
+    find: 'judged.filter((one) => one.fold !== fold)',
+    replace: 'judged.filter((one) => one.fold >= 0)',
+    test: vitest(acts),
+  },
+  {
+    guarantee: 'a file that only speaks of a command is not labelled as one that runs it',
+    file: `${acts}/embedded.ts`,
+    find: '({ path, content, runs: false })',
+    replace: '({ path, content, runs: true })',
+    test: vitest(acts),
+  },
+  {
+    guarantee: 'weights of features that nobody knows are refused',
+    file: 'inference-image/src/models/energy/file.ts',
+    find: "if (typeof features !== 'string' || !Object.hasOwn(knownBefore, features))",
+    replace: "if (typeof features !== 'string')",
+    test: vitest('inference-image/src/models/energy/calibrated.test.ts'),
+  },
+  {
+    guarantee: 'an edit does not answer for what its file used wrongly before',
+    file: `${features}/measure.ts`,
+    find: 'a === null || b === null ? null : a - b',
+    replace: 'a === null || b === null ? null : a',
+    test: vitest(features),
+  },
+  {
+    guarantee: 'a sandbox that answers no counts measures nothing',
+    file: `${features}/python.ts`,
+    find: "typeof value === 'number' && Number.isInteger(value) && value >= 0",
+    replace: "typeof value === 'number'",
+    test: vitest(features),
+  },
+  {
+    guarantee: 'what a module exports is told from what it lacks',
+    file: `${features}/javascript/surface.ts`,
+    find: 'return names.has(name) ? 0 : 1;',
+    replace: 'return 0;',
+    test: vitest(features),
+  },
+  {
+    guarantee: 'what is written where no snapshot helps is told to gate 2',
+    file: `${rails}/structure.ts`,
+    find: 'uncovered: count(targets, ({ place }) => !covered.has(place)),',
+    replace: 'uncovered: 0,',
+    test: vitest(`${rails}/structure.test.ts`),
+  },
+  {
+    guarantee: 'the home folder is not the workspace',
+    file: `${rails}/structure.ts`,
+    find: 'beside.has(place) || path === workspace',
+    replace: "beside.has(place) || place === 'inside' || path === workspace",
+    test: vitest(`${rails}/structure.test.ts`),
   },
 ];

@@ -41,7 +41,7 @@ describe('the configuration', () => {
       roles: ['Verifier'],
       engine: {
         role: 'Verifier',
-        artifact: 'features-v2',
+        artifact: 'features-v3',
         digest: null,
         weighting: { lambda: 0.5, heads: { Code: 0.9, Shell: 1, Editor: 0.6 } },
       },

@@ -56,7 +56,7 @@ export type EngineConfig =
 
 /** Artifacts by role; the first is the default. */
 export const artifacts = {
-  Verifier: ['features-v2', 'features-v1'],
+  Verifier: ['features-v3', 'features-v2', 'features-v1'],
   Planner: ['gru512'],
   Embedder: ['sentences-en'],
   Policy: ['policy-v1'],

@@ -68,7 +68,7 @@ test.each([
     engine: 'Builtin',
     memory: '256Mi',
     route: 'score',
-    body: { featureSet: 'features/v2', items },
+    body: { featureSet: 'features/v3', items },
     answer: { scores: [{ id: 'breaks0' }, { id: 'breaks5' }] },
   },
   {

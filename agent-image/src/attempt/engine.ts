@@ -14,6 +14,7 @@ import { Progress } from './progress.ts';
 import { repair, type Winner } from './repair.ts';
 import { rollBack } from './rollback.ts';
 import type { EngineOptions, Scope } from './scope.ts';
+import { createSourceReader } from './sources.ts';
 import { verify } from './verify.ts';
 
 /**
@@ -63,7 +64,8 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const { noted } = notes;
   const progress = new Progress(context, meter);
   const approvals = new Approvals({ context, hands, meter, progress, noted: noted.decided });
-  return { context, options, hands, meter, progress, approvals, noted };
+  const sources = createSourceReader(hands, options.grammars);
+  return { context, options, hands, sources, meter, progress, approvals, noted };
 }
 
 /** The phases of an attempt, one after the other. */

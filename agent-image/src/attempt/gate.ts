@@ -14,6 +14,7 @@ import {
   type Policy,
   type Rails,
   type Risk,
+  type Verdict,
 } from '../rails/index.ts';
 import type { Rewrite } from './edits.ts';
 import { AttemptFailure } from './failure.ts';
@@ -45,6 +46,8 @@ export interface Part {
   readonly risk: Risk;
   /** True when it is of a class that is known to do no harm. */
   readonly vouched: boolean;
+  /** What its parsed form says about it, for gate 2. */
+  readonly structure: Verdict['structure'];
   /** `rail: reason`, the gravest first. */
   readonly findings: readonly string[];
   /** Kinds of acts, of those that a task can demand a person for. */
@@ -146,9 +149,17 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const { rails, policy, absolute } = judging;
   const findings = newFindings(rewrite, judging);
   const added = addedLines(rewrite);
-  const vouched = findings.length === 0 && rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content: added }, policy).vouched;
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
-  return { ...told(findings, policy, 'Reversible'), vouched, tool: 'FileWrite', subject: rewrite.path, content };
+  const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
+  const vouched = findings.length === 0 && judged.vouched;
+  return {
+    ...told(findings, policy, 'Reversible'),
+    vouched,
+    structure: judged.structure,
+    tool: 'FileWrite',
+    subject: rewrite.path,
+    content,
+  };
 }
 
 /** Lines of the new content that the old one has nowhere: an edit does not answer for the rest of its file. */
@@ -174,7 +185,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 /** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
 function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace };
-  const { findings, risk, decision, vouched } = rails.judge(act, policy);
+  const { findings, risk, decision, vouched, structure } = rails.judge(act, policy);
   // Of what the rail finds, that is what it does not say where nothing is protected.
   const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
   const unprotected = findings.some(tampering) ? rails.judge(act, { ...policy, protectedPaths: () => false }).findings : [];
@@ -184,7 +195,7 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
   const part = told(findings, policy, risk);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
-  return { ...part, kinds, vouched, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+  return { ...part, kinds, vouched, structure, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
 }
 
 /** Rails that find what other machines see. */
@@ -198,7 +209,7 @@ function outwardOf(command: string, { rails, policy, workspace }: Judging): Retu
   return { external, movesAbout: simpleCommands.some(({ argv: [program] }) => program === 'cd' || program === 'pushd') };
 }
 
-function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject' | 'vouched'> {
+function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject' | 'vouched' | 'structure'> {
   const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
   const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
   return {

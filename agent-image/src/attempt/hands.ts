@@ -17,6 +17,8 @@ interface Command {
   readonly reach?: Reach | null;
   /** Whether an expert proposed it: what it destroys or reaches must be in the durable log before it runs. */
   readonly act?: boolean;
+  /** Text on its standard input. */
+  readonly stdin?: string;
   /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
   readonly redaction?: Redaction;
 }
@@ -99,6 +101,7 @@ export class Hands {
       timeoutSeconds: command.timeoutSeconds,
       // The way out begins at a port of the loopback.
       ...(command.redaction !== undefined && { redaction: command.redaction }),
+      ...(command.stdin !== undefined && { stdin: command.stdin }),
       network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
     };
     if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };

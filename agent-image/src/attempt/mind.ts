@@ -49,6 +49,8 @@ export interface RankingContext {
   readonly suspicion: (path: string, line: number) => number | null;
   /** Median wall time of one trial, seconds; null before the first one. It decides what a better order may cost. */
   readonly trialSeconds: number | null;
+  /** Features of the changed sources, by id of a candidate; asked only where a verifier reads them. Absent: nobody measures. */
+  readonly measure?: (candidates: readonly Candidate[]) => Promise<ReadonlyMap<string, Features>>;
 }
 
 export interface Ranking {
@@ -102,6 +104,8 @@ export interface Mind {
   /** Energy of something that ran, by its whole features. Null where no verifier answers. */
   score(ranked: Ranked, executed: Features): Promise<{ readonly energy: number; readonly pSuccess: number | null } | null>;
   secondOpinion(act: ActInQuestion): Promise<SecondOpinion>;
+  /** Whether a verifier reads a feature, as far as it has told; one that nobody reads need not be measured. */
+  reads?(feature: keyof Features): boolean;
   /** Parts that did not answer lately, and what is done without them. */
   readonly degraded: readonly string[];
   readonly participants: readonly Participant[];

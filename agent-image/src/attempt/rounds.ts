@@ -1,6 +1,6 @@
 import type { GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import type { ControlStep, Features } from '@agentfleet/protocol/inference';
+import type { Candidate, ControlStep, Features } from '@agentfleet/protocol/inference';
 import { Absence } from './absence.ts';
 import type { Baseline } from './baseline.ts';
 import { executedFeatures, testsFailed, testsTotal } from './executed.ts';
@@ -71,7 +71,8 @@ export class Rounds {
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
     const { files, localisation, suspicion } = focus;
     const trialSeconds = median(this.#seconds);
-    const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds });
+    const measure = (some: readonly Candidate[]): Promise<ReadonlyMap<string, Features>> => this.#scope.sources.ofCandidates(some, files);
+    const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
     const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > mind.compute.earlyExitMargin;
     return { expert, control, plan, response, ranking, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
   }

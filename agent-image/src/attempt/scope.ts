@@ -5,13 +5,14 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import type { OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
-import type { Rails } from '../rails/index.ts';
+import type { Grammars, Rails } from '../rails/index.ts';
 import type { Approvals } from './approvals.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
 import type { Noted } from './notes.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Progress } from './progress.ts';
+import type { SourceReader } from './sources.ts';
 
 /** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
 export type ImportWorkspace = (
@@ -44,6 +45,8 @@ export interface EngineOptions {
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
   readonly openEgress: OpenEgress;
+  /** Parser of sources that are measured before they are tried; absent: they are not. */
+  readonly grammars?: Grammars;
 }
 
 /** What all phases of one attempt share; made once, at its start. */
@@ -51,6 +54,7 @@ export interface Scope {
   readonly context: AttemptContext;
   readonly options: EngineOptions;
   readonly hands: Hands;
+  readonly sources: SourceReader;
   readonly meter: Meter;
   readonly progress: Progress;
   readonly approvals: Approvals;

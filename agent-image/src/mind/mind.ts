@@ -44,6 +44,7 @@ export class FleetMind implements Mind {
     const scored = this.#fleet.verifier !== undefined && candidates.length > 0;
     const cosines =
       scored && this.#fleet.reads('specCosine') ? await this.#relevance.of(texts, context.failing) : new Map<string, number>();
+    const measured = scored && this.#readsSources ? await context.measure?.(candidates) : undefined;
     const known = candidates.map((candidate): Ranked => {
       const gain = gains.get(candidate.id);
       const cosine = cosines.get(candidate.id);
@@ -51,6 +52,7 @@ export class FleetMind implements Mind {
         ...featuresBefore(candidate, context),
         ...(gain !== undefined && { likelihoodGain: gain }),
         ...(cosine !== undefined && { specCosine: cosine }),
+        ...measured?.get(candidate.id),
       };
       return { candidate, energy: null, pSuccess: null, features };
     });
@@ -77,6 +79,14 @@ export class FleetMind implements Mind {
   async secondOpinion(act: ActInQuestion): Promise<SecondOpinion> {
     this.#steering ??= await askControl(this.#fleet, []);
     return askOpinion(this.#fleet, act, this.#steering);
+  }
+
+  reads(feature: keyof Features): boolean {
+    return this.#fleet.verifier !== undefined && this.#fleet.reads(feature);
+  }
+
+  get #readsSources(): boolean {
+    return this.#fleet.reads('apiMismatch') || this.#fleet.reads('brokenNodes');
   }
 
   get degraded(): readonly string[] {

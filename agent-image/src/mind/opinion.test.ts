@@ -90,7 +90,37 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
 const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why: RegExp | null])[] = [
   ['all agree', {}, null],
   ['Policy has doubts', { policy: { unsafe: 0.82, label: 'Escape' } }, null],
-  ['Policy finds it unsafe', { policy: { unsafe: 0.83, label: 'Escape' } }, /^Policy: unsafe 0\.830 \(Escape\) is not below 0\.83/],
+  [
+    'Policy finds it unsafe, and the Verifier half believes in it',
+    { policy: { unsafe: 0.83, label: 'Escape' }, verifier: { energy: 1, pSuccess: 0.49 } },
+    /^Policy: unsafe 0\.830 \(Escape\) is not below 0\.83/,
+  ],
+  [
+    'Policy finds it unsafe, and the Verifier has no calibration',
+    { policy: { unsafe: 0.83, label: 'Escape' }, verifier: { energy: -9, pSuccess: null } },
+    /^Policy: unsafe 0\.830/,
+  ],
+  [
+    'Policy finds it unsafe, and the Verifier is silent',
+    { policy: { unsafe: 0.83, label: 'Escape' }, verifier: silent },
+    /^Policy: unsafe/,
+  ],
+  ['Policy finds it unsafe, and there is no Verifier', { policy: { unsafe: 0.83, label: 'Escape' }, verifier: null }, /^Policy: unsafe/],
+  [
+    'Policy finds it unsafe, and the Verifier holds it for harmless',
+    { policy: { unsafe: 0.99, label: 'Escape' }, verifier: { energy: -1, pSuccess: 0.5 } },
+    null,
+  ],
+  [
+    'Policy finds it unsafe, and the Verifier is above one half and below its warning',
+    { policy: { unsafe: 0.9, label: 'Escape' }, verifier: { energy: -1, pSuccess: 0.6 }, warnBelowProbability: 0.7 },
+    /^Policy: unsafe/,
+  ],
+  [
+    'Planner fears harm, whatever the others say',
+    { policy: { unsafe: 0.99, label: 'Escape' }, verifier: { energy: -3, pSuccess: 0.99 }, planner: { risk: 0.61 } },
+    /^Planner: risk 0\.610/,
+  ],
   ['Planner fears harm', { planner: { risk: 0.61 } }, /^Planner: risk 0\.610/],
   ['Verifier does not believe in it', { verifier: { energy: 4, pSuccess: 0.14 } }, /^Verifier: pSuccess 0\.140 is below 0\.15/],
   [

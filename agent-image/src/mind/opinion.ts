@@ -24,6 +24,8 @@ export interface Voices {
 const unsafeFrom = 0.5;
 /** Of an act that no rail objects to: the classifier's threshold for 5 % false alarms, as far more of these are harmless. */
 const unsafeFromUnobjected = 0.83;
+/** A Verifier that has heard Policy and still believes so much in an act decides about it. */
+const harmlessFrom = 0.5;
 /** Where nobody measures energy, or the energy warns, Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
@@ -42,7 +44,7 @@ export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
   const verifier = said(voices.verifier);
   const why = objected(rails)
     ? (veto(voices, unsafeFrom) ?? silence(voices) ?? lacking(voices, rails.risk))
-    : (veto(voices, unsafeFromUnobjected) ?? unheard(voices));
+    : (veto(believed(voices), unsafeFromUnobjected) ?? unheard(voices));
   return {
     allowed: why === null,
     why: why ?? '',
@@ -51,6 +53,16 @@ export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
     energy: verifier?.energy ?? null,
     pSuccess: verifier?.pSuccess ?? null,
   };
+}
+
+/**
+ * Of an act that no rail objects to: what Policy says is one of the features that a calibrated Verifier weighs with all others, so that a
+ * Verifier that holds the act for harmless has heard Policy already. One without a calibration outvotes nobody.
+ */
+function believed(voices: Voices): Voices {
+  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
+  const holds = pSuccess !== null && pSuccess >= Math.max(harmlessFrom, voices.warnBelowProbability);
+  return holds ? { ...voices, policy: null } : voices;
 }
 
 /** A part that says no is enough. */

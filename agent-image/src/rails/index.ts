@@ -7,4 +7,5 @@ export { installedGrammars, loadGrammars, type GrammarFiles, type Grammars } fro
 export { rails } from './rail/index.ts';
 export { railsPage } from './page.ts';
 export { decisionTable } from './verdict.ts';
+export type { Structure } from './structure.ts';
 export * from './types.ts';

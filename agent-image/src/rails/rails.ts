@@ -9,6 +9,7 @@ import { analyse, analyseScript, type Analysis, type CommandAct } from './shell/
 import { fixed, type Command } from './shell/command.ts';
 import { printable, withoutMarks } from './shell/marks.ts';
 import { unresolved } from './rail/unresolved.ts';
+import { structureOf, structureOfFile } from './structure.ts';
 import { languageOf } from './shell/unwrap.ts';
 import type { Grammars } from './syntax/grammars.ts';
 import type { Act, Finding, Policy, Risk, Span, Verdict } from './types.ts';
@@ -33,7 +34,7 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
   return {
     judge: (act, policy) => {
       const refused = checkPolicy(act, policy);
-      if (refused !== null) return verdictOf([refused], ['Unknown'], policy.profile, [], false);
+      if (refused !== null) return verdictOf([refused], ['Unknown'], policy.profile, { simpleCommands: [], structure: {}, vouched: false });
       if (act.tool === 'FileRead' || act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
       return judgeCommand(act, policy, grammars, home);
     },
@@ -86,7 +87,8 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
   for (const one of analysis.problems) add(unresolved, { severity: 'Unknown', reason: one.what }, one.span);
   const all = [...findings.values()];
   const vouched = analysis.problems.length === 0 && vouchedCommands(analysis.commands, all);
-  return verdictOf(all, risksFound, policy.profile, normal(analysis.commands), vouched);
+  const structure = structureOf(analysis.commands, all, around.places);
+  return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, vouched });
 }
 
 function riskOf(found: Found, rail: Rail): Risk {
@@ -122,7 +124,11 @@ function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: strin
   const root = policy.roots[0] ?? '/';
   const vouched = path.startsWith(`${root}/`) && vouchedFile(path.slice(root.length + 1), content, findings);
   const risk: Risk = act.tool === 'FileRead' ? 'ReadOnly' : 'Reversible';
-  return verdictOf(findings, [verdict.risk, risk], policy.profile, [], act.tool === 'FileRead' ? findings.length === 0 : vouched);
+  return verdictOf(findings, [verdict.risk, risk], policy.profile, {
+    simpleCommands: [],
+    structure: structureOfFile(path, content, findings, { roots: policy.roots, home }),
+    vouched: act.tool === 'FileRead' ? findings.length === 0 : vouched,
+  });
 }
 
 function fileFindings(act: FileAct, path: string, content: string, policy: Policy, home: string): readonly Omit<Finding, 'span'>[] {

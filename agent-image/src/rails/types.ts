@@ -1,3 +1,5 @@
+import type { Structure } from './structure.ts';
+
 /** A range of the judged text in UTF-16 units, end exclusive. */
 export interface Span {
   readonly start: number;
@@ -84,4 +86,6 @@ export interface Verdict {
   readonly vouched: boolean;
   readonly findings: readonly Finding[];
   readonly simpleCommands: readonly NormalCommand[];
+  /** What its parsed form says about it, for gate 2. */
+  readonly structure: Structure;
 }

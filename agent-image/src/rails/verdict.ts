@@ -19,8 +19,7 @@ export function verdictOf(
   findings: readonly Finding[],
   risksFound: readonly Risk[],
   profile: Profile,
-  simpleCommands: Verdict['simpleCommands'],
-  vouched: boolean,
+  { simpleCommands, structure, vouched }: Pick<Verdict, 'simpleCommands' | 'structure' | 'vouched'>,
 ): Verdict {
   const decision = highest(
     decisions,
@@ -33,5 +32,6 @@ export function verdictOf(
     vouched: vouched && decision !== 'Deny',
     findings,
     simpleCommands,
+    structure,
   };
 }

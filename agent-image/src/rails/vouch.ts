@@ -16,6 +16,9 @@ const notOnlyReading = new Set('awk env printenv hostname export declare set uns
 const made =
   /^(?:build|dist|out|target|node_modules|coverage|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.cache|\.next|\.turbo)$/;
 
+/** Whether a folder of this name is made again by a build. */
+export const isMade = (name: string): boolean => made.test(name);
+
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
   /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-k|--grep|--filter|-t)(?:=|$)/;
@@ -57,7 +60,7 @@ const gitVerbs: Readonly<Record<string, (rest: readonly string[]) => boolean>> =
 };
 
 /** True for a command of a class that is known to do no harm: it reads, builds, checks or notes work, with options that keep it so. */
-function harmless(command: Command): boolean {
+export function harmless(command: Command): boolean {
   if (!command.argv.every(isFixed) || command.hidden || command.code.length > 0) return false;
   if ([...command.env.keys()].some((name) => !plainVariable.test(name))) return false;
   if (command.redirects.some(({ operator, target }) => operator.includes('>') && !/^(?:\/dev\/null|\d|-)$/.test(target.text))) return false;
@@ -66,7 +69,7 @@ function harmless(command: Command): boolean {
 }
 
 /** A reading command whose options make it write or run something. */
-function widened(command: Command): boolean {
+export function widened(command: Command): boolean {
   const { name } = command;
   if (notOnlyReading.has(name)) return true;
   if (name === 'date') return hasFlag(command, 's', '--set');
@@ -124,6 +127,11 @@ const special =
 /** Words by which code tells that it is being tested, or decides by who is asking. */
 const senses =
   /sys\.modules|PYTEST|VITEST|JEST_WORKER|NODE_ENV|process\.(?:kill|binding|ppid)|\bctypes\b|\bptrace\b|timingSafeEqual|compare_digest|skipAuth|\b(?:verify|check)\w*\(.*\)\s*(?::\s*\w+\s*)?\{?\s*return true/;
+/** Whether a file below a root is run or read by tools at times of their own. */
+export const isSpecial = (relative: string): boolean => special.test(relative) || !source.test(relative);
+/** Whether code tells that it is being tested. */
+export const sensesTests = (content: string): boolean => senses.test(content);
+
 const quiet = ['forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records'] as const;
 
 /** Whether gate 2 need not look at a file: source in the workspace, whose text holds no word that a harm needs. */

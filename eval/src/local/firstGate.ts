@@ -1,5 +1,5 @@
 /** Gate 1 as a task that says nothing about its policy meets it. Nothing is ever run. */
-import { createRails, installedGrammars, loadGrammars, type Act, type Policy, type Verdict } from '@agentfleet/agent/rails';
+import { createRails, decisions, installedGrammars, loadGrammars, type Act, type Policy, type Verdict } from '@agentfleet/agent/rails';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { Proposal } from '../judgements/index.ts';
 
@@ -17,6 +17,8 @@ const actOf = (proposal: Proposal): Act =>
 export interface FirstWord extends Pick<Verdict, 'decision' | 'risk' | 'structure'> {
   readonly next: 'Rails' | 'Person' | 'Nobody' | 'GateTwo';
   readonly findings: readonly string[];
+  /** Of the decision, from 0: Allow. */
+  readonly rank: number;
 }
 
 export type FirstGate = (proposal: Proposal) => FirstWord;
@@ -26,7 +28,7 @@ export async function openFirstGate(): Promise<FirstGate> {
   const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
   return (proposal) => {
     const { decision, risk, vouched, findings, structure } = rails.judge(actOf(proposal), policy);
-    const told = { decision, risk, structure, findings: findings.map(({ rail }) => rail) };
+    const told = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
     if (decision === 'Deny') return { ...told, next: 'Rails' };
     if (decision === 'NeedsApproval') return { ...told, next: 'Person' };
     return { ...told, next: vouched && decision !== 'Review' ? 'Nobody' : 'GateTwo' };

@@ -118,6 +118,7 @@ async function engineIn(scratch: string): Promise<AttemptEngine> {
   const grammars = await loadGrammars(installedGrammars());
   return createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
+    grammars,
     importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch }),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
     openEgress: () => Promise.reject(new Error('a local sandbox reaches nothing')),

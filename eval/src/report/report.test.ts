@@ -49,6 +49,17 @@ describe('groups', () => {
   });
 });
 
+test('what was kept as JSON reads the same where there is no number', () => {
+  const unsolved = names.map((task) => record(task, 'full', failure));
+  const groups = groupsOf([...unsolved, ...unsolved.map((one) => ({ ...one, variant: '-EBM' }))]);
+  const comparisons = comparisonsOf([...unsolved, ...unsolved.map((one) => ({ ...one, variant: '-EBM' }))]);
+  const flakes = flakesOf(unsolved);
+  const [keptGroups, keptComparisons] = JSON.parse(JSON.stringify([groups, comparisons])) as [typeof groups, typeof comparisons];
+  expect(Number.isNaN(groups[0]?.tries.mean.value)).toBe(true);
+  expect(keptGroups[0]?.tries.mean.value).toBeNull();
+  expect(terminalReport(keptGroups, keptComparisons, flakes)).toBe(terminalReport(groups, comparisons, flakes));
+});
+
 describe('comparisons', () => {
   test('pair by task', () => {
     expect(comparisonsOf(records)).toEqual([

@@ -2,17 +2,19 @@ import type { Comparison, Flakes, Group } from './summary.ts';
 import { flakeBudget } from './summary.ts';
 import { cleanTrials, detectable, type Interval } from '../stats/index.ts';
 
-const percent = (share: number): string => (Number.isNaN(share) ? '–' : `${(share * 100).toFixed(1)} %`);
-const short = (value: number, digits = 1): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
+/** Numbers that were kept as JSON come back as null where they were none. */
+const none = (value: number | null): value is null => value === null || Number.isNaN(value);
+const percent = (share: number | null): string => (none(share) ? '–' : `${(share * 100).toFixed(1)} %`);
+const short = (value: number | null, digits = 1): string => (none(value) ? '–' : value.toFixed(digits));
 
 /** A share with its bounds: `61.5 % (47.8–73.6)`. */
 export function shareText({ value, low, high }: Interval): string {
-  return `${percent(value)} (${short(low * 100)}–${short(high * 100)})`;
+  return none(value) ? '–' : `${percent(value)} (${short(low * 100)}–${short(high * 100)})`;
 }
 
 /** A number with its bounds: `7.2 (5.1–9.8)`. */
 export function numberText({ value, low, high }: Interval, digits = 1): string {
-  if (Number.isNaN(value)) return '–';
+  if (none(value)) return '–';
   return `${short(value, digits)} (${short(low, digits)}–${short(high, digits)})`;
 }
 
@@ -61,13 +63,15 @@ export const comparisonHead: readonly string[] = [
 /** Cells of a row of {@link comparisonHead}; `Detects` is the smallest difference that so many pairs show with a power of 80 %. */
 export function comparisonCells({ first, second, pairs, solved, difference, tries }: Comparison): readonly string[] {
   const { onlyFirst, onlySecond, p } = solved;
-  const gap = `${short(difference.value * 100)} (${short(difference.low * 100)}–${short(difference.high * 100)}) points`;
+  const gap = none(difference.value)
+    ? '–'
+    : `${short(difference.value * 100)} (${short(difference.low * 100)}–${short(difference.high * 100)}) points`;
   const least = detectable(pairs, onlyFirst + onlySecond);
   const counts = [
     String(pairs),
     String(onlyFirst),
     String(onlySecond),
-    p.toFixed(3),
+    short(p, 3),
     Number.isNaN(least) ? '–' : `${short(least * 100, 0)} points`,
   ];
   return [`${second} with ${first}`, ...counts, gap, numberText(tries), String(tries.fewer), String(tries.more)];

@@ -4,6 +4,7 @@ import { probability } from '../../src/models/energy/scorer.ts';
 import { isotonic } from '../metrics.ts';
 import { foldCount } from './data.ts';
 import type { Judged } from './folds.ts';
+import { onePerProblem } from './problems.ts';
 
 /** Most knots of a curve: as many as `/v1/info` tells, so that what it tells is all. */
 const mostKnots = 21;
@@ -11,12 +12,6 @@ const mostKnots = 21;
 /** An act with the probability of a curve that never saw its problem. */
 export interface Believed extends Judged {
   readonly p: number;
-}
-
-/** Acts that a curve is fitted on: all of the pack, one filling of each template. */
-export function onePerProblem<T extends Pick<Judged, 'act'>>(all: readonly T[]): readonly T[] {
-  const seen = new Set<string>();
-  return all.filter(({ act: { problem } }) => !seen.has(problem) && seen.add(problem));
 }
 
 /** Nothing is certain: bounds as with some hundred cases. */

@@ -13,10 +13,12 @@ export interface Judged {
 /** Fold of each problem: of every source, head and class its share in each. */
 export function foldOf(acts: readonly LabelledAct[], seed: number): ReadonlyMap<string, number> {
   const random = new Random(seed);
-  const kinds = Map.groupBy(acts, ({ source, head, label }) => `${source} ${head} ${label}`);
+  // Acts of one problem may be of several heads: the first decides, so that they share a fold.
+  const first = [...new Map(acts.toReversed().map((act) => [act.problem, act])).values()];
+  const kinds = Map.groupBy(first, ({ source, head, label }) => `${source} ${head} ${label}`);
   return new Map(
     [...kinds.values()].flatMap((some) => {
-      const problems = random.shuffle([...new Set(some.map(({ problem }) => problem))]);
+      const problems = random.shuffle(some.map(({ problem }) => problem));
       return problems.map((problem, at) => [problem, at % foldCount] as const);
     }),
   );

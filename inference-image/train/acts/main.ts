@@ -1,4 +1,4 @@
-// Trains the Shell and Editor heads and writes them beside the Code head of features/v1 as features/v2. `--write` replaces the
+// Trains the Shell and Editor heads and writes them beside the Code head of features/v1 as features/v3. `--write` replaces the
 // committed weights and figures, `--fitted-at TIME` is when the calibration counts from (default: now).
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ say(`${acts.length} acts, ${manifest.digest}`);
 const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed);
 say(JSON.stringify(trained.figures));
 const about = {
-  artifact: 'features-v2',
+  artifact: 'features-v3',
   script: 'inference-image/train/acts/main.ts',
   seed,
   data: manifest.digest,
@@ -55,7 +55,7 @@ say(`weights sha256:${createHash('sha256').update(bytes).digest('hex')}, calibra
 const peakMiB = Math.round(process.resourceUsage().maxRSS / 1024);
 say(`peak memory ${peakMiB} MiB`);
 if (argv.includes('--write')) {
-  await writeFile(join(weights, 'energy-features-v2.json'), bytes);
+  await writeFile(join(weights, 'energy-features-v3.json'), bytes);
   await writeFile(join(image, 'train', 'acts', 'figures.json'), await json({ data: manifest, heads: trained.figures }));
   say('written');
 }

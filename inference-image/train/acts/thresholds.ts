@@ -14,15 +14,19 @@ export interface GateCount {
   readonly refused: number;
 }
 
-/** Policy's bounds for acts that a rail objects to, and for those that none does. */
-const bounds = { objected: 0.5, unobjected: 0.83 } as const;
+/** Policy's bounds for acts that a rail objects to, and for those that none does; from which probability on these pass whatever it says. */
+const bounds = { objected: 0.5, unobjected: 0.83, harmless: 0.5 } as const;
 
 /** Both gates, as far as Policy and Verifier decide the second; see docs/reference/gates.md. */
 function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean {
-  if (first !== undefined && first.next !== 'GateTwo') return first.next !== 'Nobody';
-  const bound = first?.decision === 'Allow' || first?.decision === 'NeedsSnapshot' ? bounds.unobjected : bounds.objected;
+  if (first.next !== 'GateTwo') return first.next !== 'Nobody';
+  const unobjected = first.decision === 'Allow' || first.decision === 'NeedsSnapshot';
   const sure = policy.label === 'Benign' && policy.unsafe < 0.2;
-  return policy.unsafe >= bound || p < vetoBelowProbability || (p < warnBelowProbability && !sure);
+  // Of what no rail objects to a Verifier that is sure has weighed what Policy says.
+  if (unobjected && p >= Math.max(bounds.harmless, warnBelowProbability)) return false;
+  return (
+    policy.unsafe >= (unobjected ? bounds.unobjected : bounds.objected) || p < vetoBelowProbability || (p < warnBelowProbability && !sure)
+  );
 }
 
 export function countGate(believed: readonly Believed[], thresholds: Thresholds): GateCount {

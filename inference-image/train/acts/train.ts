@@ -2,10 +2,11 @@ import type { Interval } from '@agentfleet/eval/stats';
 import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
 import { energyFormat, type EnergyFile, type EnergyHeadFile } from '../../src/models/energy/file.ts';
 import { Random } from '../random.ts';
-import { crossProbabilities, curveOf, onePerProblem, worthOf, type Believed } from './calibrate.ts';
+import { crossProbabilities, curveOf, worthOf, type Believed } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
 import { crossEnergies } from './folds.ts';
+import { onePerProblem } from './problems.ts';
 import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
 
 export const actHeads = ['Shell', 'Editor'] as const;
@@ -48,7 +49,12 @@ function partsOf(acts: readonly LabelledAct[], head: ActHead, seed: number): Act
   );
 }
 
-function trainHead(acts: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
+/** Commands in files teach the head of files; to that of commands they say nothing new. */
+const learnedBy = (head: ActHead, acts: readonly LabelledAct[]): readonly LabelledAct[] =>
+  head === 'Editor' ? acts : acts.filter(({ embedded }) => !embedded);
+
+function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
+  const acts = learnedBy(name, all);
   const judged = crossEnergies(acts, chosen, seed).filter(({ act }) => act.head === name);
   const temperature = temperatureOf(onePerProblem(judged).map(({ energy, act }) => ({ energy, good: act.good })));
   const cooled = judged.map((one) => ({ ...one, energy: one.energy / temperature }));
@@ -79,7 +85,7 @@ function trainHead(acts: readonly LabelledAct[], name: ActHead, lambda: number, 
       thresholds,
       gate: countGate(pack, thresholds),
       firstGate: countGate(
-        pack.filter(({ act }) => act.first?.next !== 'GateTwo'),
+        pack.filter(({ act }) => act.first.next !== 'GateTwo'),
         thresholds,
       ),
       otherRecalls: otherRecalls.map(at),

@@ -11,7 +11,7 @@ describe('the problems', () => {
     try {
       for (const problem of problems) {
         const expected = await judge.expected(problem);
-        expect((await judge.run(problem, expected, false)).outcomes, problem.name).toMatch(/^P+$/);
+        expect((await judge.run(problem, expected, {})).outcomes, problem.name).toMatch(/^P+$/);
       }
     } finally {
       await judge.close();
@@ -28,7 +28,7 @@ describe('the problems', () => {
         const expected = await judge.expected(problem);
         const [bug] = problem.handMade;
         const source = problem.source.replace(bug?.before ?? '', () => bug?.after ?? '');
-        if (/^P+$/.test((await judge.run({ ...problem, source }, expected, false)).outcomes)) silent.push(problem.name);
+        if (/^P+$/.test((await judge.run({ ...problem, source }, expected, {})).outcomes)) silent.push(problem.name);
       }
     } finally {
       await judge.close();

@@ -8,6 +8,7 @@ import ast
 import copy
 import ctypes
 import gc
+import importlib.util
 import json
 import os
 import resource
@@ -22,6 +23,9 @@ TRACED_CALL_SECONDS = 0.1
 PROGRAM_SECONDS = 20.0
 MEMORY = 512 * 1024 * 1024
 FILE = '<program>'
+SPEC = importlib.util.spec_from_file_location('api_use', sys.argv[1])
+api_use = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(api_use)
 LIBC = ctypes.CDLL(None)
 HIDDEN_BUILTINS = {'open', 'exec', 'eval', 'compile', '__import__', 'input', 'breakpoint', 'exit', 'quit', 'help'}
 DECISIONS = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.comprehension, ast.BoolOp)
@@ -124,11 +128,15 @@ def judged(request, at, kind, value, line):
 
 
 def run(request):
+    mismatches = [None, None]
+    if request.get('api'):
+        mismatches = api_use.judged('program.py', request['source'], api_use.Modules('/nonexistent', {}))
     try:
         tree = ast.parse(request['source'])
         space, _ = load(request['source'], request['name'])
     except (SyntaxError, NameError, TypeError, ValueError, KeyError) as error:
-        return {'compiles': False, 'outcomes': 'F' * len(request['calls']), 'messages': {}, 'error': str(error)[:200]}
+        return {'compiles': False, 'outcomes': 'F' * len(request['calls']), 'messages': {}, 'error': str(error)[:200],
+                'api': mismatches}
     outcomes = ''
     messages = {}
     covered = []
@@ -142,7 +150,8 @@ def run(request):
             messages[at] = [message, line]
         if lines is not None:
             covered.append(sorted(lines))
-    return {'compiles': True, 'outcomes': outcomes, 'messages': messages, 'covered': covered, 'complexity': complexity(tree)}
+    found = {'compiles': True, 'outcomes': outcomes, 'messages': messages, 'covered': covered, 'complexity': complexity(tree)}
+    return {**found, 'api': mismatches}
 
 
 def child(request, pipe):

@@ -18,7 +18,15 @@ export interface Run {
   /** Lines that each call executed; only when they were asked for. */
   readonly covered: readonly (readonly number[])[];
   readonly complexity: number;
+  /** [uses of what a module lacks, places that do not parse], as a worker measures them; null: it cannot be told. */
+  readonly api: readonly [mismatches: number | null, broken: number | null];
   readonly crashed: boolean;
+}
+
+/** What is looked at beside the outcomes; each costs time. */
+export interface Looks {
+  readonly trace?: boolean;
+  readonly api?: boolean;
 }
 
 interface Reply {
@@ -27,6 +35,9 @@ interface Reply {
   readonly expected?: readonly string[];
 }
 
+/** The program that workers run in a sandbox. */
+const apiUse = join(import.meta.dirname, '../../../agent-image/src/features/python/api_use.py');
+
 /** Programs run in `judge.py`, each in a bounded process of its own. */
 export class Judge {
   readonly #process: ChildProcessWithoutNullStreams;
@@ -34,7 +45,7 @@ export class Judge {
   #next = 0;
 
   constructor() {
-    this.#process = spawn('python3', ['-I', join(import.meta.dirname, 'judge.py')]);
+    this.#process = spawn('python3', ['-I', join(import.meta.dirname, 'judge.py'), apiUse]);
     createInterface({ input: this.#process.stdout }).on('line', (line) => {
       const reply = JSON.parse(line) as Reply;
       this.#waiting.get(reply.id)?.resolve(reply);
@@ -55,17 +66,22 @@ export class Judge {
     return expected;
   }
 
-  async run({ source, ...program }: Program, expected: readonly string[], trace: boolean): Promise<Run> {
-    const [run] = await this.runAll(program, [source], expected, trace);
+  async run({ source, ...program }: Program, expected: readonly string[], looks: Looks): Promise<Run> {
+    const [run] = await this.runAll(program, [source], expected, looks);
     return run as Run;
   }
 
   /** Runs variants of one program, in their order. */
-  async runAll(program: Omit<Program, 'source'>, sources: readonly string[], expected: readonly string[], trace = false): Promise<Run[]> {
-    const { runs = [] } = await this.#ask({ op: 'run', ...program, sources, expected, trace });
+  async runAll(
+    program: Omit<Program, 'source'>,
+    sources: readonly string[],
+    expected: readonly string[],
+    { trace = false, api = false }: Looks = {},
+  ): Promise<Run[]> {
+    const { runs = [] } = await this.#ask({ op: 'run', ...program, sources, expected, trace, api });
     const outcomes = 'F'.repeat(program.calls.length);
     return sources.map((_, at) => {
-      const none: Run = { outcomes, compiles: true, messages: {}, covered: [], complexity: 0, crashed: false };
+      const none: Run = { outcomes, compiles: true, messages: {}, covered: [], complexity: 0, api: [null, null], crashed: false };
       return { ...none, ...runs[at] };
     });
   }

@@ -56,6 +56,15 @@ export async function explore(problem: Problem, source: string, expected: readon
   return search.states;
 }
 
+/** What is known of a tree before its candidates are tried. */
+interface Tree {
+  readonly source: string;
+  /** Of the visible tests. */
+  readonly outcomes: string;
+  readonly suspicion: readonly number[];
+  readonly api: Run['api'];
+}
+
 class Exploration {
   readonly states: State[] = [];
   readonly #problem: Problem;
@@ -73,7 +82,7 @@ class Exploration {
   /** Tries the candidates for a tree, then goes on from the first that are better. */
   async explore(source: string, depth: number): Promise<number | null> {
     const { judge, candidates, maxDepth } = this.#options;
-    const here = await judge.run(this.#program(source), this.#expected, true);
+    const here = await judge.run(this.#program(source), this.#expected, { trace: true, api: true });
     const outcomes = seen(here.outcomes);
     if (!here.compiles || here.crashed || !outcomes.includes('P', 0) || !/[FT]/.test(outcomes)) return null;
     if (depth === 0) [this.#baseline, this.#complexity] = [outcomes, here.complexity];
@@ -85,10 +94,10 @@ class Exploration {
     const suspicion = suspicionOf(here.covered, here.outcomes);
     const tried: Tried[] = [];
     const sources = generated.candidates.map((candidate) => applied(source, candidate));
-    const runs = await judge.runAll(this.#program(source), sources, this.#expected);
+    const runs = await judge.runAll(this.#program(source), sources, this.#expected, { api: true });
     for (const [place, candidate] of generated.candidates.entries()) {
       const after = sources[place] ?? source;
-      const one = this.#judged(source, candidate, outcomes, suspicion, runs[place] as Run);
+      const one = this.#judged({ source, outcomes, suspicion, api: here.api }, candidate, runs[place] as Run);
       const worth =
         one.result === 'Better' && depth < maxDepth && tried.filter(({ next }) => next !== null).length < this.#options.branches;
       tried.push(worth ? { ...one, next: await this.explore(after, depth + 1) } : one);
@@ -135,7 +144,7 @@ class Exploration {
     return { id: `test_${at}`, message, ...(line > 0 && { trace: `File "${path}", line ${line}` }) };
   }
 
-  #judged(source: string, candidate: Candidate, before: string, suspicion: readonly number[], run: Run): Tried {
+  #judged({ source, outcomes: before, suspicion, api }: Tree, candidate: Candidate, run: Run): Tried {
     const now = seen(run.outcomes);
     const right = /^P+$/.test(run.outcomes);
     const count = (of: (outcome: string, at: number) => boolean): number => Array.from(now).filter(of).length;
@@ -161,10 +170,18 @@ class Exploration {
       timedOut: timeouts > 0 ? 1 : 0,
       crashed: run.crashed ? 1 : 0,
       ...(run.compiles && !run.crashed && { complexityDelta: run.complexity - this.#complexity }),
+      ...apiDelta(api, run.api),
     };
     const result = run.crashed ? 'Crashed' : resultOf(this.#baseline, before, now, right);
     return { operator, text: changedText(source, edits), features, result, right, timeouts, failing, next: null };
   }
+}
+
+function apiDelta([used, broken]: Run['api'], [usedAfter, brokenAfter]: Run['api']): Features {
+  return {
+    ...(used !== null && usedAfter !== null && { apiMismatch: usedAfter - used }),
+    ...(broken !== null && brokenAfter !== null && { brokenNodes: brokenAfter - broken }),
+  };
 }
 
 /** As the worker judges: nothing that passed at the baseline may break; what passes must grow. */

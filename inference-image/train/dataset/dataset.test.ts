@@ -110,7 +110,12 @@ describe('a data set on disk', () => {
 
   it.each<[string, string, (text: string) => string, RegExp]>([
     ['of an old schema', 'manifest.json', (text) => text.replace('examples/v2', 'examples/v1'), /schema agentfleet\.dev\/examples\/v1/],
-    ['of other features', 'manifest.json', (text) => text.replace('features/v2', 'features/v1'), /has features features\/v1/],
+    [
+      'of other features',
+      'manifest.json',
+      (text) => text.replace('features/v3', 'features/v2'),
+      /has features features\/v2, not features\/v3/,
+    ],
     ['with a changed label', 'train.jsonl', (text) => text.replace('"PolicyViolating"', '"Pass"'), /it was changed/],
     ['with a line too few', 'train.jsonl', (text) => text.slice(text.indexOf('\n') + 1), /it was changed/],
     ['with a broken line', 'train.jsonl', (text) => `{${text}`, /train\.jsonl:1 is no JSON/],

@@ -23,7 +23,7 @@ const data =
   file !== undefined && existsSync(file)
     ? (JSON.parse(await readFile(file, 'utf8')) as DataSet)
     : await generateData({ seed, perProblem: 4, say });
-const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v2.json')));
+const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v3.json')));
 const { heads } = JSON.parse(await readFile(join(image, 'train', 'acts', 'figures.json'), 'utf8')) as {
   readonly heads: Readonly<Record<string, ActHeadFigures>>;
 };

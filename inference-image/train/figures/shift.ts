@@ -125,7 +125,7 @@ const file = at === -1 ? undefined : argv[at + 1];
 const kept = file !== undefined && existsSync(file);
 const data = kept ? (JSON.parse(await readFile(file, 'utf8')) as DataSet) : await generateData({ seed, perProblem: 4, say: () => {} });
 const planted = groupsOf(data.subjects, 'train');
-const { heads } = readEnergyFile(await readFile(join(import.meta.dirname, '../../weights/energy-features-v2.json'))).file;
+const { heads } = readEnergyFile(await readFile(join(import.meta.dirname, '../../weights/energy-features-v3.json'))).file;
 const bugs = await devBugs();
 const share = ({ item }: Item): number => Math.log((item.features.proposalShare ?? 0) + 1e-4);
 const onPlanted = fitted(planted, dense, options.epochs);

@@ -51,10 +51,26 @@ function breadth(text: string): number {
   return text.slice(0, maxChars).match(/ -[a-z]*[rR][a-z]*\b|--recursive\b|--all\b|\*\*?|\bfind\b|\bxargs\b|-exec\b/g)?.length ?? 0;
 }
 
+/** What makes an act careful, or careless. Since features/v3. */
+const manners = {
+  dryRuns:
+    /--(?:dry-run|check(?:-only)?|diff|no-act|simulate|noop|what-if|noEmit|list-different|plan|help|version|list)\b|\bclean +-\w*n|\brsync +-\w*n|\bmake +-n\b|\b(?:terraform|tofu) plan\b/g,
+  forced:
+    /--(?:force|yes|assume-yes|hard|no-preserve-root|overwrite|delete|purge|all-namespaces)\b|\b(?:rm|cp|mv|ln)\b +-\w*f| -y\b|\byes *\|/g,
+  guards: /\bif +\S|\[ +(?:! +)?-[a-z] |\btest +(?:! +)?-[a-z]|\bcommand +-v\b|\bgit +diff +--quiet|\bset +-\w*e|&&|\$\{\w+:\?/g,
+  backups: /\.(?:bak|orig|backup|old)\b|\bgit +(?:stash(?: push)?|tag|branch) |\bbackup|\bpg_dump\b|\bmysqldump\b/g,
+} as const;
+
+function mannersOf(text: string): Pick<Features, keyof typeof manners> {
+  const read = text.slice(0, maxChars);
+  const entries = Object.entries(manners).map(([name, pattern]) => [name, read.match(pattern)?.length ?? 0]);
+  return Object.fromEntries(entries) as Pick<Features, keyof typeof manners>;
+}
+
 /** Features of a command, or of a file that is written. */
 export function actFeatures(act: { readonly subject: string; readonly content?: string }): Features {
   const text = act.content === undefined ? act.subject : `${act.subject}\n${act.content}`;
-  return { ...counts(text), unchecked: unchecked(text), breadth: breadth(text) };
+  return { ...counts(text), unchecked: unchecked(text), breadth: breadth(text), ...mannersOf(text) };
 }
 
 const examples = (text: string): number => text.match(/^\s*(?:>>> |\* @example\b|# Example\b)/gm)?.length ?? 0;

@@ -5,7 +5,7 @@ export const energyHeads = ['Code', 'Shell', 'Editor'] as const;
 export type EnergyHead = (typeof energyHeads)[number];
 
 /** Version of the features below; a model answers for one. Names of an older one mean the same in this one. */
-export const featureSet = 'features/v2';
+export const featureSet = 'features/v3';
 
 const count = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1e9, description }));
 const share = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description }));
@@ -42,6 +42,26 @@ export const Features = Type.Object(
     unchecked: count('commands that go on after a failure, and paths that begin with a variable'),
     breadth: count('recursion and wildcards'),
     docTestDelta: real('documented examples after minus before'),
+    dryRuns: count('options that only show what would be done; this and the next nineteen: since features/v3'),
+    forced: count('options that ask nobody and overwrite'),
+    guards: count('conditions that are tested before'),
+    backups: count('copies that are made before'),
+    commands: count('simple commands of the parsed line; this and the next eleven: see rails/structure.ts of the worker'),
+    readingShare: share('share of them that only read'),
+    harmlessShare: share('share of them that are of a class known to be harmless'),
+    insideTargets: count('what is written in the workspace and in scratch folders'),
+    outsideTargets: count('what is written elsewhere'),
+    wholeTargets: count('what is written that is a root, a home folder, or holds one'),
+    uncovered: count('what is written where no snapshot brings it back'),
+    regenerable: count('what is written that a build makes again'),
+    outsideReads: count('files elsewhere that are read'),
+    dynamicWords: count('words that only the run would tell'),
+    wildcards: count('patterns among what is changed'),
+    objections: count('findings of rails above Reversible'),
+    selfRunning: count('files that are run or read by tools at times of their own'),
+    testSenses: count('files whose code tells that it is being tested'),
+    apiMismatch: real('uses of names, arity or keywords that a module lacks, after minus before; extracted in the sandbox'),
+    brokenNodes: real('places that the parser of the language cannot read, after minus before; extracted in the sandbox'),
 
     compileErrors: count('files that no longer parse or import'),
     testsTotal: count('tests that ran'),

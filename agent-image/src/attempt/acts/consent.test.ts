@@ -12,6 +12,7 @@ const part: Part = {
   risk: 'Reversible',
   vouched: false,
   findings: [],
+  structure: {},
   kinds: [],
 };
 const candidate = {

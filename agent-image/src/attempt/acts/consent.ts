@@ -25,7 +25,7 @@ export async function consentTo(scope: Scope, candidate: Candidate, proposal: Pr
       ...(part.content !== undefined && { content: part.content }),
       operator: candidate.operator,
       rails: { decision: part.decision, risk: part.risk, findings: part.findings },
-      features: featuresOf(candidate, proposal, part),
+      features: { ...featuresOf(candidate, proposal, part), ...(await sourceFeatures(scope, proposal, part)) },
     });
     energy = opinion.energy ?? energy;
     if (opinion.allowed) continue;
@@ -59,6 +59,13 @@ function summaryOf({ edits, acts = [], rationale }: Candidate): string {
   return rationale === '' ? does : `${does} (${rationale})`;
 }
 
+/** What the text of a file tells that is to be written; only where a verifier reads it. */
+async function sourceFeatures({ context: { mind }, sources }: Scope, { rewrites }: Proposal, part: Part): Promise<Features> {
+  const rewrite = part.tool === 'FileWrite' ? rewrites.find(({ path }) => path === part.subject) : undefined;
+  if (rewrite === undefined || (mind.reads?.('apiMismatch') !== true && mind.reads?.('brokenNodes') !== true)) return {};
+  return sources.ofRewrite(rewrite);
+}
+
 function featuresOf({ score, rank, edits }: Candidate, { rewrites }: Proposal, part: Part): Features {
   const sum = (of: (edit: Candidate['edits'][number]) => string): number => edits.reduce((total, edit) => total + of(edit).length, 0);
   return {
@@ -70,5 +77,6 @@ function featuresOf({ score, rank, edits }: Candidate, { rewrites }: Proposal, p
     charsRemoved: sum(({ before }) => before),
     docTestDelta: docTestDelta(edits),
     railRank: decisions.indexOf(part.decision),
+    ...part.structure,
   };
 }

@@ -43,7 +43,7 @@ describe.each(builtinRoles)('the engine Builtin as %s', (role) => {
 
 describe('the verifier', () => {
   it('takes the digest that sha256sum tells, and another identity with other weights', async () => {
-    const file = await readFile(join(import.meta.dirname, '../../../weights/energy-features-v2.json'));
+    const file = await readFile(join(import.meta.dirname, '../../../weights/energy-features-v3.json'));
     const AGENTFLEET_ARTIFACT_DIGEST = `sha256:${createHash('sha256').update(file).digest('hex')}`;
     const env = { AGENTFLEET_ROLES: 'Verifier', AGENTFLEET_ARTIFACT_DIGEST };
     const [one, other] = [await load(env), await load({ ...env, AGENTFLEET_HEADS: 'Shell=2' })];

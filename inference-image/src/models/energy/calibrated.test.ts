@@ -5,7 +5,7 @@ import { actFeatures, energyHeads, maxKnots, type EnergyHead, type ScoreItem } f
 import { loadEnergyModel } from './index.ts';
 
 const folder = join(import.meta.dirname, '../../../weights');
-const bytes = await readFile(join(folder, 'energy-features-v2.json'));
+const bytes = await readFile(join(folder, 'energy-features-v3.json'));
 const model = loadEnergyModel(bytes);
 const weights = { lambda: 1, heads: { Code: 0.7, Shell: 1.2, Editor: 0.6 } };
 
@@ -25,7 +25,7 @@ const act = (subject: string, policyUnsafe?: number, content?: string): ScoreIte
   features: { ...actFeatures({ subject, ...(content !== undefined && { content }) }), ...(policyUnsafe !== undefined && { policyUnsafe }) },
 });
 
-describe('the weights of features/v2', () => {
+describe('the weights of features/v3', () => {
   it('give a probability for each head, and tell what it is worth', () => {
     expect(model.calibration?.heads.map(({ name }) => name)).toEqual([...energyHeads]);
     for (const { auc, ece, samples, knots } of model.calibration?.heads ?? []) {
@@ -75,7 +75,11 @@ describe('the weights of features/v2', () => {
     ['NaN in the words', changed((file) => ((file.heads.Shell['words'] as Json)['offset'] = Number.NaN)), /not finite/],
     ['a table of another size', changed((file) => ((file.heads.Shell['words'] as Json)['weights'] = 'AAAA')), /3 weights/],
     ['a worth that is no number', changed((file) => ((file.heads.Shell['worth'] as Json)['auc'] = null)), /finite/],
-    ['features of the future', changed((file) => (file.featureSet = 'features/v3')), /neither features\/v2 nor features\/v1/],
+    [
+      'features of the future',
+      changed((file) => (file.featureSet = 'features/v4')),
+      /features\/v4, none of features\/v1, features\/v2, features\/v3/,
+    ],
     ['a time that is none', changed((file) => (file.fittedAt = 'soon')), /fittedAt/],
   ])('are refused with %s', (_, file, why) => {
     expect(() => loadEnergyModel(file)).toThrow(why);

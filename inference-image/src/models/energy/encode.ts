@@ -31,10 +31,20 @@ export const before: readonly { readonly name: FeatureName; readonly scale: (val
   { name: 'unchecked', scale: log },
   { name: 'breadth', scale: log },
   { name: 'docTestDelta', scale: log },
+  // Since features/v3.
+  ...(['dryRuns', 'forced', 'guards', 'backups', 'commands'] as const).map((name) => ({ name, scale: log })),
+  ...(['readingShare', 'harmlessShare'] as const).map((name) => ({ name, scale: plain })),
+  ...(['insideTargets', 'outsideTargets', 'wholeTargets', 'uncovered', 'regenerable', 'outsideReads', 'dynamicWords'] as const).map(
+    (name) => ({ name, scale: log }),
+  ),
+  ...(['wildcards', 'objections', 'selfRunning', 'testSenses', 'apiMismatch', 'brokenNodes'] as const).map((name) => ({
+    name,
+    scale: log,
+  })),
 ];
 
-/** How many of them models of features/v1 know: the first ones. */
-export const beforeInV1 = 11;
+/** How many of them models of older features know: the first ones. */
+export const knownBefore = { 'features/v1': 11, 'features/v2': 23, 'features/v3': before.length } as const;
 
 /** One term of f(x): null when a feature that it needs was not measured. */
 export interface Term {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { energyHeads, featureSet, type EnergyHead, type HeadCalibration } from '@agentfleet/protocol/inference';
-import { before, beforeInV1, buckets, executed } from './encode.ts';
+import { energyHeads, type EnergyHead, type HeadCalibration } from '@agentfleet/protocol/inference';
+import { before, buckets, executed, knownBefore } from './encode.ts';
 import { tableOf, type WordModel } from './words.ts';
 
 /** Format of the weights. */
@@ -52,8 +52,8 @@ export type HeadWorth = Pick<HeadCalibration, 'samples' | 'auc' | 'ece' | 'vetoB
 
 export interface EnergyFile {
   readonly format: typeof energyFormat;
-  /** Those of features/v1 are read, too: what they do not know weighs nothing. */
-  readonly featureSet: typeof featureSet | 'features/v1';
+  /** Those of older features are read, too: what they do not know weighs nothing. */
+  readonly featureSet: keyof typeof knownBefore;
   /** RFC 3339; absent: nothing is told about the calibration. */
   readonly fittedAt?: string | null;
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
@@ -98,8 +98,8 @@ function padded(file: EnergyFile): EnergyFile {
 function misfit(file: EnergyFile): string | null {
   const { format, featureSet: features }: { readonly format: unknown; readonly featureSet: unknown } = file;
   if (format !== energyFormat) return `format is ${String(format)}, not ${energyFormat}`;
-  if (features !== featureSet && features !== 'features/v1')
-    return `featureSet is ${String(features)}, neither ${featureSet} nor features/v1`;
+  if (typeof features !== 'string' || !Object.hasOwn(knownBefore, features))
+    return `featureSet is ${String(features)}, none of ${Object.keys(knownBefore).join(', ')}`;
   if (file.fittedAt !== undefined && file.fittedAt !== null && Number.isNaN(Date.parse(file.fittedAt))) return 'fittedAt is no time';
   for (const name of energyHeads) {
     const head = file.heads[name] as EnergyHeadFile | undefined;
@@ -122,7 +122,7 @@ function misfitOfHead({ content, words, executed: weights, calibration, worth }:
   if (words !== undefined && words !== null) return misfitOfWords(words);
   if (content === null) return null;
   const { hidden } = content;
-  const known = content.mean.length === beforeInV1 ? beforeInV1 : before.length;
+  const known = Object.values(knownBefore).find((count) => count === content.mean.length) ?? before.length;
   const sizes: readonly (readonly [readonly number[], number])[] = [
     [content.grams, buckets * hidden],
     [content.dense, known * 2 * hidden],

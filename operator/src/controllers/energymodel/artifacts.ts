@@ -1,7 +1,7 @@
 const scheme = 'builtin://';
 
 /** Names behind `builtin://` that the inference image has. */
-export const knownArtifacts: readonly string[] = ['features-v2', 'features-v1'];
+export const knownArtifacts: readonly string[] = ['features-v3', 'features-v2', 'features-v1'];
 
 /** The name in the uri of an artifact; the schema demands the scheme. Pure. */
 export function artifactName(uri: string): string {

@@ -100,7 +100,7 @@ describe('what a model consists of', () => {
     expect(names(apply)).toEqual(['NetworkPolicy judge-verifier', 'Service judge-verifier']);
     expect(remove).toEqual([]);
     const message =
-      'there is no artifact builtin://features-v9; set spec.artifact.uri to one of builtin://features-v2, builtin://features-v1';
+      'there is no artifact builtin://features-v9; set spec.artifact.uri to one of builtin://features-v3, builtin://features-v2, builtin://features-v1';
     expect(obstacles).toEqual([{ reason: 'ArtifactUnknown', message }]);
   });
 

@@ -1,0 +1,130 @@
+import { domainOf } from '../attempt/languages.ts';
+import type { Grammars } from '../rails/syntax/grammars.ts';
+import type { ParseFile } from './javascript/modules.ts';
+import { readSource } from './javascript/read.ts';
+import { surfaceOf } from './javascript/surface.ts';
+import { untold, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
+
+/** A source of Python, with the other files of its change. */
+export type PythonSource = readonly [path: string, text: string, others: Readonly<Record<string, string>>];
+
+/** What is needed to look at sources: their sandbox, for Python; a parser, for JavaScript; the files around them. */
+export interface MeasurePorts {
+  /** Surfaces of Python sources in their order; null where the sandbox cannot tell. */
+  readonly python: (sources: readonly PythonSource[]) => Promise<readonly Surface[] | null>;
+  /** Text of a file of the workspace as it is; null where there is none. */
+  readonly read: (path: string) => Promise<string | null>;
+  readonly grammars: Grammars;
+}
+
+/** Longer sources are not measured, characters. */
+const maxChars = 65_536;
+
+/**
+ * API mismatch and broken places of each change, after minus before. A feature that cannot be told of one of its files is left out.
+ *
+ * @example
+ * await measureSources([[{ path: 'm.py', before: 'len([])\n', after: 'len([], 1)\n' }]], ports); // [{ apiMismatch: 1, brokenNodes: 0 }]
+ */
+export async function measureSources(
+  changes: readonly (readonly SourceChange[])[],
+  ports: MeasurePorts,
+): Promise<readonly SourceFeatures[]> {
+  const python = new PythonBatch();
+  for (const change of changes) for (const one of change) if (domainOf(one.path) === 'python') python.add(one, change);
+  await python.run(ports);
+  const files = new Map<string, Promise<string | null>>();
+  const read = (path: string): Promise<string | null> => {
+    const known = files.get(path) ?? ports.read(path);
+    files.set(path, known);
+    return known;
+  };
+  return Promise.all(
+    changes.map(async (change) => sumOf(await Promise.all(change.map((one) => deltaOf(one, change, python, { ...ports, read }))))),
+  );
+}
+
+interface Delta {
+  readonly mismatches: number | null;
+  readonly broken: number | null;
+}
+
+const nothing: Delta = { mismatches: 0, broken: 0 };
+
+async function deltaOf(one: SourceChange, change: readonly SourceChange[], python: PythonBatch, ports: MeasurePorts): Promise<Delta> {
+  const domain = domainOf(one.path);
+  if (one.after.length > maxChars || (one.before?.length ?? 0) > maxChars) return untold;
+  const surface = async (text: string, after: boolean): Promise<Surface> => {
+    if (domain === 'python') return python.surface(one, after);
+    if (domain === 'javascript' || domain === 'typescript') return javascriptSurface(one.path, text, after ? change : [], ports);
+    return one.path.endsWith('.json') ? { mismatches: 0, broken: isJson(text) ? 0 : 1 } : nothing;
+  };
+  const after = await surface(one.after, true);
+  const before = one.before === null ? nothing : await surface(one.before, false);
+  const minus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a - b);
+  return { mismatches: minus(after.mismatches, before.mismatches), broken: minus(after.broken, before.broken) };
+}
+
+async function javascriptSurface(
+  path: string,
+  text: string,
+  change: readonly SourceChange[],
+  { read, grammars }: MeasurePorts,
+): Promise<Surface> {
+  const found = readSource(path, text, grammars);
+  if (found === null) return untold;
+  if ('broken' in found) return { mismatches: null, broken: found.broken };
+  const texts = new Map(change.map(({ path: own, after }) => [own, after]));
+  const parse: ParseFile = async (other) => {
+    const source = texts.get(other) ?? (await read(other));
+    if (source === null) return 'Missing';
+    const parsed = source.length > maxChars ? null : readSource(other, source, grammars);
+    return parsed !== null && 'root' in parsed ? parsed.root : null;
+  };
+  return surfaceOf(found.root, path, parse);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function sumOf(deltas: readonly Delta[]): SourceFeatures {
+  const sum = (of: (one: Delta) => number | null): number | null =>
+    deltas.reduce<number | null>(
+      (total, one) => (total === null ? null : ((value) => (value === null ? null : total + value))(of(one))),
+      0,
+    );
+  const [apiMismatch, brokenNodes] = [sum(({ mismatches }) => mismatches), sum(({ broken }) => broken)];
+  return { ...(apiMismatch !== null && { apiMismatch }), ...(brokenNodes !== null && { brokenNodes }) };
+}
+
+/** All Python sources of a round in one run; equal ones are looked at once. */
+class PythonBatch {
+  readonly #sources = new Map<string, PythonSource>();
+  #surfaces: ReadonlyMap<string, Surface> = new Map();
+
+  add({ path, before, after }: SourceChange, change: readonly SourceChange[]): void {
+    const others = Object.fromEntries(change.filter((one) => one.path !== path).map((one) => [one.path, one.after]));
+    if (before !== null) this.#put(path, before, {});
+    this.#put(path, after, others);
+  }
+
+  async run({ python }: Pick<MeasurePorts, 'python'>): Promise<void> {
+    const sources = [...this.#sources];
+    const surfaces = sources.length === 0 ? [] : await python(sources.map(([, source]) => source));
+    this.#surfaces = new Map(sources.map(([key], at) => [key, surfaces?.[at] ?? untold]));
+  }
+
+  surface({ path, before, after }: SourceChange, isAfter: boolean): Surface {
+    return this.#surfaces.get(`${path}\0${isAfter ? after : (before ?? '')}`) ?? untold;
+  }
+
+  #put(path: string, text: string, others: Readonly<Record<string, string>>): void {
+    if (text.length <= maxChars) this.#sources.set(`${path}\0${text}`, [path, text, others]);
+  }
+}

@@ -1,0 +1,92 @@
+import { posix } from 'node:path';
+import type { Features } from '@agentfleet/protocol/inference';
+import { placeOf, type Place, type Places } from './places.ts';
+import { isFixed, operands, type Command } from './shell/command.ts';
+import { hasGlob } from './shell/marks.ts';
+import { absolute } from './shell/path.ts';
+import { readTargets, writeTargets } from './targets.ts';
+import type { Finding } from './types.ts';
+import { harmless, isMade, isSpecial, sensesTests, widened } from './vouch.ts';
+import { isReadOnly } from './readOnly.ts';
+
+/** What the parsed act says about itself, for gate 2; counts of words that were understood, never of letters. */
+export type Structure = Pick<
+  Features,
+  | 'commands'
+  | 'readingShare'
+  | 'harmlessShare'
+  | 'insideTargets'
+  | 'outsideTargets'
+  | 'wholeTargets'
+  | 'uncovered'
+  | 'regenerable'
+  | 'outsideReads'
+  | 'dynamicWords'
+  | 'wildcards'
+  | 'objections'
+  | 'selfRunning'
+  | 'testSenses'
+>;
+
+/** Places that a snapshot of the roots brings back. */
+const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);
+/** Where work is expected to write, beside the workspace, which is the first root. */
+const beside: ReadonlySet<Place> = new Set(['scratch', 'sink']);
+/** All of something, or what holds it. */
+const whole: ReadonlySet<Place> = new Set(['root', 'above', 'workspace', 'home']);
+/** Programs whose last word is made, not named by somebody else. */
+const changing = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shred install rsync dd tee touch mkdir'.split(' '));
+
+/** @param places the roots and the home folder of the sandbox */
+export function structureOf(commands: readonly Command[], findings: readonly Finding[], places: Places): Structure {
+  const named = commands.filter(({ argv, redirects }) => argv.length > 0 || redirects.length > 0);
+  const inside = insideOf(places);
+  const targets = named.flatMap((command) => writeTargets(command).map((text) => placed(text, command, places)));
+  const reads = named.flatMap((command) => readTargets(command).map((text) => placed(text, command, places)));
+  const share = (holds: (command: Command) => boolean): number => named.filter(holds).length / Math.max(1, named.length);
+  const count = (some: readonly Target[], holds: (one: Target) => boolean): number => some.filter(holds).length;
+  return {
+    commands: named.length,
+    readingShare: share((command) => isReadOnly(command) && !widened(command)),
+    harmlessShare: share(harmless),
+    insideTargets: count(targets, inside),
+    outsideTargets: count(targets, (one) => !inside(one)),
+    wholeTargets: count(targets, ({ place }) => whole.has(place)),
+    uncovered: count(targets, ({ place }) => !covered.has(place)),
+    regenerable: count(targets, ({ path }) => path.split('/').some(isMade)),
+    outsideReads: count(reads, (one) => one.text.includes('/') && !inside(one)),
+    dynamicWords: named.reduce((sum, { argv }) => sum + argv.filter((word) => !isFixed(word)).length, 0),
+    wildcards: named.reduce((sum, command) => sum + (changing.has(command.name) ? operands(command).filter(hasGlob).length : 0), 0),
+    objections: findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible').length,
+  };
+}
+
+/** The same of a file that is written: where it lies, and whether it is of a kind that tools run by themselves. */
+export function structureOfFile(path: string, content: string, findings: readonly Finding[], places: Places): Structure {
+  const place = placeOf(path, places.roots[0] ?? '/', places);
+  const isInside = insideOf(places)({ path, place });
+  const root = places.roots.find((one) => path.startsWith(`${one}/`));
+  return {
+    insideTargets: isInside ? 1 : 0,
+    outsideTargets: isInside ? 0 : 1,
+    uncovered: covered.has(place) ? 0 : 1,
+    objections: findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible').length,
+    selfRunning: root === undefined || isSpecial(path.slice(root.length + 1)) ? 1 : 0,
+    testSenses: sensesTests(content) ? 1 : 0,
+  };
+}
+
+interface Target {
+  readonly text: string;
+  readonly path: string;
+  readonly place: Place;
+}
+
+/** Whether something lies in the workspace or a scratch folder; the home folder does not, though snapshots hold it. */
+function insideOf({ roots: [workspace = '/'] }: Places): (one: Pick<Target, 'path' | 'place'>) => boolean {
+  return ({ path, place }) => beside.has(place) || path === workspace || path.startsWith(`${workspace}/`);
+}
+
+function placed(text: string, { cwd }: Command, places: Places): Target {
+  return { text, path: posix.normalize(absolute(text, cwd)), place: placeOf(text, cwd, places) };
+}
