@@ -143,7 +143,13 @@ const toolsContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
 ];
 
 /** Weights that scripts of the repository make. */
-const ownWeights = ['energy-features-v3.json', 'energy-features-v2.json', 'energy-features-v1.json', 'planner-gru512.bin', 'policy-v1.json'];
+const ownWeights = [
+  'energy-features-v3.json',
+  'energy-features-v2.json',
+  'energy-features-v1.json',
+  'planner-gru512.bin',
+  'policy-v1.json',
+];
 
 /** The sentence encoder, and what it runs on. */
 const embedderModules: readonly string[] = [
