@@ -47,6 +47,7 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   resourceSlices: [],
   deviceClasses: [],
   resourceClaims: written,
+  jobs: written,
   deployments: written,
   controllerRevisions: written,
   podDisruptionBudgets: written,

@@ -26,12 +26,14 @@ import {
   createServedNamespaceController,
   type ChildCaches,
 } from './controllers/expertpool/index.ts';
+import { createGpuCaches, createPlacementController, defaultDriver, type GpuCaches } from './controllers/placement/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
 import { ClusterTokens } from './runtime/tokens.ts';
+import { EngineReader, metricsByHttp, Trials, type AskMetrics } from './revisions/index.ts';
 import { askByHttp, InfoReader, type AskInfo } from './serving/index.ts';
 
 /** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
@@ -51,6 +53,8 @@ export interface StartOptions {
   readonly host?: string;
   /** How experts and verifiers are asked what they are; default by HTTP. */
   readonly ask?: AskInfo;
+  /** How they are asked for their metrics; default by HTTP. */
+  readonly askMetrics?: AskMetrics;
 }
 
 /** The operator, put together and not started. */
@@ -93,19 +97,23 @@ function recorderOf({ config, transport, clock, random, log }: StartOptions): Ev
 
 interface Shared {
   readonly children: ChildCaches;
+  readonly gpus: GpuCaches;
   readonly heartbeats: Heartbeats;
   readonly tokens: ClusterTokens;
   readonly ask: AskInfo;
+  readonly askMetrics: AskMetrics;
 }
 
-function controllersOf(context: OperatorContext, { children, heartbeats, tokens, ask }: Shared): readonly Controller[] {
+function controllersOf(context: OperatorContext, { children, gpus, heartbeats, tokens, ask, askMetrics }: Shared): readonly Controller[] {
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
   const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
+  const trials = new Trials(context, new EngineReader({ ask: askMetrics, clock: context.clock, log: context.log }));
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
-    createExpertPoolController(context, { children, writer, heartbeats, infos }),
+    createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
+    createPlacementController(context, gpus),
     createWarmPoolController(context),
     createEnergyModelController(context, { children, writer, infos }),
   ];
@@ -113,14 +121,13 @@ function controllersOf(context: OperatorContext, { children, heartbeats, tokens,
 
 function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache[] {
   const { tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments } = caches;
-  const { serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims } = children;
   const shared = [tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments];
-  return [...shared, serviceAccounts, roles, roleBindings, services, networkPolicies, podDisruptionBudgets, persistentVolumeClaims];
+  return [...shared, ...(Object.values(children) as ManagedCache[])];
 }
 
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
-  const { config, transport, clock, random, log, registry, host, ask = askByHttp } = options;
+  const { config, transport, clock, random, log, registry, host, ask = askByHttp, askMetrics = metricsByHttp } = options;
   const elector = electorOf(options);
   const recorder = recorderOf(options);
   const tokens = new ClusterTokens({ transport, clock, log });
@@ -142,9 +149,10 @@ export function createOperator(options: StartOptions): Operator {
   registerFleetMetrics({ registry, caches, heartbeats });
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
-  for (const cache of allCaches(caches, children)) manager.addCache(cache);
+  const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
+  for (const cache of [...allCaches(caches, children), ...Object.values(gpus)]) manager.addCache(cache as ManagedCache);
   manager.add(recorder).add(tokens);
-  for (const controller of controllersOf(context, { children, heartbeats, tokens, ask })) manager.addController(controller);
+  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics })) manager.addController(controller);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.
     await tokens.refresh(signal);

@@ -26,7 +26,9 @@ import {
   createExpertPoolController,
   createServedNamespaceController,
 } from '../controllers/expertpool/index.ts';
+import { createGpuCaches, createPlacementController, defaultDriver } from '../controllers/placement/index.ts';
 import { createWarmPoolController } from '../controllers/warmpool/index.ts';
+import { EngineReader, Trials } from '../revisions/index.ts';
 import { createCaches } from '../runtime/caches.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import { Heartbeats } from '../runtime/heartbeats.ts';
@@ -209,13 +211,17 @@ export class Life {
   ): readonly Controller[] {
     const children = createChildCaches(options);
     for (const cache of Object.values(children) as ManagedCache[]) manager.addCache(cache);
+    const gpus = createGpuCaches(options, defaultDriver.driver);
+    for (const cache of Object.values(gpus) as ManagedCache[]) manager.addCache(cache);
     const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
     const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
+    const trials = new Trials(context, new EngineReader({ ask: () => Promise.resolve(''), clock: context.clock, log: context.log }));
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
       createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),
-      createExpertPoolController(context, { children, writer, heartbeats, infos }),
+      createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
       createEnergyModelController(context, { children, writer, infos }),
+      createPlacementController(context, gpus),
     ];
   }
 }

@@ -71,6 +71,7 @@ export const resources = {
   resourceSlices: defineResource<PublishedSlice>({ ...dynamic, plural: 'resourceslices', kind: 'ResourceSlice', namespaced: false }),
   deviceClasses: defineResource<DeviceClass>({ ...dynamic, plural: 'deviceclasses', kind: 'DeviceClass', namespaced: false }),
   resourceClaims: defineResource({ ...dynamic, plural: 'resourceclaims', kind: 'ResourceClaim', namespaced: true }),
+  jobs: defineResource({ group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true }),
   deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
   controllerRevisions: defineResource<ControllerRevision>({
     group: 'apps',

@@ -86,8 +86,8 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
 }
 
 /**
- * The spec of a Deployment whose pods sit where the plan says: the engine beside the server, or else the server itself. A pod is deleted before
- * the next one is made, as there is no memory for two; before its turn has come there is none, and the template is the
+ * The spec of a Deployment whose pods sit where the plan says: the engine beside the server, or else the
+ * server itself. A pod is deleted before the next one is made, as there is no memory for two; before its turn has come there is none, and the template is the
  * one that it will have. Nothing of the operator is in it, so that another version of it restarts nothing. Pure.
  */
 export function seatDeployment(spec: object, seat: Seat): object {

@@ -57,14 +57,23 @@ export function serverDeployment(pods: ServerPods): V1DeploymentSpec {
   };
 }
 
-/** The Service in front of a server. Pure. */
-export function serverService(selector: Readonly<Record<string, string>>): object {
-  return { type: 'ClusterIP', selector: { ...selector }, ports: [{ name: 'http', port: expertPort, protocol: 'TCP', targetPort: 'http' }] };
+/** The Service in front of a server; `engine` is the port of an engine beside it that others ask too. Pure. */
+export function serverService(selector: Readonly<Record<string, string>>, engine?: number): object {
+  const ports = [{ name: 'http', port: expertPort, protocol: 'TCP', targetPort: 'http' }];
+  const more = engine === undefined ? [] : [{ name: 'engine', port: engine, protocol: 'TCP', targetPort: engine }];
+  return { type: 'ClusterIP', selector: { ...selector }, ports: [...ports, ...more] };
 }
 
 /** Address of a server inside the cluster. */
 export function serverUrl(service: string, namespace: string): string {
   return `http://${service}.${namespace}.svc:${expertPort}`;
+}
+
+/** The spec of a NetworkPolicy. */
+export interface ServerWall {
+  readonly podSelector: object;
+  readonly policyTypes: readonly string[];
+  readonly ingress: readonly object[];
 }
 
 /**
@@ -75,7 +84,7 @@ export function serverWall(
   pods: Readonly<Record<string, string>>,
   workers: Readonly<Record<string, string>>,
   operatorNamespace: string,
-): object {
+): ServerWall {
   return {
     podSelector: { matchLabels: { ...pods } },
     policyTypes: ['Ingress', 'Egress'],

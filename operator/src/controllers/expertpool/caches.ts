@@ -3,7 +3,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { poolNamespaceLabel } from '../../pools/warm.ts';
-import type { PersistentVolumeClaim } from '../../runtime/objects.ts';
+import type { ControllerRevision, PersistentVolumeClaim } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
@@ -18,6 +18,8 @@ export interface ChildCaches {
   readonly networkPolicies: Informer;
   readonly podDisruptionBudgets: Informer;
   readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
+  readonly controllerRevisions: Informer<ControllerRevision>;
+  readonly jobs: Informer;
 }
 
 /** Makes the caches; the process runs them. */
@@ -30,6 +32,8 @@ export function createChildCaches(options: CacheOptions): ChildCaches {
     networkPolicies: cacheOfOurs(options, resources.networkPolicies),
     podDisruptionBudgets: cacheOfOurs(options, resources.podDisruptionBudgets),
     persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims),
+    controllerRevisions: cacheOfOurs(options, resources.controllerRevisions),
+    jobs: cacheOfOurs(options, resources.jobs),
   };
 }
 
@@ -53,10 +57,12 @@ export function childKinds(caches: Pick<Caches, 'configMaps' | 'deployments'>, c
     { resource: resources.roles, cache: children.roles },
     { resource: resources.roleBindings, cache: children.roleBindings },
     { resource: resources.configMaps, cache: configMaps },
+    { resource: resources.controllerRevisions, cache: children.controllerRevisions },
     { resource: resources.persistentVolumeClaims, cache: children.persistentVolumeClaims },
     { resource: resources.networkPolicies, cache: children.networkPolicies },
     { resource: resources.services, cache: children.services },
     { resource: resources.podDisruptionBudgets, cache: children.podDisruptionBudgets },
+    { resource: resources.jobs, cache: children.jobs },
     { resource: resources.deployments, cache: deployments },
   ];
 }

@@ -1,20 +1,25 @@
-import { Controller, done, requeueAfter } from '@agentfleet/kube';
+import { Controller, done, isConflict, requeueAfter } from '@agentfleet/kube';
 import type { Outcome, ReconcileContext } from '@agentfleet/kube';
+import type { Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Namespace } from '../../runtime/objects.ts';
 import type { ChildCaches } from './caches.ts';
 import type { ChildWriter } from './children.ts';
+import { lostStatus } from './conditions.ts';
 import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
 import { homeOf } from './manifests/manifest.ts';
 import { NoteReader, notePollMs } from './notes.ts';
 import { observePool, toldBy, type PoolObserver } from './observe.ts';
-import { infoRetryMs, isPreparing, type InfoReader } from '../../serving/index.ts';
+import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader } from './replay.ts';
+import { withPlan } from './rollout/plan.ts';
+import { PoolRollouts } from './rollout/rollouts.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { poolSources } from './sources.ts';
 import { poolStatus } from './status.ts';
+import { isFetching, progressPollMs } from './weights/index.ts';
 import { PoolStatusWriter } from './statusWriter.ts';
 
 /** What this controller needs beside the context. */
@@ -23,6 +28,9 @@ export interface ExpertPoolOptions {
   readonly writer: ChildWriter;
   readonly heartbeats: Heartbeats;
   readonly infos: InfoReader;
+  /** Asks a job how far it is. */
+  readonly ask: AskInfo;
+  readonly trials: Trials;
 }
 
 /** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
@@ -40,19 +48,39 @@ function goes(namespace: Namespace | undefined): boolean {
 }
 
 /** Ms after which time alone may change what is decided. */
-function nextLookMs({ pool, pods, alive, replays, infos }: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
+function nextLookMs(
+  { pool, pods, alive, replays, infos, rollout }: PoolSnapshot,
+  heartbeats: Heartbeats,
+  heldMs: number | undefined,
+): number {
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
   const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
-  const polls = [...(pods.some(isPreparing) ? [notePollMs] : []), ...(silent ? [infoRetryMs] : [])];
-  return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs);
+  const polls = [
+    ...(pods.some(isPreparing) ? [notePollMs] : []),
+    ...(silent ? [infoRetryMs] : []),
+    ...(pods.some(isFetching) ? [progressPollMs] : []),
+  ];
+  return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);
+}
+
+/** Somebody changed the pool since it was read: what its rollout is to do is decided anew, ms. */
+const conflictMs = 100;
+
+async function conflictless(write: Promise<number | undefined>): Promise<{ readonly heldMs: number | undefined } | 'Conflict'> {
+  try {
+    return { heldMs: await write };
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    return 'Conflict';
+  }
 }
 
 /** Keeps what a pool consists of in its own namespace, and its status. */
 export function createExpertPoolController(context: OperatorContext, options: ExpertPoolOptions): Controller {
   const { caches, clock, log, registry, transport } = context;
-  const { children, writer, heartbeats, infos } = options;
+  const { children, writer, heartbeats, infos, ask, trials } = options;
   const observer: PoolObserver = {
     context,
     children,
@@ -60,19 +88,29 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     replays: new ReplayReader(transport, clock),
     notes: new NoteReader({ transport, clock, log }),
     infos,
+    ask,
   };
   const status = new PoolStatusWriter(context);
+  const rollouts = new PoolRollouts(context, trials);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const pool = caches.pools.lister.get(key);
     // Everything that belongs to the pool goes with it, or with its namespace, by itself.
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
       return done;
-    const snapshot = await observePool(observer, pool, signal);
+    const seen = await observePool(observer, pool, signal);
+    const planned = await rollouts.plan(seen, signal);
+    if ('lost' in planned) {
+      await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
+      return requeueAfter(idleMs);
+    }
+    const snapshot = withPlan(seen, planned.plan);
     const decision = decidePool(snapshot);
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const heldMs = await status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal);
+    const told = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
+    if (told === 'Conflict') return requeueAfter(conflictMs);
+    const { heldMs } = told;
     if (refusal !== undefined) throw refusal.error;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };

@@ -1,5 +1,4 @@
 import type { Expert } from '@agentfleet/protocol/api';
-import { expertName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { Child } from './children.ts';
 import { workerAccess } from './manifests/access.ts';
@@ -11,7 +10,10 @@ import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
+import { seated, seatOfExpert, unseated } from './seating.ts';
+import { armsOf, recordOf, serverName, serverRevision, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
+import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from './weights/index.ts';
 
 /** Something that stands in the way until somebody changes something. */
 export interface Obstacle {
@@ -37,11 +39,49 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  * The Deployment of an expert. One whose recording or image is missing is not made, and not changed when it is there: its
  * pods still have what they started with.
  */
-function deployment({ pool, images, replays }: PoolSnapshot, expert: Expert): readonly Manifest[] {
+function deployment(snapshot: PoolSnapshot, { expert, images, revision }: Server): readonly Manifest[] {
+  const { pool, replays } = snapshot;
   const replay = replayFor(expert, replays);
   const image = imageOf(expert, images);
   if (image === undefined || (expert.engine.type === 'Replay' && replay?.hash === undefined)) return [];
-  return [expertDeployment({ pool, expert, image, replayHash: replay?.hash })];
+  const { weights = [] } = snapshot;
+  if (!weightsReady(weights, weightsOf(pool, [expert]))) return [];
+  const manifest = expertDeployment({
+    pool,
+    expert,
+    image,
+    replayHash: replay?.hash,
+    weights,
+    agentImage: snapshot.images.agent,
+    ...baseOf(snapshot, expert),
+    ...(revision === undefined ? {} : { revision }),
+  });
+  const beside = revision === serverRevision(snapshot, expert) ? undefined : revision;
+  return seated(snapshot, seatOfExpert(snapshot, expert, beside), manifest);
+}
+
+/** The server whose engine loads an adapter. */
+function baseOf(snapshot: PoolSnapshot, { engine }: Expert): { readonly baseServer?: string } {
+  if (engine.type !== 'Adapter') return {};
+  const base = snapshot.pool.spec.experts.find(({ name }) => name === engine.adapter.base);
+  return base === undefined ? {} : { baseServer: serverName(snapshot, base) };
+}
+
+/** What fetches and reads weights that are not known yet, and where they are kept. */
+function weightsParts({ pool, images, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
+  if (weights.length === 0) return [];
+  const items = weights.map(({ item }) => item);
+  const open = weights.filter(({ state }) => state.phase !== 'Ready');
+  return [
+    ...modelsVolume(pool, items),
+    weightsWall(pool, operatorNamespace),
+    ...open.map(({ item }) => weightsJob(pool, images.agent, item)),
+  ];
+}
+
+/** Weights that cannot be used, each with the expert that lacks them. */
+function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
+  return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
 /** All objects of a pool in its own namespace. Pure. */
@@ -49,19 +89,23 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { pool, images, namespaces, energyModel, egress, operatorNamespace } = snapshot;
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
+  const servers = serversOf(snapshot);
   return [
     ...workerAccess(pool),
-    briefConfigMap({ pool, namespaces, experts: served, energyModel, egress }),
+    briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
+    ...weightsParts(snapshot),
     ...poolWalls(pool, operatorNamespace),
-    ...experts.map((expert) => expertService({ pool, expert })),
-    ...experts.flatMap((expert) => deployment(snapshot, expert)),
+    ...recordOf(snapshot),
+    ...servers.map(({ expert, revision }) => expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) })),
+    ...servers.flatMap((server) => deployment(snapshot, server)),
     ...workersBudget(pool),
     workersDeployment(pool, images.agent),
   ];
 }
 
-function missingParts({ pool, replays, images }: PoolSnapshot): readonly Obstacle[] {
+/** What of a pool cannot be made. Pure. */
+export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool' | 'replays' | 'images'>): readonly Obstacle[] {
   return pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
     if (expert.replicas > 0 && imageOf(expert, images) === undefined) {
       const message = 'the engine Llama has no image; set the chart value images.inferenceLlama, or remove the expert';
@@ -83,6 +127,11 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     return { apply: [], remove: [], obstacles };
   }
   const kept = pool.spec.experts.filter(({ replicas }) => replicas > 0);
-  const deployments = kept.map(({ name }) => identity(resources.deployments, expertName(pool.metadata.name, name)));
-  return { apply, remove: surplus(pool, apply, children, deployments), obstacles: missingParts(snapshot) };
+  const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
+  const keep = [...deployments, ...(snapshot.rollout?.keep ?? [])];
+  return {
+    apply,
+    remove: surplus(pool, apply, children, keep),
+    obstacles: [...missingParts(snapshot), ...refusedWeights(snapshot), ...unseated(snapshot)],
+  };
 }

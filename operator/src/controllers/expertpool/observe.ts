@@ -5,14 +5,16 @@ import { warmIndex } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
-import { newestReady, type InfoReader } from '../../serving/index.ts';
+import { newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';
 import { homeOf } from './manifests/manifest.ts';
 import type { NoteReader } from './notes.ts';
 import type { ReplayReader } from './replay.ts';
-import { countTasks, type PoolSnapshot } from './snapshot.ts';
+import { recordedArms } from './rollout/recorded.ts';
+import { countTasks, type PoolSnapshot, type RecordedArm } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
+import { readProgress, weightsViews } from './weights/index.ts';
 
 /** What pools are observed with. */
 export interface PoolObserver {
@@ -22,6 +24,8 @@ export interface PoolObserver {
   readonly replays: ReplayReader;
   readonly notes: NoteReader;
   readonly infos: InfoReader;
+  /** Asks a job how far it is. */
+  readonly ask: AskInfo;
 }
 
 /**
@@ -49,11 +53,15 @@ function childrenOf({ context, children }: PoolObserver, pool: ExpertPool): read
   );
 }
 
-/** The pods to be asked what they are: one of each expert. */
+/** The pods to be asked what they are: one of each expert, in each of its revisions. */
 export function toldBy(pool: ExpertPool, pods: readonly Pod[]): readonly Pod[] {
   return pool.spec.experts.flatMap(({ name }) => {
-    const pod = newestReady(pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name));
-    return pod === undefined ? [] : [pod];
+    const own = pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
+    const revisions = new Set(own.map(({ metadata }) => metadata.labels?.[labels.revision]));
+    return [...revisions].flatMap((revision) => {
+      const pod = newestReady(own.filter(({ metadata }) => metadata.labels?.[labels.revision] === revision));
+      return pod === undefined ? [] : [pod];
+    });
   });
 }
 
@@ -70,9 +78,11 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const { context, children, heartbeats } = observer;
   const { caches, config } = context;
   const namespace = homeOf(pool);
-  const replays = await observer.replays.read(pool, signal);
+  const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
+  const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
   const infos = await observer.infos.read(toldBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
+  const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches);
   const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
@@ -94,5 +104,13 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
     notes,
     infos,
+    recorded,
+    weights: weightsViews({ pool, others: [...recorded.values()].flatMap((arm) => arm.experts), pods, progress }),
   };
+}
+
+/** The pool with the experts of all its revisions: their recordings are needed too. */
+function withAll(pool: ExpertPool, recorded: ReadonlyMap<string, RecordedArm>): ExpertPool {
+  const experts = [...pool.spec.experts, ...[...recorded.values()].flatMap((arm) => arm.experts)];
+  return { ...pool, spec: { ...pool.spec, experts } };
 }

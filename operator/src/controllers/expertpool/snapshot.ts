@@ -1,4 +1,4 @@
-import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { EnergyModel, Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
@@ -6,11 +6,41 @@ import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
 import type { Replay } from './replay.ts';
+import type { WeightsView } from './weights/index.ts';
 
 /** How many tasks a pool has. */
 export interface TaskCounts {
   readonly running: number;
   readonly queued: number;
+}
+
+/** What one revision of a pool serves. */
+export interface PoolArm {
+  readonly revision: string;
+  readonly experts: readonly Expert[];
+  readonly images: Images;
+}
+
+/** A revision on record: what it serves, and the number of its record. */
+export interface RecordedArm extends PoolArm {
+  readonly number: number;
+}
+
+/** What a rollout makes of a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */
+export interface RolloutPlan {
+  /** Undefined: the pool has no rollout any more, and what is left of the last one ends. */
+  readonly status: RolloutStatus | undefined;
+  readonly serving: PoolArm;
+  /** Experts that are still served by pods from before there were revisions. */
+  readonly plain: ReadonlySet<string>;
+  /** All revisions that have pods. */
+  readonly arms: readonly PoolArm[];
+  /** The revision that is to be put on record; undefined when it is. */
+  readonly record: RecordedArm | undefined;
+  /** Children that stay although nobody asks for them, as `group/plural/name`. */
+  readonly keep: readonly string[];
+  /** Ms after which time alone may change it. */
+  readonly againMs: number;
 }
 
 /** All that decisions about a pool are made from, as the caches showed it at one moment. */
@@ -40,6 +70,12 @@ export interface PoolSnapshot {
   readonly notes: ReadonlyMap<string, string>;
   /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
+  /** What is known of weights, those of the spec first. */
+  readonly weights?: readonly WeightsView[];
+  /** Revisions on record by their names. */
+  readonly recorded?: ReadonlyMap<string, RecordedArm>;
+  /** Undefined: the pool has no rollout. */
+  readonly rollout?: RolloutPlan;
 }
 
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);

@@ -4,6 +4,9 @@ import { expertName } from '../../../pools/names.ts';
 import type { Images } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, serverService, type ServerPods } from '../../../serving/index.ts';
+import { vllmPort } from '../../../serving/vllm/index.ts';
+import type { WeightsView } from '../weights/index.ts';
+import { languageEnvironment, withLanguageModel, type LanguageInput } from './languageModel.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
 /** Folder of a recording in its expert. */
@@ -18,6 +21,14 @@ export interface ExpertInput {
   readonly expert: Expert;
   readonly image: string;
   readonly replayHash: string | undefined;
+  /** What is known of the weights of the pool. */
+  readonly weights?: readonly WeightsView[];
+  /** Image of the jobs that read weights. */
+  readonly agentImage?: string;
+  /** Name of the server of an adapter's base. */
+  readonly baseServer?: string;
+  /** Tells servers of the same expert apart, see `expertHash`; undefined: there is one only. */
+  readonly revision?: string;
 }
 
 /** The image with the engine of an expert; undefined when the administrator has set none. */
@@ -31,13 +42,17 @@ export function defaultResources({ engine, role }: Expert): V1ResourceRequiremen
     // Its threads compute without a pause; the loop that answers probes needs a core of its own.
     return { requests: { cpu: '100m', memory: '512Mi' }, limits: { cpu: String(engine.llama.threads + 1), memory: '1Gi' } };
   }
+  if (engine.type === 'VLLM' || engine.type === 'Adapter')
+    return { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } };
   if (role === 'Embedder') return { requests: { cpu: '50m', memory: '320Mi' }, limits: { memory: '768Mi' } };
   if (engine.type === 'Builtin') return { requests: { cpu: '25m', memory: '128Mi' }, limits: { memory: '512Mi' } };
   return { requests: { cpu: '50m', memory: '192Mi' }, limits: { memory: '1Gi' } };
 }
 
-function environment({ engine, role }: Expert): Readonly<Record<string, string>> {
-  const common = { AGENTFLEET_ENGINE: engine.type, AGENTFLEET_ROLES: role };
+function environment(expert: Expert, language: LanguageInput): Readonly<Record<string, string>> {
+  const { engine, role } = expert;
+  const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
+  if (engine.type === 'VLLM' || engine.type === 'Adapter') return { ...common, ...languageEnvironment(language) };
   if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: replayDir };
   if (engine.type !== 'Llama') return common;
   const { threads, contextTokens } = engine.llama;
@@ -49,28 +64,47 @@ function recording({ engine }: Expert): Pick<ServerPods, 'mounted'> {
   return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: replayDir } };
 }
 
+/** What it asks for beside a GPU; undefined when it only names one. */
+function amountsOf({ resources }: Expert): Expert['resources'] {
+  if (resources?.slot === undefined && resources?.memory === undefined) return resources;
+  const { requests, limits } = resources;
+  if (requests === undefined && limits === undefined) return undefined;
+  return { ...(requests === undefined ? {} : { requests }), ...(limits === undefined ? {} : { limits }) };
+}
+
 /** The pods that serve one expert. Pure. */
 export function expertDeployment(input: ExpertInput): Manifest {
-  const { pool, expert, image, replayHash } = input;
+  const { pool, expert, image, replayHash, weights = [], agentImage = image, baseServer } = input;
+  const language: LanguageInput = { pool, expert, weights, agentImage, baseServer };
+  const wanted = amountsOf(expert);
   const spec = serverDeployment({
-    labels: poolLabels(pool, 'expert', expert.name),
+    labels: serverLabels(input),
     ...(replayHash === undefined ? {} : { annotations: { [replayHashAnnotation]: replayHash } }),
     image,
     replicas: expert.replicas,
-    environment: environment(expert),
-    resources: expert.resources,
+    environment: environment(expert, language),
+    // What is asked for is for the engine, where there is one beside the server.
+    resources: expert.engine.type === 'VLLM' ? undefined : wanted,
     fallback: defaultResources(expert),
     ...recording(expert),
   });
-  return owned(pool, resources.deployments, identity(input), { spec });
+  return owned(pool, resources.deployments, identity(input), { spec: withLanguageModel(language, spec, wanted) });
 }
 
 /** The address of one expert. Pure. */
-export function expertService(input: Pick<ExpertInput, 'pool' | 'expert'>): Manifest {
-  const { pool, expert } = input;
-  return owned(pool, resources.services, identity(input), { spec: serverService(poolLabels(pool, 'expert', expert.name)) });
+export function expertService(input: Pick<ExpertInput, 'pool' | 'expert' | 'revision'>): Manifest {
+  const engine = input.expert.engine.type === 'VLLM' ? vllmPort : undefined;
+  return owned(input.pool, resources.services, identity(input), { spec: serverService(serverLabels(input), engine) });
 }
 
-function identity({ pool, expert }: Pick<ExpertInput, 'pool' | 'expert'>) {
-  return { name: expertName(pool.metadata.name, expert.name), component: 'expert', expert: expert.name } as const;
+type Server = Pick<ExpertInput, 'pool' | 'expert' | 'revision'>;
+
+function serverLabels({ pool, expert, revision }: Server): Record<string, string> {
+  return poolLabels(pool, 'expert', expert.name, revision);
+}
+
+function identity(server: Server) {
+  const { pool, expert, revision } = server;
+  const name = expertName(pool.metadata.name, expert.name, revision);
+  return { name, component: 'expert', expert: expert.name, ...(revision === undefined ? {} : { revision }) } as const;
 }

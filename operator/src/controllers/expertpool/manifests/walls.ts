@@ -2,13 +2,33 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { serverWall } from '../../../serving/index.ts';
+import { serverWall, type ServerWall } from '../../../serving/index.ts';
+import { vllmPort } from '../../../serving/vllm/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
-/** Experts hear the workers of their pool and the operator, and speak to nobody. Pure. */
+/**
+ * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
+ * loads them, by its name. Pure.
+ */
 function expertsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
-  const spec = serverWall(poolLabels(pool, 'expert'), poolLabels(pool, 'worker'), operatorNamespace);
+  const own = poolLabels(pool, 'expert');
+  const wall = serverWall(own, poolLabels(pool, 'worker'), operatorNamespace);
+  const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
+  const spec = adapters ? withEngines(wall, own) : wall;
   return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
+}
+
+function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): object {
+  const peers = [{ podSelector: { matchLabels: own } }];
+  const ports = [{ protocol: 'TCP', port: vllmPort }];
+  const dns = {
+    to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } }],
+    ports: [
+      { protocol: 'UDP', port: 53 },
+      { protocol: 'TCP', port: 53 },
+    ],
+  };
+  return { ...wall, ingress: [...wall.ingress, { from: peers, ports }], egress: [{ to: peers, ports }, dns] };
 }
 
 /**

@@ -30,6 +30,11 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.energyModels, statusSubresource: true, generation: true },
   { resource: resources.roles },
   { resource: resources.roleBindings },
+  { resource: resources.controllerRevisions },
+  { resource: resources.deviceClasses },
+  { resource: resources.resourceClaims },
+  { resource: resources.resourceSlices, selectableFields: ['spec.driver'] },
+  { resource: resources.jobs, statusSubresource: true, generation: true },
   { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true },
 ];
 

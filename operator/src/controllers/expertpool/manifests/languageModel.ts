@@ -1,0 +1,125 @@
+import type { V1DeploymentSpec, V1Volume } from '@kubernetes/client-node';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { bytesOf, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
+import { expertName } from '../../../pools/names.ts';
+import { resourcesOf } from '../../../serving/index.ts';
+import { servedNames, vllmPort, withEngine, type VllmDemand } from '../../../serving/vllm/index.ts';
+import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
+import { homeOf } from './manifest.ts';
+
+/** Beside the expert: what its language model is made from. */
+export interface LanguageInput {
+  readonly pool: ExpertPool;
+  readonly expert: Expert;
+  /** Image of the job that reads weights. */
+  readonly agentImage: string;
+  readonly weights: readonly WeightsView[];
+  /** Name of the server of an adapter's base. */
+  readonly baseServer: string | undefined;
+}
+
+/** Bytes of an element of keys and values: engines keep them in 16 bit. */
+const kvElementBytes = 2;
+const defaultStartSeconds = 1800;
+
+const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | undefined =>
+  weightsOf(pool, [expert]).find((item) => item.name === name);
+
+/** What is known of an expert's weights. */
+function stateOf({ pool, expert, weights }: LanguageInput): WeightsView['state'] | undefined {
+  const item = itemOf(pool, expert, expert.name);
+  return item === undefined ? undefined : viewOfItem(weights, item)?.state;
+}
+
+/** Bytes for keys and values: as given, or for the tokens that are asked for. */
+function kvCacheBytes({ engine, resources }: Expert, architecture: Architecture | undefined): number {
+  if (engine.type !== 'VLLM') return 0;
+  const given = bytesOf(engine.vLLM.kvCacheBytes);
+  if (given !== undefined || architecture === undefined) return given ?? 0;
+  return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * kvBytesPerToken(architecture, kvElementBytes);
+}
+
+/** Adapters on the engine of an expert. */
+function adaptersOn({ spec }: ExpertPool, base: string): VllmDemand['adapters'] {
+  const ranks = spec.experts.flatMap(({ engine }) =>
+    engine.type === 'Adapter' && engine.adapter.base === base ? [engine.adapter.rank] : [],
+  );
+  return ranks.length === 0 ? undefined : { count: ranks.length, maxRank: Math.max(...ranks) };
+}
+
+function demandOf(input: LanguageInput, folder: string): VllmDemand {
+  const { pool, expert } = input;
+  const { engine, name, speculative } = expert;
+  if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} has no engine of vLLM`);
+  const found = stateOf(input);
+  const draft = itemOf(pool, expert, draftOf(name));
+  return {
+    modelPath: folder,
+    pool: pool.metadata.name,
+    expert: name,
+    digest: found?.digest ?? '',
+    maxModelLength: engine.vLLM.maxModelLen,
+    maxSequences: engine.vLLM.maxNumSeqs,
+    kvCacheBytes: kvCacheBytes(expert, found?.architecture),
+    shards: 1,
+    // The weights' own configuration says how they are quantised.
+    quantization: undefined,
+    adapters: adaptersOn(pool, name),
+    draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
+    sleep: expert.residency === 'Sleep',
+    extraArgs: engine.vLLM.extraArgs ?? [],
+  };
+}
+
+/** Environment of our server in front of a language model. Pure. */
+export function languageEnvironment(input: LanguageInput): Readonly<Record<string, string>> {
+  const { pool, expert, baseServer } = input;
+  const { engine, name } = expert;
+  const named = (which: string): string => servedNames({ pool: pool.metadata.name, expert: which, digest: '' })[0] ?? which;
+  const digest = stateOf(input)?.digest;
+  const told = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
+  if (engine.type === 'VLLM') {
+    const { maxModelLen, sleepAfterSeconds, drainSeconds } = engine.vLLM;
+    return {
+      AGENTFLEET_UPSTREAM: `http://127.0.0.1:${vllmPort}`,
+      AGENTFLEET_MODEL: named(name),
+      AGENTFLEET_CONTEXT_TOKENS: String(maxModelLen),
+      AGENTFLEET_DRAIN_SECONDS: String(drainSeconds),
+      ...told,
+      ...(expert.residency === 'Sleep' && { AGENTFLEET_SLEEP_AFTER_SECONDS: String(sleepAfterSeconds) }),
+    };
+  }
+  if (engine.type !== 'Adapter') return {};
+  const { base } = engine.adapter;
+  const target = pool.spec.experts.find((known) => known.name === base);
+  const service = baseServer ?? expertName(pool.metadata.name, base);
+  return {
+    AGENTFLEET_UPSTREAM: `http://${service}.${homeOf(pool)}.svc:${vllmPort}`,
+    AGENTFLEET_MODEL: named(base),
+    AGENTFLEET_ADAPTER: `${named(name)}=${itemOf(pool, expert, name)?.place.folder ?? ''}`,
+    ...(target?.engine.type === 'VLLM' && { AGENTFLEET_CONTEXT_TOKENS: String(target.engine.vLLM.maxModelLen) }),
+    ...told,
+  };
+}
+
+/** The Deployment of our server with the engine beside it, for an expert that has one. Pure. */
+export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
+  const { pool, expert, agentImage, weights } = input;
+  const { engine, name, warmup } = expert;
+  const own = weightsOf(pool, [expert]);
+  const [model] = own;
+  if (engine.type !== 'VLLM' || model === undefined) return spec;
+  const adapters = pool.spec.experts.filter((other) => other.engine.type === 'Adapter' && other.engine.adapter.base === name);
+  // Places may be the same: a claim is mounted once.
+  const places = [...new Map([...own, ...weightsOf(pool, adapters)].map(({ place }) => [place.volume.name, place])).values()];
+  return withEngine(spec, {
+    demand: demandOf(input, model.place.folder),
+    image: engine.vLLM.image,
+    resources: resourcesOf(wanted, { requests: { cpu: '1', memory: '8Gi' } }),
+    volumes: places.map(({ volume }): V1Volume => volume),
+    mounts: places.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
+    before: own.map((item) => readingContainer(agentImage, item, viewOfItem(weights, item)?.state.digest)),
+    startSeconds: warmup?.timeoutSeconds ?? defaultStartSeconds,
+    drainSeconds: engine.vLLM.drainSeconds,
+  });
+}

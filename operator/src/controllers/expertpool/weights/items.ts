@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import type { V1Volume } from '@kubernetes/client-node';
+import type { Expert, ExpertPool, Weights } from '@agentfleet/protocol/api';
+import { modelsClaim } from '../../../pools/names.ts';
+
+/** Where weights are inside of containers: the same path in the job that reads them and in every engine. */
+export interface WeightsPlace {
+  readonly volume: V1Volume;
+  /** Where the volume is mounted. */
+  readonly mountPath: string;
+  /** Folder with the files. */
+  readonly folder: string;
+}
+
+/** Weights that a pool asks for. */
+export interface WeightsItem {
+  /** As in status.artifacts: the expert, or `<expert>/draft`. */
+  readonly name: string;
+  readonly expert: string;
+  /** Tells the weights of one expert in one revision from those in another. */
+  readonly owner: string;
+  readonly weights: Weights;
+  /** Tells what is asked for: other weights, or other conditions on them, are another one. */
+  readonly hash: string;
+  readonly place: WeightsPlace;
+  /** Whether they are fetched into the pool's volume. */
+  readonly fetched: boolean;
+}
+
+const root = '/weights';
+
+/** Name of the item of an expert's draft. */
+export const draftOf = (expert: string): string => `${expert}/draft`;
+
+const short = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+/** A claim is mounted whole: what is added to it later, such as an adapter, is there without another pod. */
+function placeOf(pool: ExpertPool, uri: string): WeightsPlace {
+  const [, claim, path = ''] = /^pvc:\/\/([^/]+)(\/.*)?$/.exec(uri) ?? [];
+  if (claim !== undefined) {
+    const mountPath = `${root}/claims/${claim}`;
+    const volume = { name: `claim-${short(claim)}`, persistentVolumeClaim: { claimName: claim, readOnly: true } };
+    return { volume, mountPath, folder: mountPath + path };
+  }
+  if (uri.startsWith('oci://')) {
+    const mountPath = `${root}/images/${short(uri)}`;
+    const volume = { name: `image-${short(uri)}`, image: { reference: uri.slice('oci://'.length), pullPolicy: 'IfNotPresent' } };
+    return { volume, mountPath, folder: mountPath };
+  }
+  const mountPath = `${root}/cache`;
+  const volume = { name: 'cache', persistentVolumeClaim: { claimName: modelsClaim(pool.metadata.name) } };
+  return { volume, mountPath, folder: `${mountPath}/${short(uri)}` };
+}
+
+function itemOf(pool: ExpertPool, { name: expert, artifact, speculative }: Expert, name: string, weights: Weights): WeightsItem {
+  const { uri, digest = '', format, tokenizerHash = '' } = weights;
+  const hash = short(JSON.stringify([uri, digest, format, tokenizerHash]));
+  const owner = short(JSON.stringify([expert, artifact, speculative]));
+  return { name, expert, owner, weights, hash, place: placeOf(pool, uri), fetched: /^(s3|hf):/.test(uri) };
+}
+
+/** All weights of some experts, each with its draft after it. Pure. */
+export function weightsOf(pool: ExpertPool, experts: readonly Expert[] = pool.spec.experts): readonly WeightsItem[] {
+  return experts.flatMap((expert) => [
+    ...(expert.artifact === undefined ? [] : [itemOf(pool, expert, expert.name, expert.artifact)]),
+    ...(expert.speculative === undefined ? [] : [itemOf(pool, expert, draftOf(expert.name), expert.speculative.draft)]),
+  ]);
+}

@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'vitest';
+import { labels } from '@agentfleet/protocol/pool';
+import type { ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
+import type { Pod } from '../../../runtime/objects.ts';
+import { newPool } from '../../agenttask/testing/objects.ts';
+import { decidePool } from '../decide.ts';
+import { poolStatus } from '../status.ts';
+import { newSnapshot } from '../testing/snapshots.ts';
+import { artifactsWord, weightsLabel, weightsOf, weightsViews, type FetchProgress } from './index.ts';
+
+const sha = (sign: string): string => `sha256:${sign.repeat(64)}`;
+const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
+const found = {
+  format: 'agentfleet.dev/weights/v1',
+  digest: sha('a'),
+  bytes: 15_000,
+  files: 9,
+  weightBytes: 14_000,
+  architecture,
+  tokenizerHash: sha('b'),
+};
+
+const core = {
+  name: 'core',
+  role: 'Generalist',
+  engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxNumSeqs: 8, extraArgs: ['--seed=7'] } },
+  artifact: { uri: 'pvc://models/coder' },
+};
+const python = {
+  name: 'py',
+  role: 'Specialist',
+  domains: ['python'],
+  engine: { type: 'Adapter', adapter: { base: 'core', rank: 32 } },
+  artifact: { uri: 'pvc://models/py' },
+};
+const storage = { uri: 's3://models/all', endpoint: 'https://s3.example.com', credential: 'store' };
+const credentials = [
+  { name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] },
+  { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
+];
+
+/** The pod of the job of an item, as it ended. */
+function jobPod(pool: ExpertPool, name: string, message: object | undefined, phase: Pod['status'] & object = { phase: 'Succeeded' }): Pod {
+  const item = weightsOf(pool).find((known) => known.name === name)!;
+  const state = message === undefined ? {} : { terminated: { exitCode: 0, message: JSON.stringify(message) } };
+  return {
+    metadata: {
+      name: `job-${name.replace('/', '-')}`,
+      namespace: 'platform',
+      labels: { [labels.component]: 'weights', [weightsLabel]: item.hash },
+    },
+    status: { ...phase, containerStatuses: [{ name: 'weights', ready: false, restartCount: 0, state }] },
+  };
+}
+
+function decided(pool: ExpertPool, pods: readonly Pod[], progress: ReadonlyMap<string, FetchProgress> = new Map()) {
+  const weights = weightsViews({ pool, others: [], pods, progress });
+  const snapshot = newSnapshot(pool, { pods, weights });
+  const decision = decidePool(snapshot);
+  const status = poolStatus(snapshot, decision, 0);
+  const named = (kind: string) => decision.apply.filter(({ object }) => object.kind === kind).map(({ object }) => object);
+  return { decision, status, named, word: artifactsWord(weights), weights };
+}
+
+/** Where the plan puts the engine. */
+const plan = {
+  hash: 'a',
+  mode: 'DRA',
+  assignments: [{ item: 'core', slot: 'dgx-1/gpu0', uuid: 'GPU-0', bytes: 20_000, admitted: true }],
+  rejected: [],
+  skippedModes: [],
+} as const;
+
+const withStatus = (pool: ExpertPool, artifacts: ExpertPoolStatus['artifacts']): ExpertPool =>
+  ({ ...pool, status: { plan, ...pool.status, ...(artifacts === undefined ? {} : { artifacts }) } }) as unknown as ExpertPool;
+
+interface Template {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly initContainers: readonly {
+          readonly name: string;
+          readonly args: readonly string[];
+          readonly env: readonly object[];
+          readonly [field: string]: unknown;
+        }[];
+        readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value: string }[] }[];
+        readonly volumes: readonly object[];
+      };
+    };
+  };
+}
+const podOf = (object: unknown): Template['spec']['template']['spec'] => (object as Template).spec.template.spec;
+const envOf = (object: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(podOf(object).containers[0]?.env.map(({ name, value }) => [name, value]) ?? []);
+
+describe('weights that are not known yet', () => {
+  const pool = newPool({ experts: [core, python] });
+
+  test('are read by a job, and nothing loads them meanwhile', () => {
+    const { named, status, word } = decided(pool, []);
+    const jobs = named('Job');
+    expect(jobs.map(({ metadata }) => metadata.name)).toEqual([
+      expect.stringMatching(/^coding-weights-core-/) as string,
+      expect.stringMatching(/^coding-weights-py-/) as string,
+    ]);
+    expect(podOf(jobs[0]).volumes).toEqual([
+      { name: expect.stringMatching(/^claim-/) as string, persistentVolumeClaim: { claimName: 'models', readOnly: true } },
+    ]);
+    expect(envOf(jobs[0])).toEqual({
+      AGENTFLEET_WEIGHTS_URI: 'pvc://models/coder',
+      AGENTFLEET_WEIGHTS_FORMAT: 'Safetensors',
+      AGENTFLEET_WEIGHTS_FOLDER: '/weights/claims/models/coder',
+    });
+    expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
+    expect(word).toMatchObject({ status: 'False', reason: 'Resolving' });
+    expect(status.artifacts?.map(({ name, phase }) => [name, phase])).toEqual([
+      ['core', 'Resolving'],
+      ['py', 'Resolving'],
+    ]);
+  });
+
+  test('are fetched into a volume of the pool, with what may read them, and tell how far they are', () => {
+    const hub = { host: 'hub.example.com', credential: 'hub' };
+    const fetched = newPool({
+      experts: [{ ...core, artifact: { uri: 'hf://org/coder@main' }, speculative: { draft: { uri: 's3://models/draft' } } }],
+      modelCache: { size: '100Gi', hub },
+      storage,
+      credentials,
+    });
+    const running = jobPod(fetched, 'core', undefined, { phase: 'Running', podIP: '10.0.0.9' });
+    const { named, status } = decided(fetched, [running], new Map([[running.metadata.name, { bytesDone: 5, bytesTotal: 10 }]]));
+    const [first, second] = named('Job');
+    expect(envOf(first)).toMatchObject({
+      AGENTFLEET_HUB: 'https://hub.example.com',
+      AGENTFLEET_CREDENTIAL_FILE: '/etc/agentfleet/credential/value',
+    });
+    expect(envOf(second)).toMatchObject({ AGENTFLEET_S3_ENDPOINT: 'https://s3.example.com', AGENTFLEET_S3_REGION: 'us-east-1' });
+    expect(JSON.stringify(podOf(second).volumes)).toContain('"secretName":"s3","items":[{"key":"token","path":"value"}]');
+    expect(named('PersistentVolumeClaim').map(({ metadata, spec }) => [metadata.name, spec])).toEqual([
+      ['coding-models', { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '100Gi' } } }],
+    ]);
+    expect(status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', bytesDone: 5, bytesTotal: 10 });
+  });
+
+  test('that nobody can find are a fault with the cure; those that a moment keeps away are asked for again', () => {
+    const lost = {
+      format: found.format,
+      fault: 'NotFound',
+      message: '/weights/claims/models/coder is empty: correct the folder in the uri',
+    };
+    const { status, decision, word } = decided(pool, [jobPod(pool, 'core', lost, { phase: 'Failed' })]);
+    expect(word).toMatchObject({ status: 'False', reason: 'WeightsNotFound', stalled: true });
+    expect(decision.obstacles).toEqual([{ reason: 'WeightsNotFound', message: lost.message, expert: 'core' }]);
+    expect(status.conditions?.find(({ type }) => type === 'ArtifactsReady')).toMatchObject({ status: 'False', reason: 'WeightsNotFound' });
+    const away = { ...lost, fault: 'Unreachable', message: 'the hub does not answer' };
+    const again = [jobPod(pool, 'core', away, { phase: 'Failed' }), { ...jobPod(pool, 'core', undefined, { phase: 'Pending' }) }];
+    expect(decided(pool, again).word).toMatchObject({ reason: 'Resolving' });
+    expect(decided(pool, again.slice(0, 1)).word).toMatchObject({ reason: 'WeightsUnreachable' });
+  });
+});
+
+describe('weights that were found', () => {
+  const pool = withStatus(newPool({ experts: [core, python] }), undefined);
+  const adapter = { ...found, digest: sha('c'), architecture: null, tokenizerHash: null };
+  const pods = [jobPod(pool, 'core', found), jobPod(pool, 'py', adapter)];
+
+  test('are loaded by an engine beside our server, which looks at them first and outlives it', () => {
+    const { named, status, word } = decided(pool, pods);
+    expect(word).toMatchObject({ status: 'True' });
+    expect(status.artifacts?.[0]).toEqual({
+      name: 'core',
+      uri: 'pvc://models/coder',
+      phase: 'Ready',
+      digest: sha('a'),
+      bytesTotal: 15_000,
+      bytesDone: 15_000,
+      weightBytes: 14_000,
+      architecture,
+      tokenizerHash: sha('b'),
+    });
+    expect(named('Job')).toEqual([]);
+    const [engine] = named('Deployment');
+    const { initContainers, terminationGracePeriodSeconds } = podOf(engine);
+    expect(initContainers.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([
+      ['weights', undefined],
+      ['engine', 'Always'],
+    ]);
+    expect(initContainers[0]?.env).toContainEqual({ name: 'AGENTFLEET_WEIGHTS_DIGEST', value: sha('a') });
+    // 56 KiB of keys and values for each of 8,192 tokens; two ranks for one adapter, the greatest of them.
+    expect(initContainers[1]?.args.join(' ')).toBe(
+      `--model /weights/claims/models/coder --served-model-name coding.core coding.core@${sha('a')} --host :: --port 8000 --max-model-len 8192 ` +
+        '--max-num-seqs 8 --kv-cache-memory-bytes 469762048 --enable-prefix-caching --max-logprobs 20 --logprobs-mode raw_logprobs ' +
+        '--structured-outputs-config.backend xgrammar --enable-lora --max-loras 1 --max-lora-rank 32 --seed=7',
+    );
+    expect(terminationGracePeriodSeconds).toBe(135);
+    expect(envOf(engine)).toMatchObject({
+      AGENTFLEET_ENGINE: 'VLLM',
+      AGENTFLEET_UPSTREAM: 'http://127.0.0.1:8000',
+      AGENTFLEET_DRAIN_SECONDS: '120',
+    });
+  });
+
+  test('of an adapter are loaded by the engine of its base, asked through a server of its own', () => {
+    const { named } = decided(pool, pods);
+    const [, server] = named('Deployment');
+    expect(envOf(server)).toMatchObject({
+      AGENTFLEET_ENGINE: 'VLLM',
+      AGENTFLEET_UPSTREAM: 'http://coding-expert-core.platform.svc:8000',
+      AGENTFLEET_MODEL: 'coding.core',
+      AGENTFLEET_ADAPTER: 'coding.py=/weights/claims/models/py',
+    });
+    expect(podOf(server).initContainers).toBeUndefined();
+    const walls = named('NetworkPolicy').find(({ metadata }) => metadata.name === 'coding-experts');
+    expect(JSON.stringify(walls)).toContain('"egress":[{"to":[{"podSelector"');
+    expect(JSON.stringify(named('Service')[0])).toContain('"port":8000');
+  });
+
+  test('need their pods no more, until something else is asked for', () => {
+    const artifacts = decided(pool, pods).status.artifacts;
+    const later = withStatus(pool, artifacts);
+    expect(
+      decided(later, [])
+        .named('Deployment')
+        .map(({ metadata }) => metadata.name),
+    ).toContain('coding-expert-core');
+    expect(decided(later, []).named('Deployment')).toEqual(decided(pool, pods).named('Deployment'));
+    const pinned = withStatus(newPool({ experts: [{ ...core, artifact: { ...core.artifact, digest: sha('f') } }, python] }), artifacts);
+    expect(decided(pinned, []).named('Job')).toHaveLength(1);
+    const moved = withStatus(newPool({ experts: [{ ...core, artifact: { uri: 'pvc://models/other' } }, python] }), artifacts);
+    expect(decided(moved, []).status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', uri: 'pvc://models/other' });
+  });
+
+  test('of another revision stay known while it has pods', () => {
+    const artifacts = decided(pool, pods).status.artifacts;
+    const newer = withStatus(newPool({ experts: [{ ...core, artifact: { uri: 'pvc://models/next' } }, python] }), artifacts);
+    const views = weightsViews({ pool: newer, others: pool.spec.experts, pods: [], progress: new Map() });
+    expect(views.map(({ item, state }) => [item.name, state.name.replace(/@.*/, '@'), state.phase])).toEqual([
+      ['core', 'core', 'Resolving'],
+      ['py', 'py', 'Ready'],
+      ['core', 'core@', 'Ready'],
+    ]);
+    const back = withStatus(
+      pool,
+      views.map(({ state }) => state),
+    );
+    expect(weightsViews({ pool: back, others: [], pods: [], progress: new Map() }).map(({ state }) => state.phase)).toEqual([
+      'Ready',
+      'Ready',
+    ]);
+  });
+
+  test('of a draft have to have the tokenizer of their target', () => {
+    const speculative = withStatus(
+      newPool({ experts: [{ ...core, speculative: { draft: { uri: 'pvc://models/small' }, numTokens: 4 } }] }),
+      undefined,
+    );
+    const told = (tokenizerHash: string): readonly Pod[] => [
+      jobPod(speculative, 'core', found),
+      jobPod(speculative, 'core/draft', { ...found, digest: sha('d'), tokenizerHash }),
+    ];
+    const { decision, named } = decided(speculative, told(sha('e')));
+    expect(decision.obstacles[0]).toMatchObject({ reason: 'WeightsTokenizerMismatch', expert: 'core' });
+    expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
+    const [engine] = decided(speculative, told(sha('b'))).named('Deployment');
+    expect(podOf(engine).initContainers.map(({ name }) => name)).toEqual(['weights', 'weights-draft', 'engine']);
+    expect(podOf(engine).initContainers[2]?.args.join(' ')).toContain('{"model":"/weights/claims/models/small","num_speculative_tokens":4');
+  });
+});

@@ -1,0 +1,82 @@
+import type { V1Container, V1DeploymentSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
+import { containerSecurity } from '../pod.ts';
+import { vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
+
+/** An engine of vLLM beside our server. */
+export interface EnginePod {
+  readonly demand: VllmDemand;
+  readonly image: string;
+  readonly resources: V1ResourceRequirements;
+  readonly volumes: readonly V1Volume[];
+  /** Where each volume is, in the engine. */
+  readonly mounts: readonly { readonly name: string; readonly mountPath: string }[];
+  /** Containers that look at the weights before the engine loads them. */
+  readonly before: readonly V1Container[];
+  /** Time until it has to have loaded. */
+  readonly startSeconds: number;
+  /** Time that answers under way get when the pod has to go. */
+  readonly drainSeconds: number;
+}
+
+/** Name of the container that a GPU is given to. */
+export const engineContainer = 'engine';
+
+const probeSeconds = 10;
+
+/** Folders that the engine writes to; its root file system is read-only. */
+const scratch = [
+  { name: 'scratch', mountPath: '/tmp', emptyDir: {} },
+  { name: 'shm', mountPath: '/dev/shm', emptyDir: { medium: 'Memory' } },
+] as const;
+
+/**
+ * The engine as a container that starts before our server and ends after it (a sidecar in the list of init containers): our
+ * server comes up when the engine has loaded, and drains while the engine still answers.
+ */
+function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod): V1Container {
+  const health = { httpGet: { path: '/health', port: vllmPort }, periodSeconds: probeSeconds, timeoutSeconds: 5 };
+  return {
+    name: engineContainer,
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    restartPolicy: 'Always',
+    args: [...vllmArguments(demand)],
+    env: [
+      ...vllmEnvironment(demand),
+      { name: 'HOME', value: '/tmp' },
+      { name: 'XDG_CACHE_HOME', value: '/tmp/cache' },
+      { name: 'VLLM_CACHE_ROOT', value: '/tmp/cache/vllm' },
+    ],
+    ports: [{ name: engineContainer, containerPort: vllmPort, protocol: 'TCP' }],
+    startupProbe: { ...health, failureThreshold: Math.max(1, Math.ceil(startSeconds / probeSeconds)) },
+    livenessProbe: { ...health, failureThreshold: 6 },
+    resources,
+    securityContext: containerSecurity,
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      ...mounts.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+      ...scratch.map(({ name, mountPath }) => ({ name, mountPath })),
+    ],
+  };
+}
+
+/** Time for a server to end after its last answer, seconds. */
+const endSeconds = 15;
+
+/** The Deployment of our server with an engine in front of it. Pure. */
+export function withEngine(spec: V1DeploymentSpec, engine: EnginePod): V1DeploymentSpec {
+  const pod = spec.template.spec;
+  if (pod === undefined) throw new RangeError('a server without a pod');
+  return {
+    ...spec,
+    template: {
+      ...spec.template,
+      spec: {
+        ...pod,
+        terminationGracePeriodSeconds: engine.drainSeconds + endSeconds,
+        initContainers: [...engine.before, engineOf(engine)],
+        volumes: [...engine.volumes, ...scratch.map(({ name, emptyDir }) => ({ name, emptyDir }))],
+      },
+    },
+  };
+}
