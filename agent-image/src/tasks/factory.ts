@@ -1,6 +1,13 @@
 import { isNotFound, keyOf, ResourceClient, withFields, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { ablatedBrief, ablationAnnotations, ablationNames, type ArtifactPlace, type PoolBrief } from '@agentfleet/protocol/pool';
+import {
+  ablatedBrief,
+  ablationAnnotations,
+  ablationNames,
+  assignedBrief,
+  type ArtifactPlace,
+  type PoolBrief,
+} from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
@@ -57,9 +64,14 @@ export class TenureFactory {
     const { epoch, attempt, sandbox } = assignment;
     const namespace = task.metadata.namespace ?? '';
     const log = withFields(this.#options.log, { task: keyOf(task), epoch, attempt });
-    const pool = ablatedBrief(brief(), ablationNames(task.metadata.annotations?.[ablationAnnotations.asked]));
+    const known = brief();
+    const assigned = assignedBrief(known, assignment);
+    const pool = ablatedBrief(
+      typeof assigned === 'string' ? known : assigned,
+      ablationNames(task.metadata.annotations?.[ablationAnnotations.asked]),
+    );
     const options = {
-      engine,
+      engine: typeof assigned === 'string' ? withoutRevision(engine, assigned) : engine,
       pool,
       experts: experts.of(pool.experts),
       openMind: (of: AgentTask, signal: AbortSignal) => {
@@ -137,4 +149,12 @@ export class TenureFactory {
       throw new AttemptFailure('InvalidInput', 'ConfigMapNotFound', message);
     }
   }
+}
+
+/** An engine that begins nothing: nobody else's proposals may be counted for the revision that is not known. */
+function withoutRevision(engine: AttemptEngine, message: string): AttemptEngine {
+  return {
+    run: () => Promise.resolve({ result: 'Failed', class: 'Infrastructure', reason: 'RevisionUnknown', message }),
+    rollback: (context, which) => engine.rollback(context, which),
+  };
 }

@@ -116,10 +116,10 @@ function interrupted(state: RolloutState, evidence: Evidence): RolloutState | un
   return undefined;
 }
 
-function back(state: RolloutState, { now }: Evidence, reason: string, message: string, failed: boolean): RolloutState {
+function back(state: RolloutState, { now, gates }: Evidence, reason: string, message: string, failed: boolean): RolloutState {
   const canary = state.canary ?? '';
   const failures = failed ? { ...state.failures, [canary]: (state.failures[canary] ?? 0) + 1 } : state.failures;
-  return enter(state, now, { phase: 'RollingBack', weight: 0, failures, reason, message });
+  return enter(state, now, { phase: 'RollingBack', weight: 0, failures, gates, reason, message });
 }
 
 function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
