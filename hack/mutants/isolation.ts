@@ -101,6 +101,20 @@ export const isolation: readonly Mutant[] = [
     test: vitest(`${tasks}/acceptance.test.ts`),
   },
   {
+    guarantee: 'a push waits for a person under Permissive',
+    file: 'agent-image/src/rails/verdict.ts',
+    find: "High: { Strict: 'Deny', Default: 'Deny', Permissive: 'NeedsApproval',",
+    replace: "High: { Strict: 'Deny', Default: 'Deny', Permissive: 'NeedsSnapshot',",
+    test: vitest('test/loop/push.test.ts'),
+  },
+  {
+    guarantee: 'what gate 2 allowed under Privileged is taken back without asking',
+    file: 'agent-image/src/attempt/trial.ts',
+    find: 'approved: approved || reviewed',
+    replace: 'approved',
+    test: vitest('test/loop/push.test.ts'),
+  },
+  {
     guarantee: 'of what kubectl can do a yes is asked for named objects only',
     file: 'agent-image/src/rails/rail/clusterObjects.ts',
     find: 'else if (!plain.test(word)) return null;',

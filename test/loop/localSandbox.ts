@@ -178,7 +178,8 @@ export class LocalSandbox implements AsyncDisposable {
   }
 
   #record({ id, label, manifest }: Kept) {
-    return { id, label, manifestDigest: digestOf(manifest), parent: null, takenAt: '2030-01-01T00:00:00Z', files: manifest.size };
+    const rest = { parent: null, takenAt: '2030-01-01T00:00:00Z', files: manifest.size, skipped: [] };
+    return { id, label, manifestDigest: digestOf(manifest), ...rest };
   }
 
   #inside(text: string): string {

@@ -2,16 +2,23 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { createAttemptEngine, type AttemptContext, type AttemptEngine, type CollectCoverage, type Report } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
-import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+// Relatively, so that planted bugs are seen.
+import {
+  createAttemptEngine,
+  type AttemptContext,
+  type AttemptEngine,
+  type CollectCoverage,
+  type Report,
+} from '../../agent-image/src/attempt/index.ts';
+import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
 import { readConfig } from '../../inference-image/src/config.ts';
 import { Logger } from '../../inference-image/src/logger.ts';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
@@ -118,8 +125,12 @@ export class LoopBed implements AsyncDisposable {
     return Object.assign(run, { context });
   }
 
-  run({ context }: LoopRun): ReturnType<AttemptEngine['run']> {
+  run({ context }: Pick<LoopRun, 'context'>): ReturnType<AttemptEngine['run']> {
     return this.#engine.run(context);
+  }
+
+  rollBack({ context }: Pick<LoopRun, 'context'>): ReturnType<AttemptEngine['rollback']> {
+    return this.#engine.rollback(context, 'Initial');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
