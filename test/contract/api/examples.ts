@@ -1,4 +1,5 @@
 import type { Node } from './fields.ts';
+import { fullPlan, gpu } from './planExample.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
@@ -189,7 +190,14 @@ export const fullPool: Node = {
       selector: { matchLabels: { team: 'a' }, matchExpressions: [{ key: 'stage', operator: 'In', values: ['dev'] }] },
     },
     experts: [
-      { name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 2, resources: fullSandbox['resources'] },
+      {
+        name: 'gen',
+        role: 'Generalist',
+        domains: ['*'],
+        engine: { type: 'Synth' },
+        replicas: 2,
+        resources: { ...(fullSandbox['resources'] as Node), ...gpu },
+      },
       { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } } },
       { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } } },
       { name: 'planner', role: 'Planner', engine: { type: 'Builtin' } },
@@ -211,7 +219,7 @@ export const fullPool: Node = {
         },
         artifact: { uri: 'hf://example/coder@main', digest: sha, format: 'Safetensors', tokenizerHash: sha },
         speculative: { draft: { uri: 's3://models/draft', digest: sha, format: 'Safetensors', tokenizerHash: sha }, numTokens: 4 },
-        residency: 'Sleep',
+        residency: 'Always',
         warmup: { timeoutSeconds: 600 },
       },
       {
@@ -256,6 +264,13 @@ export const fullPool: Node = {
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
     energyModelRef: { name: 'judge' },
+    placement: {
+      mode: 'DRA',
+      nvlink: 'Required',
+      antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
+      dryRun: true,
+      allowUnaccounted: true,
+    },
     profiles: [
       {
         name: 'careful',
@@ -296,6 +311,8 @@ export const fullPoolStatus: Node = {
   ],
   workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
   sandboxes: { warm: 2, starting: 1, claimed: 3 },
+  plan: fullPlan,
+  proposedPlan: fullPlan,
   running: 3,
   queued: 4,
 };
@@ -310,7 +327,7 @@ export const fullModel: Node = {
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
     scoring: { batchMax: 8, timeoutMillis: 500 },
-    resources: { replicas: 2, container: fullSandbox['resources'] },
+    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
@@ -325,6 +342,7 @@ export const fullModelStatus: Node = {
   digest: sha,
   replicas: 2,
   ready: 2,
+  plan: fullPlan,
   thresholdsInForce: {
     vetoBelowProbability: '0.1',
     warnBelowProbability: '0.2',

@@ -1,6 +1,7 @@
 // Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
 import { fullModel, fullPool, orders } from './examples.ts';
 import { withValue } from './fields.ts';
+import { gpuCases } from './gpuRuleCases.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 
 const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']]] as const).flatMap(
@@ -126,6 +127,18 @@ const weightCases: readonly RuleCase[] = [
     { name: 'js', role: 'Specialist', engine: { type: 'Adapter', adapter: { base: 'core' } }, artifact: weights },
     { name: 'js', role: 'Specialist', engine: { type: 'Adapter', adapter: { base: 'gen' } }, artifact: weights },
     'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
+  ),
+  change(
+    withValue(withGpu, 'spec.experts[2]', {
+      name: 'js',
+      role: 'Specialist',
+      engine: { type: 'Adapter', adapter: { base: 'core' } },
+      artifact: weights,
+    }),
+    'spec.experts[1].residency',
+    'Always',
+    'Sleep',
+    'spec.experts[].residency must not be Sleep for the base of an adapter, which is asked past it; write Always',
   ),
   ...(
     [
@@ -339,5 +352,6 @@ export const poolAndOrderCases: readonly RuleCase[] = [
   ...roleCases,
   ...weightCases,
   ...profileCases,
+  ...gpuCases,
   ...modelCases,
 ];

@@ -132,7 +132,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   });
 
   it.for([
-    ['ExpertPool', 'placement'],
     ['ExpertPool', 'experts[0].adapter'],
     ['EnergyModel', 'rollout'],
     ['EnergyModel', 'training'],
