@@ -140,6 +140,36 @@ test('fleet eval report shows flakes, and a run that flakes above the budget fai
   expect(err).toMatch(/the results cannot be relied on/);
 });
 
+/** A pack of two tasks, the second of which has this hidden check. */
+async function writePack(hidden: string, version = '1.0.0'): Promise<void> {
+  const manifest = { name: 'mini', version, licence: 'x', author: 'x', halves: { dev: ['sum'], 'held-out': [] } };
+  const check = (command: string): string => `{ files: {}, command: [sh, -c, '${command}'] }`;
+  const task = (id: string, command: string): string =>
+    `{ id: ${id}, goal: Write., kind: operate, oracle: { script: touch done }, hidden: ${check(command)} }`;
+  await writeFile(join(folder, 'pack.json'), JSON.stringify(manifest));
+  await mkdir(join(folder, 'tasks'), { recursive: true });
+  const tasks = `tasks: [${task('one', 'test -e done')}, ${task('two', hidden)}]`;
+  await writeFile(join(folder, 'tasks', 'sum.yaml'), `language: shell\nfiles: {}\nvisible: ${check('test -e done')}\n${tasks}\n`);
+}
+
+test('fleet eval verify goes on with what was found sound, and takes nothing over that has changed', async () => {
+  const verify = (...more: readonly string[]): ReturnType<typeof fleet> => fleet('verify', folder, '--out', join(folder, 'out'), ...more);
+  await writePack('true');
+  expect((await verify()).status).toBe(1);
+  const refused = await verify('--resume');
+  expect(refused.out).not.toMatch(/ok\s+mini\/sum\/one/);
+  expect(refused.out).toMatch(/REFUSED\s+mini\/sum\/two[^]*2 tasks, 1 refused, 1 before/);
+  await writePack('test -e done');
+  const mended = await verify('--resume');
+  expect(mended).toMatchObject({ status: 0, out: expect.stringMatching(/ok\s+mini\/sum\/two[^]*2 tasks, 0 refused, 1 before/) as string });
+  await writePack('test -f done');
+  expect((await verify('--resume')).out).toMatch(/ok\s+mini\/sum\/two[^]*2 tasks, 0 refused, 1 before/);
+  expect((await verify('--resume')).out).toMatch(/2 tasks, 0 refused, 2 before/);
+  expect((await verify()).out).toMatch(/2 tasks, 0 refused$/m);
+  const kept = JSON.parse(await readFile(join(folder, 'out', 'verify.json'), 'utf8')) as object;
+  expect(kept).toMatchObject({ tasks: 2, oracles: 2, noOps: 0, refused: [] });
+});
+
 test('fleet eval verify refuses a task whose check always passes', async () => {
   const manifest = { name: 'mini', version: '1.0.0', licence: 'x', author: 'x', halves: { dev: ['sum'], 'held-out': [] } };
   const check = (command: string): string => `{ files: {}, command: [sh, -c, '${command}'] }`;

@@ -92,5 +92,6 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .option('--sample <n>', 'a fixed sample of so many', whole(1, 100_000))
     .option('--parallel <n>', 'tasks at a time', whole(1, 64), 2)
     .option('--out <folder>', 'where the numbers go as JSON')
+    .option('--resume', 'go on with the numbers that are there; a task that has changed is verified anew')
     .action((pack: string, flags: EvalVerifyFlags) => dispatch.locally((context) => evalVerify(context, pack, flags)));
 }

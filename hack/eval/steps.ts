@@ -55,8 +55,8 @@ export function startOf(before: Progress | undefined, { argv }: EvalStep, inputs
 }
 
 function commandOf({ kind, argv }: EvalStep, folder: string, start: StepRun['start'], parallel: number): readonly string[] {
-  const some = kind === 'run' || kind === 'verify' ? ['--parallel', String(parallel)] : [];
-  return [...argv, ...some, ...(kind === 'run' && start === 'GoOn' ? ['--resume'] : []), '--out', folder];
+  const long = kind === 'run' || kind === 'verify';
+  return [...argv, ...(long ? ['--parallel', String(parallel)] : []), ...(long && start === 'GoOn' ? ['--resume'] : []), '--out', folder];
 }
 
 async function runStep(step: EvalStep, ports: StepPorts): Promise<StepRun> {

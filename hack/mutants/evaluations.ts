@@ -104,6 +104,13 @@ export const evaluations: readonly Mutant[] = [
     test: { kind: 'vitest', path: 'hack/eval/steps.test.ts' },
   },
   {
+    guarantee: 'a task that was refused is verified again by --resume',
+    file: 'cli/src/commands/evalVerified.ts',
+    find: 'kept.filter(({ reasons }) => reasons.length === 0)',
+    replace: 'kept.filter(({ reasons }) => reasons.length >= 0)',
+    test: { kind: 'vitest', path: 'cli/src/eval.test.ts' },
+  },
+  {
     guarantee: 'a step that failed is not taken for done',
     file: 'hack/eval/steps.ts',
     find: 'await keep(status === 0)',
