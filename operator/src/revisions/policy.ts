@@ -24,7 +24,7 @@ export class Designs {
 export function policyOf(spec: Rollout): RolloutPolicy {
   return {
     strategy: spec.strategy,
-    shadowSeconds: spec.shadow.seconds,
+    shadowSeconds: 0,
     steps: spec.steps,
     minSamples: spec.minSamples,
     onMissingData: spec.onMissingData,

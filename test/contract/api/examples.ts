@@ -142,6 +142,9 @@ export const fullTaskStatus: Node = {
     warm: false,
     since: time,
     directive: 'Run',
+    revision: 'bbbbbbbbbb',
+    verifierRevision: 'aaaaaaaaaa',
+    rollout: 'bbbbbbbbbb-t1',
   },
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],
   totals: { usage },
@@ -169,6 +172,53 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
 );
 
 export const fullOrderStatus: Node = { observedGeneration: 1, state: 'Accepted', message: 'ok', at: time, conditions: [condition] };
+
+/** A rollout with every field and every kind of gate. */
+export const fullRollout: Node = {
+  strategy: 'Canary',
+  steps: [
+    { weight: 1, minSamples: 0, pauseSeconds: 300 },
+    { weight: 50, minSamples: 500, pauseSeconds: 60 },
+  ],
+  gates: [
+    { name: 'pass', type: 'TaskPass', taskPass: { margin: '0.03', alpha: '0.01', beta: '0.05', baseRate: '0.9' } },
+    { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.01', minSamples: 200 } },
+    { name: 'p95', type: 'Latency', latency: { quantile: '0.95', maxRatio: '1.2', minSamples: 200 } },
+    { name: 'energy', type: 'EnergyShift', energyShift: { maxDistance: '0.1', alpha: '0.01', minSamples: 200 } },
+    { name: 'vetoes', type: 'VetoRate', vetoRate: { maxRatio: '1.1', minSamples: 200 } },
+    { name: 'draft', type: 'DraftAcceptance', draftAcceptance: { min: '0.55', minSamples: 1000 } },
+    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.99', minSamples: 50 } },
+    { name: 'auc', type: 'AUC', aUC: { min: '0.75', maxLoss: '0.005', minSamples: 100 } },
+    { name: 'ece', type: 'ECE', eCE: { max: '0.05', maxGain: '0.01', minSamples: 100 } },
+    { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2' } },
+  ],
+  minSamples: 3000,
+  attributionWindowSeconds: 7200,
+  onMissingData: 'Abort',
+  stepTimeoutSeconds: 86_400,
+  drainSeconds: 120,
+  rollback: { cooldownSeconds: 3600, keepLastGreen: 2, freezeAfterFailures: 2 },
+  promotion: { requireApproval: true, windows: [{ days: ['Mon', 'Tue'], start: '09:00', seconds: 3600 }] },
+  prometheus: { url: 'http://prometheus.monitoring.svc:9090', timeoutSeconds: 5 },
+};
+
+export const fullRolloutStatus: Node = {
+  phase: 'Canary',
+  id: 'bbbbbbbbbb-t1',
+  stable: 'aaaaaaaaaa',
+  canary: 'bbbbbbbbbb',
+  weight: 50,
+  step: 1,
+  since: time,
+  samplesBefore: 10,
+  samples: 40,
+  lastGreen: ['cccccccccc'],
+  failures: [{ revision: 'bbbbbbbbbb', count: 1 }],
+  gates: [{ name: 'pass', verdict: 'Inconclusive', value: '0.9', baseline: '0.91', samples: 40, look: 0, message: 'look 1 of 5' }],
+  retried: 'once',
+  reason: 'Canary',
+  message: '50 % of tasks, step 2 of 2',
+};
 
 /** The least that a pool needs. */
 export const minimalPool: Node = {
@@ -264,6 +314,7 @@ export const fullPool: Node = {
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
     energyModelRef: { name: 'judge' },
+    rollout: fullRollout,
     placement: {
       mode: 'DRA',
       nvlink: 'Required',
@@ -315,6 +366,7 @@ export const fullPoolStatus: Node = {
   proposedPlan: fullPlan,
   running: 3,
   queued: 4,
+  rollout: fullRolloutStatus,
 };
 
 /** A verifier with every field. */
@@ -331,6 +383,7 @@ export const fullModel: Node = {
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
+    rollout: fullRollout,
   },
 };
 
@@ -355,4 +408,5 @@ export const fullModelStatus: Node = {
     knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
     fittedAt: '2030-01-01T00:00:00Z',
   },
+  rollout: fullRolloutStatus,
 };

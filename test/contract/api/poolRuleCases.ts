@@ -2,6 +2,7 @@
 import { fullModel, fullPool, orders } from './examples.ts';
 import { withValue } from './fields.ts';
 import { gpuCases } from './gpuRuleCases.ts';
+import { rolloutCases } from './rolloutRuleCases.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 
 const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']]] as const).flatMap(
@@ -353,5 +354,6 @@ export const poolAndOrderCases: readonly RuleCase[] = [
   ...weightCases,
   ...profileCases,
   ...gpuCases,
+  ...rolloutCases,
   ...modelCases,
 ];

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { atomicList, choice, flag, integer, optional, probability, rule, setOf, struct, text } from '../schema/index.ts';
+import { atomicList, choice, flag, integer, optional, rule, setOf, struct, text } from '../schema/index.ts';
 import { gates } from './gates.ts';
 
 const Step = struct('A share of the tasks, until enough of them were judged.', {
@@ -23,15 +23,6 @@ const steps = Object.assign(
     ],
   }),
   { default: defaultSteps },
-);
-
-const Shadow = struct(
-  'The canary is asked beside the stable revision, and nobody acts upon what it says.',
-  {
-    percent: probability('Share of tasks that ask it, as a decimal number.', '0.2'),
-    seconds: integer('For how long, at least.', 0, 2_592_000, 1800),
-  },
-  { filled: true },
 );
 
 export const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
@@ -75,11 +66,10 @@ export const Rollout = struct(
   'How another revision of what serves comes into use; left out: pods are replaced at once.',
   {
     strategy: choice(
-      'Canary: by steps of weight. ShadowThenCanary: first unheard. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
-      ['Canary', 'ShadowThenCanary', 'Manual', 'Recreate'],
+      'Canary: by steps of weight. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
+      ['Canary', 'Manual', 'Recreate'],
       'Canary',
     ),
-    shadow: Shadow,
     steps,
     gates: optional(gates),
     minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
