@@ -6,6 +6,7 @@ import { execs } from './exec.ts';
 import { faults } from './faults.ts';
 import { foundations } from './foundations.ts';
 import { kubes } from './kube.ts';
+import { languageModels } from './languageModels.ts';
 import { layers } from './layers.ts';
 import { atLimits } from './limits.ts';
 import { placement } from './placement.ts';
@@ -37,6 +38,7 @@ export const mutants: readonly Mutant[] = [
   ...tools,
   ...snapshots,
   ...isolation,
+  ...languageModels,
   ...layers,
   ...kubes,
   ...placement,

@@ -5,7 +5,8 @@ const memory = 'operator/src/placement/memory';
 const property: Mutant['test'] = { kind: 'vitest', path: `${solver}/solve.property.test.ts` };
 const box: Mutant['test'] = { kind: 'vitest', path: `${solver}/solve.test.ts` };
 const estimate: Mutant['test'] = { kind: 'vitest', path: `${memory}/estimate.test.ts` };
-const headers: Mutant['test'] = { kind: 'vitest', path: `${memory}/headers.test.ts` };
+const weights = 'protocol/src/weights';
+const headers: Mutant['test'] = { kind: 'vitest', path: `${weights}/headers.test.ts` };
 
 /** Of engines on GPUs. */
 export const placement: readonly Mutant[] = [
@@ -81,14 +82,14 @@ export const placement: readonly Mutant[] = [
   },
   {
     guarantee: 'grouped-query attention is counted by its own heads',
-    file: `${memory}/architecture.ts`,
+    file: `${weights}/architecture.ts`,
     find: "kvHeads: size('num_key_value_heads', heads)",
     replace: 'kvHeads: heads',
     test: estimate,
   },
   {
     guarantee: 'a header that is cut is refused',
-    file: `${memory}/byteReader.ts`,
+    file: `${weights}/byteReader.ts`,
     find: 'start + length > this.#bytes.byteLength',
     replace: 'start > this.#bytes.byteLength',
     test: headers,

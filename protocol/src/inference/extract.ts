@@ -53,8 +53,6 @@ function breadth(text: string): number {
 
 /** What makes an act careful, or careless. Since features/v3. */
 const manners = {
-  dryRuns:
-    /--(?:dry-run|check(?:-only)?|diff|no-act|simulate|noop|what-if|noEmit|list-different|plan|help|version|list)\b|\bclean +-\w*n|\brsync +-\w*n|\bmake +-n\b|\b(?:terraform|tofu) plan\b/g,
   forced:
     /--(?:force|yes|assume-yes|hard|no-preserve-root|overwrite|delete|purge|all-namespaces)\b|\b(?:rm|cp|mv|ln)\b +-\w*f| -y\b|\byes *\|/g,
   guards: /\bif +\S|\[ +(?:! +)?-[a-z] |\btest +(?:! +)?-[a-z]|\bcommand +-v\b|\bgit +diff +--quiet|\bset +-\w*e|&&|\$\{\w+:\?/g,

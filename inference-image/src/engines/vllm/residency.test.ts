@@ -46,6 +46,15 @@ test('it never sleeps under a request, however long that takes', async () => {
   expect(armed()).toBe(false);
 });
 
+test('whoever asks in the moment in which it would fall asleep finds it awake', async () => {
+  const { residency, told, idle } = bed();
+  const slept = idle();
+  await residency.awake(() => Promise.resolve(told.push('run')), signal);
+  await slept;
+  expect(told).toEqual(['run']);
+  residency.close();
+});
+
 test('an engine that does not fall asleep is told of, and one that does not wake is the error of who asked', async () => {
   const { residency, control, errors, idle } = bed();
   control.sleep = () => Promise.reject(new Error('busy'));

@@ -8,6 +8,7 @@ import type { Manifest } from './manifests/manifest.ts';
 import { artifactsVolume } from './manifests/storage.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
+import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
@@ -45,7 +46,7 @@ function deployment(snapshot: PoolSnapshot, { expert, images, revision }: Server
   const image = imageOf(expert, images);
   if (image === undefined || (expert.engine.type === 'Replay' && replay?.hash === undefined)) return [];
   const { weights = [] } = snapshot;
-  if (!weightsReady(weights, weightsOf(pool, [expert]))) return [];
+  if (!weightsReady(weights, weightsOf(pool, [expert])) || reservedOf(expert) !== undefined) return [];
   const manifest = expertDeployment({
     pool,
     expert,
@@ -104,6 +105,11 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   ];
 }
 
+/** A word of the engine's command line that the operator sets itself. */
+function reservedOf({ engine }: Expert): string | undefined {
+  return engine.type === 'VLLM' ? reservedWord(engine.vLLM.extraArgs ?? []) : undefined;
+}
+
 /** What of a pool cannot be made. Pure. */
 export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool' | 'replays' | 'images'>): readonly Obstacle[] {
   return pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
@@ -111,6 +117,8 @@ export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool
       const message = 'the engine Llama has no image; set the chart value images.inferenceLlama, or remove the expert';
       return [{ reason: 'ImageNotSet', message, expert: expert.name }];
     }
+    const word = reservedOf(expert);
+    if (word !== undefined) return [{ reason: 'EngineArgumentRefused', message: new VllmArgumentError(word).message, expert: expert.name }];
     const replay = replayFor(expert, replays);
     if (replay === undefined || replay.hash !== undefined) return [];
     return [{ reason: replay.reason, message: replay.message, expert: expert.name }];

@@ -52,16 +52,19 @@ export class VllmArgumentError extends Error {
   }
 }
 
+/** The first of a user's words that the operator sets itself; undefined when there is none. */
+export function reservedWord(words: readonly string[]): string | undefined {
+  return words.find((word) => reserved.some((name) => name === (word.split('=')[0] ?? word).replaceAll('_', '-')));
+}
+
 /**
  * The engine's command line. Names follow vLLM's documentation of `vllm serve` (0.1x); entropy is computed from raw
  * logprobs, as a grammar's mask would hide uncertainty.
  * @throws {VllmArgumentError} a user's word is one that the operator sets
  */
 export function vllmArguments(demand: VllmDemand): readonly string[] {
-  for (const word of demand.extraArgs) {
-    const flag = word.split('=')[0]?.replaceAll('_', '-') ?? word;
-    if (reserved.some((name) => name === flag)) throw new VllmArgumentError(word);
-  }
+  const word = reservedWord(demand.extraArgs);
+  if (word !== undefined) throw new VllmArgumentError(word);
   return [
     '--model',
     demand.modelPath,

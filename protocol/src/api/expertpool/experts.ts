@@ -76,6 +76,10 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
       "self.all(e, e.engine.type != 'Adapter' || !has(e.engine.adapter) || self.exists(b, b.name == e.engine.adapter.base && b.engine.type == 'VLLM'))",
       'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
     ),
+    rule(
+      "self.all(b, !has(b.residency) || b.residency != 'Sleep' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))",
+      'spec.experts[].residency must not be Sleep for the base of an adapter, which is asked past it; write Always',
+    ),
     ...(['Draft', 'Planner', 'Embedder', 'Policy'] as const).map((role) =>
       rule(
         `self.filter(expert, expert.role == '${role}').size() <= 1`,

@@ -232,6 +232,15 @@ describe('weights that were found', () => {
     expect(decided(moved, []).status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', uri: 'pvc://models/other' });
   });
 
+  test('are not loaded with a command line that placement could not reckon with', () => {
+    const words = { ...core, engine: { type: 'VLLM', vLLM: { image: 'vllm:1', extraArgs: ['--gpu_memory_utilization=0.9'] } } };
+    const { decision, named } = decided(withStatus(newPool({ experts: [words] }), undefined), [jobPod(pool, 'core', found)]);
+    expect(decision.obstacles).toEqual([
+      { reason: 'EngineArgumentRefused', message: expect.stringContaining('is set by the operator') as string, expert: 'core' },
+    ]);
+    expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
+  });
+
   test('of another revision stay known while it has pods', () => {
     const artifacts = decided(pool, pods).status.artifacts;
     const newer = withStatus(newPool({ experts: [{ ...core, artifact: { uri: 'pvc://models/next' } }, python] }), artifacts);
