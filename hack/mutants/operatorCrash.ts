@@ -116,17 +116,10 @@ export const operatorCrashes: readonly Mutant[] = [
     test: companions,
   },
   {
-    guarantee: 'through every crash no task takes a sandbox of another template',
-    file: `${tasks}/observe.ts`,
-    find: '    return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);\n',
-    replace: '    return waiting.filter(() => template !== undefined).sort(byAge);\n',
-    test: companions,
-  },
-  {
     guarantee: 'through every crash a namespace holds no more slots than its limit',
-    file: `${tasks}/observe.ts`,
-    find: '    return { perNamespace: pool.spec.limits?.perNamespace ?? Infinity, blocked',
-    replace: '    return { perNamespace: Infinity, blocked',
+    file: `${tasks}/placing.ts`,
+    find: '  if (queue.runningInNamespace >= perNamespace) {',
+    replace: '  if (queue.runningInNamespace > perNamespace) {',
     test: companions,
   },
   {
