@@ -19,6 +19,8 @@ export interface ProcessConfig extends OperatorConfig {
   readonly election: ElectionTimes;
   /** Path of a kubeconfig; undefined: the ServiceAccount of the pod. */
   readonly kubeconfig: string | undefined;
+  /** Folder with token and CA of that ServiceAccount; undefined: where the kubelet mounts them. */
+  readonly serviceAccount?: string;
 }
 
 /** How fast a dead leader is followed, and how long a live one may be cut off; client-go's times by default. */
@@ -108,6 +110,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseSwitch, true),
     election: read('AGENTFLEET_ELECTION', parseElection, parseElection('15/10/2')),
     kubeconfig: parseKubeconfig(args, faults),
+    ...(env['AGENTFLEET_SERVICE_ACCOUNT'] ? { serviceAccount: env['AGENTFLEET_SERVICE_ACCOUNT'] } : {}),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;

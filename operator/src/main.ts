@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemClock, type ClusterConfig } from '@agentfleet/kube';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig, type ProcessConfig } from './config.ts';
+import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { jsonLog } from './runtime/log.ts';
 import { createOperator } from './start.ts';
 
 /** More than the manager takes for a graceful stop, less than terminationGracePeriodSeconds of the chart. */
 const exitMs = 35_000;
 
-function clusterOf({ kubeconfig }: ProcessConfig): Promise<ClusterConfig> {
-  return kubeconfig === undefined ? inClusterConfig(env) : kubeconfigConfig({ file: kubeconfig });
+function clusterOf({ kubeconfig, serviceAccount }: ProcessConfig): Promise<ClusterConfig> {
+  return kubeconfig === undefined ? inClusterConfig(env, serviceAccount) : kubeconfigConfig({ file: kubeconfig });
 }
 
 /** The process: environment in, JSON lines out; SIGTERM ends it. Its exit code: 1 after a failure or a lost lease. */
@@ -23,7 +24,7 @@ async function main(): Promise<number> {
     () => systemClock.now(),
   );
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  registerProcessMetrics(registry);
   const { version } = config;
   const userAgent = `agentfleet-operator/${version} (${process.platform}/${process.arch})`;
   const transport = createTransport(await clusterOf(config), { userAgent, registry, clock: systemClock, log });

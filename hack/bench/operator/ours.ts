@@ -4,12 +4,19 @@ import { fileURLToPath } from 'node:url';
 import { leases, microTimestamp, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
+import { bundle } from '../../images/parts.ts';
 import { freePort, Measured, metricOf } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
 import { hasCondition } from './tracker.ts';
 import { poll } from './poll.ts';
 
 const main = fileURLToPath(new URL('../../../operator/src/main.ts', import.meta.url));
+
+/** The one file that the image starts, made of the sources as they are. */
+export async function operatorBundle(): Promise<string> {
+  return (await bundle('operator', main)).code.file;
+}
+
 const pool = 'bench';
 /** Most tasks that one worker may run. */
 const slots = 64;
@@ -87,7 +94,14 @@ async function startProcess(place: Place, index: number, { profile, nodeFlags }:
     NODE_ENV: 'production',
   };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, main, '--kubeconfig', place.kubeconfig];
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    ...nodeFlags,
+    ...profiling,
+    await operatorBundle(),
+    '--kubeconfig',
+    place.kubeconfig,
+  ];
   const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
   return Object.assign(new Measured(process.execPath, args, { env, log }), { metrics: `http://127.0.0.1:${metricsPort}/metrics` });
 }
@@ -131,7 +145,7 @@ export async function leads({ transport, system }: Place): Promise<boolean> {
   return all.some(({ spec }) => (spec?.holderIdentity ?? '') !== '');
 }
 
-/** Our operator, from source. Ready is what it derives from the pod alone: the condition SandboxReady. */
+/** Our operator, as its image starts it. Ready is what it derives from the pod alone: the condition SandboxReady. */
 export function ourSubject(options: OurOptions): Subject {
   const { version } = createRequire(import.meta.url)('../../../operator/package.json') as { version: string };
   const subject: Subject = {

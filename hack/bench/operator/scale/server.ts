@@ -1,0 +1,110 @@
+// The API server of the bench of scale, in a process of its own: `server.ts FOLDER FINISHED LIVE`. It plays kubelet and
+// workers, too. Says `{port}` when the tasks that have ended are there, makes the others on any message, and then
+// says how many of them run, twice a second.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createTransport, leases, microTimestamp, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer, type KindDefinition } from '@agentfleet/kube/testing';
+import { resources } from '@agentfleet/operator/resources';
+import { labels, workerLease } from '@agentfleet/protocol/pool';
+import { builtinKinds, kindName } from '../../../../operator/kube/src/testing/kinds.ts';
+import { kinds } from '../../../../operator/src/controllers/agenttask/testing/stage.ts';
+import { finishedTask, freshTask, namespaces, poolFor, readyStatus, workerPod, workersFor } from './population.ts';
+
+const [folder = '', finished = '0', live = '0'] = process.argv.slice(2);
+/** Whatever else the operator follows, with nothing special about it. */
+const known = new Set([...builtinKinds(), ...kinds].map(kindName));
+const more = Object.values(resources)
+  .map((resource): KindDefinition => ({ resource: resource as Resource, selectableFields: ['spec.driver'] }))
+  .filter((definition) => !known.has(kindName(definition)));
+const discovery: Readonly<Record<string, object>> = {
+  '/.well-known/openid-configuration': { issuer: 'https://kubernetes.default.svc' },
+  '/openid/v1/jwks': { keys: [{ kid: 'a' }] },
+};
+/** Requests of one kind of work that are under way at a time. */
+const parallel = 16;
+
+/** As often as a real server tells how far it is. */
+const fake = await startFakeServer({ kinds: [...kinds, ...more], bookmarkMs: 60_000 });
+const own = createTransport(fake.config, { userAgent: 'bench/1', connections: 64 });
+const client = <T extends KubeObject>(resource: Resource<T>): ResourceClient<T> => new ResourceClient<T>(own, resource);
+
+async function inParallel(count: number, make: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) await make(next++);
+  };
+  await Promise.all(Array.from({ length: parallel }, lane));
+  // What is remembered for tests to look at.
+  fake.requests.length = 0;
+}
+
+/** Makes objects together with their status. */
+async function withStatus(definition: KindDefinition, make: () => Promise<void>): Promise<void> {
+  fake.addKind({ ...definition, statusSubresource: false });
+  await make();
+  fake.addKind(definition);
+}
+
+async function populate(): Promise<void> {
+  for (const name of Object.values(namespaces)) fake.createNamespace(name);
+  const tasks = kinds.find(({ resource }) => resource.plural === 'agenttasks');
+  if (tasks === undefined) throw new Error('the fake server knows no tasks');
+  const now = Date.now();
+  const create = (index: number): Promise<unknown> => client(resources.agentTasks).create(finishedTask(`ended-${index}`, now) as never);
+  await withStatus(tasks, () => inParallel(Number(finished), create));
+  await client(resources.expertPools).create(poolFor(Number(live)) as never);
+  for (let index = 0; index < workersFor(Number(live)); index += 1) {
+    const { status, ...pod } = workerPod(`w-${index}`);
+    await client(resources.pods).create(pod);
+    await client(resources.pods).patch(pod.metadata, { status }, { subresource: 'status' });
+  }
+  fake.compact();
+}
+
+/** Renews the Leases of the workers, as they would. */
+async function beat(): Promise<void> {
+  await inParallel(workersFor(Number(live)), (index) => {
+    const name = `w-${index}`;
+    const spec = { holderIdentity: name, leaseDurationSeconds: workerLease.duration, renewTime: microTimestamp(Date.now()) };
+    const metadata = { name, namespace: namespaces.pools, labels: { [labels.component]: 'worker' } };
+    return client(leases).apply({ metadata, spec }, { fieldManager: name });
+  });
+}
+
+/** Makes every new sandbox ready. */
+function playKubelet(server: FakeApiServer): void {
+  server.onChange((kind, { object, previous }) => {
+    if (kind !== 'pods' || object === undefined || previous !== undefined) return;
+    if (object.metadata.labels?.[labels.component] !== 'sandbox') return;
+    const { metadata } = object;
+    setImmediate(() => {
+      void client(resources.pods)
+        .patch(metadata, { spec: { nodeName: 'node-0' } })
+        .then(() => client(resources.pods).patch(metadata, { status: readyStatus() }, { subresource: 'status' }));
+    });
+  });
+}
+
+await populate();
+playKubelet(fake);
+await beat();
+setInterval(() => void beat(), workerLease.renew * 1000);
+const [key, cert] = ['key.pem', 'ca.crt'].map((name) => readFileSync(join(folder, name), 'utf8'));
+const server = createServer({ key: key ?? '', cert: cert ?? '' }, (request, response) => {
+  const document = discovery[request.url ?? ''];
+  if (document === undefined) void fake.accept(request, response);
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+});
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+process.on('message', () => {
+  void inParallel(Number(live), (index) => client(resources.agentTasks).create(freshTask(`live-${index}`) as never));
+  setInterval(() => {
+    const running = fake.objects(resources.agentTasks).filter(({ status }) => status?.phase === 'Running').length;
+    process.send?.({ running });
+    fake.requests.length = 0;
+  }, 1_000);
+});
+process.send?.({ port: (server.address() as AddressInfo).port });
