@@ -51,33 +51,36 @@ export interface Validators {
   readonly wait: (query: unknown) => WaitQuery;
 }
 
-/** Each schema is compiled when it is first asked for: a keeper that waits for its task holds none that it does not need. */
+/**
+ * The schemas of commands are compiled at once, as the first command must not wait for them; each other one when it is first
+ * asked for: a keeper that waits for its task holds none that it does not need.
+ */
 export function compileValidators(): Validators {
-  const ajv = lazily(() => new Ajv({ ...ourSchemas, useDefaults: true, verbose: true }));
-  const execCode = lazyCheck(() => ajv().compile<ExecRequest>(ExecCodeRequest));
-  const shell = lazyCheck(() => ajv().compile<ExecRequest>(ShellRequest));
+  const ajv = new Ajv({ ...ourSchemas, useDefaults: true, verbose: true });
+  const execCode = check(ajv.compile<ExecRequest>(ExecCodeRequest));
+  const shell = check(ajv.compile<ExecRequest>(ShellRequest));
   return {
-    adoption: lazyCheck(() => ajv().compile<AdoptionRequest>(AdoptionRequest)),
-    astEdit: lazyCheck(() => ajv().compile<AstEditRequest>(AstEditRequest)),
+    adoption: lazyCheck(() => ajv.compile<AdoptionRequest>(AdoptionRequest)),
+    astEdit: lazyCheck(() => ajv.compile<AstEditRequest>(AstEditRequest)),
     exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
-    file: lazyCheck(() => ajv().compile<FileQuery>(FileQuery)),
-    lines: lazyCheck(() => ajv().compile<LinesQuery>(LinesQuery)),
-    list: lazyCheck(() => ajv().compile<ListQuery>(ListQuery)),
-    note: lazyCheck(() => ajv().compile<NoteRequest>(NoteRequest)),
-    output: lazyCheck(() => ajv().compile<OutputQuery>(OutputQuery)),
-    parts: lazyCheck(() => ajv().compile<PartsRequest>(PartsRequest)),
-    patch: lazyCheck(() => ajv().compile<PatchRequest>(PatchRequest)),
-    range: lazyCheck(() => ajv().compile<RangeQuery & { to: string }>(RangeQuery)),
-    replace: lazyCheck(() => ajv().compile<ReplaceRequest>(ReplaceRequest)),
-    search: lazyCheck(() => ajv().compile<SearchQuery>(SearchQuery)),
-    session: lazyCheck(() => ajv().compile<SessionRequest>(SessionRequest)),
-    sessionRun: lazyCheck(() => ajv().compile<SessionRunRequest>(SessionRunRequest)),
-    secrets: lazyCheck(() => ajv().compile<SecretsRequest>(SecretsRequest)),
-    snapshot: lazyCheck(() => ajv().compile<SnapshotRequest>(SnapshotRequest)),
-    stdin: lazyCheck(() => ajv().compile<StdinQuery>(StdinQuery)),
-    terminal: lazyCheck(() => ajv().compile<TerminalSize>(TerminalSize)),
-    tree: lazyCheck(() => ajv().compile<TreeQuery>(TreeQuery)),
-    wait: lazyCheck(() => ajv().compile<WaitQuery>(WaitQuery)),
+    file: lazyCheck(() => ajv.compile<FileQuery>(FileQuery)),
+    lines: lazyCheck(() => ajv.compile<LinesQuery>(LinesQuery)),
+    list: lazyCheck(() => ajv.compile<ListQuery>(ListQuery)),
+    note: lazyCheck(() => ajv.compile<NoteRequest>(NoteRequest)),
+    output: lazyCheck(() => ajv.compile<OutputQuery>(OutputQuery)),
+    parts: lazyCheck(() => ajv.compile<PartsRequest>(PartsRequest)),
+    patch: lazyCheck(() => ajv.compile<PatchRequest>(PatchRequest)),
+    range: lazyCheck(() => ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
+    replace: lazyCheck(() => ajv.compile<ReplaceRequest>(ReplaceRequest)),
+    search: lazyCheck(() => ajv.compile<SearchQuery>(SearchQuery)),
+    session: lazyCheck(() => ajv.compile<SessionRequest>(SessionRequest)),
+    sessionRun: lazyCheck(() => ajv.compile<SessionRunRequest>(SessionRunRequest)),
+    secrets: lazyCheck(() => ajv.compile<SecretsRequest>(SecretsRequest)),
+    snapshot: lazyCheck(() => ajv.compile<SnapshotRequest>(SnapshotRequest)),
+    stdin: lazyCheck(() => ajv.compile<StdinQuery>(StdinQuery)),
+    terminal: lazyCheck(() => ajv.compile<TerminalSize>(TerminalSize)),
+    tree: lazyCheck(() => ajv.compile<TreeQuery>(TreeQuery)),
+    wait: lazyCheck(() => ajv.compile<WaitQuery>(WaitQuery)),
   };
 }
 
@@ -99,13 +102,8 @@ export function compileCheck(schema: object): (value: unknown) => Readonly<Recor
 const ourSchemas = { strict: false, meta: false, validateSchema: false } as const;
 
 function lazyCheck<T>(compile: () => ValidateFunction<T>): (value: unknown) => T {
-  const validate = lazily(() => check(compile()));
-  return (value) => validate()(value);
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
+  let checked: ((value: unknown) => T) | undefined;
+  return (value) => (checked ??= check(compile()))(value);
 }
 
 function check<T>(validate: ValidateFunction<T>): (value: unknown) => T {
