@@ -1,0 +1,185 @@
+// The whole operator beside a node of GPUs, on a real API server with its scheduler and its controllers. There is no
+// kubelet: the test says that a pod which is bound is ready.
+import { readFile } from 'node:fs/promises';
+import {
+  createTransport,
+  kubeconfigConfig,
+  ResourceClient,
+  silentLog,
+  systemClock,
+  type KubeObject,
+  type Resource,
+  type Transport,
+} from '@agentfleet/kube';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { loadAll } from 'js-yaml';
+import { Registry } from 'prom-client';
+import { kubeconfigPath } from '../../../hack/cluster/index.ts';
+import type { ProcessConfig } from '../../../operator/src/config.ts';
+import type { ConfigMap, Deployment, Pod } from '../../../operator/src/runtime/objects.ts';
+import { resources } from '../../../operator/src/runtime/resources.ts';
+import { createOperator } from '../../../operator/src/start.ts';
+import { until } from '../api/server.ts';
+import { driver, type GpuNode } from './gpuNode.ts';
+
+const operatorNamespace = 'agentfleet-system';
+const example = new URL('../../../examples/a100x4.yaml', import.meta.url);
+
+type Spec = Readonly<Record<string, unknown>>;
+
+/** Images that are never pulled; every process looks for changes of its own class of devices. */
+const configOf = (gpus: GpuNode): ProcessConfig => ({
+  namespace: operatorNamespace,
+  podName: 'operator-0',
+  version: '0.0.0-test',
+  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
+  egress: { registries: [], environment: {} },
+  workerClusterRole: 'agentfleet-worker',
+  gpus: { driver, deviceClass: gpus.deviceClass },
+  logLevel: 'silent',
+  probesPort: 0,
+  metricsPort: 0,
+  leaderElection: false,
+  election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
+  kubeconfig: undefined,
+});
+
+/** Engines that need weights are played by one that needs none: no kubelet runs either. */
+function playable(expert: Spec): Spec {
+  const { engine, artifact: _artifact, speculative: _draft, residency: _residency, warmup: _warmup, ...rest } = expert;
+  return { ...rest, engine: (engine as { type: string }).type === 'VLLM' ? { type: 'Synth' } : engine };
+}
+
+export class PlacementStage {
+  readonly gpus: GpuNode;
+  readonly transport: Transport;
+  /** Writes of the operator, apart from Events. */
+  readonly writes: string[] = [];
+  #stop: (() => Promise<void>) | undefined;
+
+  private constructor(gpus: GpuNode, transport: Transport) {
+    this.gpus = gpus;
+    this.transport = transport;
+  }
+
+  static async start(gpus: GpuNode): Promise<PlacementStage> {
+    const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'test/1' });
+    const self = new PlacementStage(gpus, transport);
+    await gpus.server.ask('POST', '/api/v1/namespaces', { body: { metadata: { name: operatorNamespace } } });
+    await self.forget();
+    await self.startOperator();
+    return self;
+  }
+
+  client<T extends KubeObject>(resource: Resource<T>): ResourceClient<T> {
+    return new ResourceClient<T>(this.transport, resource);
+  }
+
+  async startOperator(): Promise<void> {
+    const real = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'operator/1' });
+    const counted: Transport = {
+      host: real.host,
+      request: (request) => {
+        if (request.method !== 'GET' && !request.path.includes('/events')) this.writes.push(`${request.method} ${request.path}`);
+        return real.request(request);
+      },
+      stream: (request) => real.stream(request),
+      close: () => real.close(),
+    };
+    const common = { transport: counted, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
+    const ask = () => Promise.reject(new Error('nobody answers'));
+    const operator = createOperator({ ...common, config: configOf(this.gpus), identity: 'placement', host: '127.0.0.1', ask });
+    const abort = new AbortController();
+    const running = operator.run(abort.signal);
+    running.catch(() => undefined);
+    this.#stop = async () => {
+      abort.abort();
+      await running;
+      await real.close();
+    };
+  }
+
+  async stopOperator(): Promise<void> {
+    await this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.stopOperator();
+    await this.forget();
+    await this.transport.close();
+  }
+
+  /** Names of slots are for ever; those of a node that only lived for a test are not. */
+  async forget(): Promise<void> {
+    await this.gpus.server.ask('DELETE', `/api/v1/namespaces/${operatorNamespace}/configmaps/agentfleet-slots`);
+  }
+
+  /** The fleet of examples/a100x4.yaml on the node of this test, without workers. */
+  async createFleet(): Promise<void> {
+    const text = (await readFile(example, 'utf8')).replaceAll('dgx-1/', `${this.gpus.node}/`);
+    for (const { kind, metadata, spec } of loadAll(text) as { kind: string; metadata: { name: string }; spec: Spec }[]) {
+      if (kind === 'EnergyModel') await this.createModel(metadata.name, spec);
+      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), spec);
+    }
+  }
+
+  async createPool(name: string, experts: readonly Spec[], spec: Spec = {}): Promise<void> {
+    const body = { metadata: { name, namespace: this.gpus.namespace }, spec: { ...spec, experts, workers: { replicas: 0 } } };
+    await this.client(resources.expertPools).create(body as unknown as ExpertPool);
+  }
+
+  async createModel(name: string, spec: Spec): Promise<void> {
+    await this.client(resources.energyModels).create({
+      metadata: { name, namespace: this.gpus.namespace },
+      spec,
+    } as unknown as EnergyModel);
+  }
+
+  pool(name: string): Promise<ExpertPool> {
+    return this.client(resources.expertPools).get({ namespace: this.gpus.namespace, name });
+  }
+
+  model(name: string): Promise<EnergyModel> {
+    return this.client(resources.energyModels).get({ namespace: this.gpus.namespace, name });
+  }
+
+  deployments(): Promise<readonly Deployment[]> {
+    return this.client<Deployment>(resources.deployments).list({ namespace: this.gpus.namespace });
+  }
+
+  pods(): Promise<readonly Pod[]> {
+    return this.client<Pod>(resources.pods).list({ namespace: this.gpus.namespace });
+  }
+
+  book(): Promise<ConfigMap> {
+    return this.client<ConfigMap>(resources.configMaps).get({ namespace: operatorNamespace, name: 'agentfleet-slots' });
+  }
+
+  async annotateBook(annotations: Readonly<Record<string, string>>): Promise<void> {
+    await this.client(resources.configMaps).patch(
+      { namespace: operatorNamespace, name: 'agentfleet-slots' },
+      { metadata: { annotations } },
+    );
+  }
+
+  /** Waits while it plays the kubelet: what is bound becomes ready, one pod at a look. */
+  async until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    await until(what, async () => {
+      await this.gpus.beat();
+      await this.#serve();
+      return holds();
+    });
+  }
+
+  async #serve(): Promise<void> {
+    const pods = this.client<Pod>(resources.pods);
+    const fresh = (await this.pods()).filter(({ spec, status }) => spec?.nodeName !== undefined && status?.phase !== 'Running');
+    for (const { metadata } of fresh) {
+      const status = { phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };
+      await pods.patch(metadata, { status }, { subresource: 'status' }).catch(() => undefined); // it may be gone
+    }
+    for (const { metadata } of (await this.pods()).filter((pod) => pod.metadata.deletionTimestamp !== undefined))
+      await pods.delete(metadata, { gracePeriodSeconds: 0 }).catch(() => undefined);
+  }
+}
