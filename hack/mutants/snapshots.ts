@@ -6,6 +6,13 @@ const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path: `${roo
 /** Bugs in what takes, keeps, collects, scrubs and restores snapshots. */
 export const snapshots: readonly Mutant[] = [
   {
+    guarantee: 'a root that a command closed is opened by a revert script',
+    file: `${room}/revert/script.ts`,
+    find: 'open_root "$ROOT_${name}"; ',
+    replace: '',
+    test: vitest('rollbackExamples.test.ts'),
+  },
+  {
     guarantee: 'a restore brings back modes',
     file: `${room}/restore/apply.ts`,
     find: 'for (const entry of plan.chmod) chmodNoFollow(context.roots.absolute(entry.path), entry.mode);',

@@ -157,12 +157,12 @@ export class Layers implements TreeChanges {
     };
   }
 
-  /** The root itself looks as it did: its mode is nothing that a snapshot knows of. */
+  /** The root itself looks as it did, but its owner can enter it: its mode is nothing that a snapshot knows of. */
   #makeLayer(layer: number, name: string, model: string): void {
     const path = layerPath(this.#options.dir, layer, name);
     if (fs.existsSync(path)) return;
     fs.mkdirSync(path, { recursive: true, mode: 0o700 });
-    fs.chmodSync(path, fs.statSync(model).mode & 0o7777);
+    fs.chmodSync(path, (fs.statSync(model).mode & 0o7777) | 0o700);
   }
 
   #exists(layer: number): boolean {

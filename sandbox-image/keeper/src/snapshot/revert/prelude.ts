@@ -28,6 +28,11 @@ tell() { [ -z "$1" ] || printf '%s\n' "$2"; }
 
 safe() { inside "$1" "$2" || { printf 'unsafe: a symlink leads to %s\n' "$2" >&2; exit 5; }; }
 
+open_root() { # a root of ours that a command closed: its own mode is nothing that a snapshot knows of
+  [ "$MODE" != dry-run ] && [ -d "$1" ] || return 0
+  { [ -r "$1" ] && [ -w "$1" ] && [ -x "$1" ]; } || chmod u+rwx -- "$1" 2>/dev/null || :
+}
+
 mode_of() { mode=$(stat -c %a -- "$1"); }
 
 look() {

@@ -99,7 +99,7 @@ function options(roots: readonly RootBytes[], goal: Manifest, changes: readonly 
   // `set -e` does not hold inside of lists: a folder that is not there would go on as the root of the file system.
   const resolve = roots.map(({ name }) => {
     const path = `ROOT_${name}=$(cd -- "$ROOT_${name}" && pwd -P && echo .) || exit 2; ROOT_${name}=\${ROOT_${name}%??}`;
-    return given(name, `{ ${path}; }`);
+    return given(name, `{ open_root "$ROOT_${name}"; ${path}; }`);
   });
   const counts = roots.map(({ name }) => {
     const count = changes.filter(({ path }) => rootOf(path) === name).length;

@@ -4,6 +4,7 @@
  */
 import * as fc from 'fast-check';
 import { assertUndone, type FuzzCase } from './case.ts';
+import { examples } from './examples.ts';
 import { fuzzOperations } from './operations.ts';
 
 const [runner = '', seed = '1', cases = '100'] = process.argv.slice(2);
@@ -16,6 +17,11 @@ const histories: fc.Arbitrary<FuzzCase> = fc.record({
 
 await fc.assert(
   fc.asyncProperty(histories, (one) => assertUndone(runner, one)),
-  { seed: Number(seed), numRuns: Number(cases), endOnFailure: process.env['AGENTFLEET_FULL'] === '1' },
+  {
+    seed: Number(seed),
+    numRuns: Number(cases),
+    examples: examples.map((one): [FuzzCase] => [one]),
+    endOnFailure: process.env['AGENTFLEET_FULL'] === '1',
+  },
 );
 console.log(cases);

@@ -7,7 +7,8 @@ import { buildRunner } from '../runner.ts';
 export const PARTS = 4;
 const CASES = Number(process.env['FUZZ_CASES'] ?? (process.env['AGENTFLEET_FULL'] === '1' ? 10_000 : 1000));
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+/** The program that runs cases. */
+export const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 /** Never as root: what a case does by mistake must not reach beyond its own files. */
 const NOBODY = 10_001;
 
@@ -37,7 +38,8 @@ export function testPart(part: number): void {
   );
 }
 
-async function run(args: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+/** Runs the main program, never as root; `args` as it says. */
+export async function run(args: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const env = { PATH: process.env['PATH'], TMPDIR: '/tmp', AGENTFLEET_FULL: process.env['AGENTFLEET_FULL'] };
   const child = spawn(process.execPath, args, { ...identity, env, stdio: ['ignore', 'pipe', 'pipe'] });
