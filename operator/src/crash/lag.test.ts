@@ -5,6 +5,7 @@ import { judge } from './judge.ts';
 import { Lag, type LagPlan } from './lag.ts';
 import { run, type Plan, type Result } from './run.ts';
 import type { Scenario } from './scenario.ts';
+import { companions } from './scenarios/companions.ts';
 import { courses } from './scenarios/courses.ts';
 import { endings } from './scenarios/endings.ts';
 import { fleet } from './scenarios/fleet.ts';
@@ -68,7 +69,7 @@ function pasts(writes: number): readonly Case[] {
 }
 
 describe('watches that lag', { timeout: timeoutMs }, () => {
-  const scenarios = [...courses, ...endings, ...fleet];
+  const scenarios = [...courses, ...endings, ...companions, ...fleet];
   const count = { late: 0, past: 0, failures: 0 };
   const random = seededRandom(seed);
   const seeds = new Map(scenarios.map(({ name }) => [name, Math.floor(random() * 2 ** 31)]));

@@ -12,6 +12,7 @@ import type { World } from '../world.ts';
 import { over } from './steps.ts';
 
 const digest = `sha256:${'c'.repeat(64)}`;
+const nextDigest = `sha256:${'d'.repeat(64)}`;
 
 const specialist = { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Synth' } };
 const generalist = { name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 1 };
@@ -155,10 +156,13 @@ export const fleet: readonly Scenario[] = [
     act: async (world) => {
       const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
       const at = { namespace: 'platform', name: 'judge' };
+      // Another artifact, whose hash the spec demands: the old pods tell the old one until they are replaced.
+      world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: nextDigest } });
+      await client.patch(at, { spec: { artifact: { uri: 'builtin://features-v2', digest: nextDigest } } });
+      await world.until('the other artifact is told', () => isReady(models(world)[0]) && models(world)[0]?.status?.digest === nextDigest);
       await client.patch(at, { spec: { thresholds: { vetoBelowProbability: '0.2' } } });
       await world.until('they are in force', () => models(world)[0]?.status?.thresholdsInForce?.vetoBelowProbability === '0.2');
       await client.patch(at, { spec: { resources: { replicas: 2 } } });
-      await modelIsReady(world);
       await world.until('two answer', () => models(world)[0]?.status?.ready === 2);
       await remove(world, resources.energyModels, 'platform', 'judge');
       await world.until('nothing is left', () => kinds.every((kind) => names(world, kind).length === 0));
