@@ -18,15 +18,32 @@ export async function sandboxBench(ground: Ground): Promise<readonly Row[]> {
   const sandbox = await openSandbox(kubectl, options);
   const ready = performance.now() - started;
   try {
+    const idle = await memory(kubectl, sandbox, 'a sandbox that waits for its task');
     return [
       { measure: 'sandbox pod: apply → ready and connected', ours: ready / 1000, unit: 's', note: 'images present' },
+      ...idle,
+      await firstExec(sandbox),
       await execOverhead(sandbox),
-      ...(await residentMemory(kubectl, sandbox)),
+      ...(await memory(kubectl, sandbox, `after ${rounds} commands`)),
     ];
   } finally {
     await sandbox.close();
     await deleteNamespace(kubectl, namespace);
   }
+}
+
+/** The first command that a worker sends to a sandbox that has waited for it. */
+async function firstExec(sandbox: Sandbox): Promise<Row> {
+  // The connection and the worker's token are there; no command was asked for yet.
+  await sandbox.client.info();
+  const started = performance.now();
+  const { end } = await sandbox.client.run({ execId: newExecId(), tool: 'ExecCode', argv: ['/bin/true'] });
+  return {
+    measure: 'warm sandbox: first command, request → end',
+    ours: performance.now() - started,
+    unit: 'ms',
+    note: `one sample; of it ${end.durationMs.toFixed(1)} ms in the runner; with port-forward`,
+  };
 }
 
 /** Time of `true` through the keeper beside the time that a bare spawn of it takes in the same container. */
@@ -56,21 +73,30 @@ P`;
   };
 }
 
-async function residentMemory(kubectl: Kubectl, sandbox: Sandbox): Promise<readonly Row[]> {
+/**
+ * What the processes of a container take: RSS, and beside it PSS, where a page that several processes share counts once.
+ */
+async function memory(kubectl: Kubectl, sandbox: Sandbox, when: string): Promise<readonly Row[]> {
   const containers = await runningContainers(kubectl, sandbox);
   const rows: Row[] = [];
   for (const [name, label] of [
-    ['keeper', 'keeper RSS'],
-    ['tools', 'runner RSS, idle'],
+    ['keeper', 'keeper'],
+    ['tools', 'runner'],
   ] as const) {
-    const id = containers.get(name) ?? '';
-    const sizes = await Promise.all((await processesOf(id)).map(residentMiB));
-    rows.push({ measure: label, ours: sizes.reduce((sum, size) => sum + size, 0), unit: 'MiB' });
+    const processes = await processesOf(containers.get(name) ?? '');
+    const of = async (field: 'Rss' | 'Pss'): Promise<number> => sum(await Promise.all(processes.map((pid) => mebibytes(pid, field))));
+    const note = `PSS ${(await of('Pss')).toFixed(1)} MiB, ${processes.length} ${processes.length === 1 ? 'process' : 'processes'}`;
+    rows.push({ measure: `${label} RSS, ${when}`, ours: await of('Rss'), unit: 'MiB', note });
   }
   return rows;
 }
 
-async function residentMiB(pid: number): Promise<number> {
-  const match = /VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'));
-  return Number(match?.[1] ?? 0) / 1024;
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}
+
+/** Of a process; 0 when it has just ended. */
+async function mebibytes(pid: number, field: 'Rss' | 'Pss'): Promise<number> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024;
 }
