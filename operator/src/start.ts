@@ -33,7 +33,7 @@ import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
 import { ClusterTokens } from './runtime/tokens.ts';
-import { EngineReader, metricsByHttp, Trials, type AskMetrics } from './revisions/index.ts';
+import { EngineReader, metricsByHttp, QueryReader, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
 import { askByHttp, InfoReader, type AskInfo } from './serving/index.ts';
 
 /** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
@@ -107,7 +107,9 @@ interface Shared {
 function controllersOf(context: OperatorContext, { children, gpus, heartbeats, tokens, ask, askMetrics }: Shared): readonly Controller[] {
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
   const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
-  const trials = new Trials(context, new EngineReader({ ask: askMetrics, clock: context.clock, log: context.log }));
+  const { clock, log } = context;
+  const queries = new QueryReader({ ask: textByHttp, clock, log });
+  const trials = new Trials(context, new EngineReader({ ask: askMetrics, clock, log }), queries);
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
@@ -152,7 +154,8 @@ export function createOperator(options: StartOptions): Operator {
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
   for (const cache of [...allCaches(caches, children), ...Object.values(gpus)]) manager.addCache(cache as ManagedCache);
   manager.add(recorder).add(tokens);
-  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics })) manager.addController(controller);
+  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
+    manager.addController(controller);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.
     await tokens.refresh(signal);

@@ -28,7 +28,7 @@ import {
 } from '../controllers/expertpool/index.ts';
 import { createGpuCaches, createPlacementController, defaultDriver } from '../controllers/placement/index.ts';
 import { createWarmPoolController } from '../controllers/warmpool/index.ts';
-import { EngineReader, Trials } from '../revisions/index.ts';
+import { EngineReader, QueryReader, Trials } from '../revisions/index.ts';
 import { createCaches } from '../runtime/caches.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import { Heartbeats } from '../runtime/heartbeats.ts';
@@ -215,7 +215,9 @@ export class Life {
     for (const cache of Object.values(gpus) as ManagedCache[]) manager.addCache(cache);
     const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
     const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
-    const trials = new Trials(context, new EngineReader({ ask: () => Promise.resolve(''), clock: context.clock, log: context.log }));
+    const { clock, log } = context;
+    const nobody = { ask: () => Promise.resolve(''), clock, log };
+    const trials = new Trials(context, new EngineReader(nobody), new QueryReader(nobody));
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
       createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),

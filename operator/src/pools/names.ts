@@ -29,11 +29,10 @@ export const workerServiceAccount = (pool: string): string => childName(pool, 'w
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
 
-/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel; `revision` as for experts. */
-export const verifierName = (model: string, revision?: string): string =>
-  revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);
+/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel. */
+export const verifierName = (model: string): string => childName(model, 'verifier');
 
-/** ControllerRevision that holds what a revision of a pool or a model serves. */
+/** ControllerRevision that holds what a revision of a pool serves. */
 export const revisionRecordName = (owner: string, kind: 'pool' | 'model', revision: string): string => childName(owner, kind, revision);
 
 /** ConfigMap that counts the tasks of a rollout. */

@@ -8,7 +8,7 @@ export interface Arm {
 }
 
 /** What of an assignment says with what the task works. */
-export type Arms = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout'>;
+export type Arms = Pick<Assignment, 'revision' | 'rollout'>;
 
 /** The arm of a task that never had one. Pure. */
 export function armOf(uid: string, status: RolloutStatus | undefined): Arm {
@@ -34,21 +34,9 @@ function isTrying({ phase }: RolloutStatus): boolean {
  * What a task works with from this assignment on. `before` is that of the one before, undefined for the first. A task that
  * has to change what it works with is counted for nobody from then on. Pure.
  */
-export function armsOf(
-  uid: string,
-  before: Arms | undefined,
-  experts: RolloutStatus | undefined,
-  verifier: RolloutStatus | undefined,
-): Arms {
-  const [e, v] =
-    before === undefined
-      ? [armOf(uid, experts), armOf(uid, verifier)]
-      : [{ revision: laterRevision(before.revision, experts) }, { revision: laterRevision(before.verifierRevision, verifier) }];
-  const same = before !== undefined && e.revision === before.revision && v.revision === before.verifierRevision;
-  const rollout = before === undefined ? ((e as Arm).rollout ?? (v as Arm).rollout) : same ? before.rollout : undefined;
-  return {
-    ...(e.revision === undefined ? {} : { revision: e.revision }),
-    ...(v.revision === undefined ? {} : { verifierRevision: v.revision }),
-    ...(rollout === undefined ? {} : { rollout }),
-  };
+export function armsOf(uid: string, before: Arms | undefined, status: RolloutStatus | undefined): Arms {
+  const later = before === undefined ? undefined : laterRevision(before.revision, status);
+  const { revision, rollout } =
+    before === undefined ? armOf(uid, status) : { revision: later, rollout: later === before.revision ? before.rollout : undefined };
+  return { ...(revision === undefined ? {} : { revision }), ...(rollout === undefined ? {} : { rollout }) };
 }

@@ -7,5 +7,6 @@ export { rolloutEvent, rolloutMoved } from './events.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
 export type { LedgerPlace } from './ledgerWriter.ts';
 export { isOpen, progress, type Seen } from './progress.ts';
+export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { expertHash, poolRevision, revisionOf, shortHash } from './revision.ts';
 export { Trials, type Trial } from './trials.ts';

@@ -1,12 +1,9 @@
 import { asError, keyOf, ResourceClient, type Log, type Transport } from '@agentfleet/kube';
-import type { AgentTask, Assignment } from '@agentfleet/protocol/api';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Caches } from '../runtime/context.ts';
 import { resources } from '../runtime/resources.ts';
 import type { Sample } from './ledger.ts';
 import { sampleOf } from './sample.ts';
-
-/** Which field of an assignment names the revision that a rollout is about. */
-export type RevisionField = 'revision' | 'verifierRevision';
 
 export interface OutcomesOptions {
   readonly caches: Pick<Caches, 'tasks' | 'census'>;
@@ -16,11 +13,6 @@ export interface OutcomesOptions {
 
 /** Tasks that are read at once. */
 const readAtOnce = 8;
-
-interface Ended {
-  readonly sample: Sample;
-  readonly assignment: Assignment;
-}
 
 interface Place {
   readonly namespace: string;
@@ -36,7 +28,7 @@ export class Outcomes {
   readonly #log: Log;
   /** By rollout and uid: those that left and were not read yet. */
   readonly #left = new Map<string, Map<string, Place>>();
-  readonly #ended = new Map<string, Map<string, Ended>>();
+  readonly #ended = new Map<string, Map<string, Sample>>();
 
   constructor({ caches, transport, log }: OutcomesOptions) {
     this.#client = new ResourceClient(transport, resources.agentTasks);
@@ -46,16 +38,13 @@ export class Outcomes {
   }
 
   /** Samples of a rollout that were not called counted. A task that is gone says nothing any more. */
-  async read(rollout: string, field: RevisionField, signal: AbortSignal): Promise<readonly Sample[]> {
+  async read(rollout: string, signal: AbortSignal): Promise<readonly Sample[]> {
     const left = [...(this.#left.get(rollout) ?? [])];
     for (let at = 0; at < left.length; at += readAtOnce) {
       const some = left.slice(at, at + readAtOnce);
       await Promise.all(some.map(([uid, place]) => this.#read(rollout, uid, place, signal)));
     }
-    return [...(this.#ended.get(rollout)?.values() ?? [])].map(({ sample, assignment }) => ({
-      ...sample,
-      revision: assignment[field] ?? '',
-    }));
+    return [...(this.#ended.get(rollout)?.values() ?? [])];
   }
 
   /** They stand in the book of the rollout. */
@@ -90,8 +79,8 @@ export class Outcomes {
   #take(task: AgentTask): void {
     const { assignment, finished } = task.status ?? {};
     if (assignment?.rollout === undefined || finished !== 'true') return;
-    const sample = sampleOf(task, '');
-    entry(this.#ended, assignment.rollout).set(sample.uid, { sample, assignment });
+    const sample = sampleOf(task, assignment.revision ?? '');
+    entry(this.#ended, assignment.rollout).set(sample.uid, sample);
   }
 }
 

@@ -65,10 +65,6 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.draftAcceptance) };
     case 'RollbackSuccess':
       return { type: spec.type, name, ...numbers(spec.rollbackSuccess) };
-    case 'AUC':
-      return { type: spec.type, name, ...numbers(spec.aUC) };
-    case 'ECE':
-      return { type: spec.type, name, ...numbers(spec.eCE) };
     case 'Query':
     default:
       return { type: spec.type, name, ...bounds(spec.query) };

@@ -71,10 +71,10 @@ interface Given {
 
 function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Whole {
   const { state, id } = whole;
-  const found = evidenceOf(whole, seen);
-  const samples = found?.canary.tasks.total ?? whole.samples;
   const judged = state.phase === 'Canary' || state.phase === 'Shadowing';
-  const gates = judged && found !== undefined ? judge(spec, designs, found, state.gates) : state.gates;
+  const found = judged ? evidenceOf(whole, seen) : undefined;
+  const samples = found?.canary.tasks.total ?? whole.samples;
+  const gates = found !== undefined ? judge(spec, designs, found, state.gates) : state.gates;
   const next = advance(state, policyOf(spec), {
     desired: seen.desired,
     canaryEngines: seen.canaryEngines,

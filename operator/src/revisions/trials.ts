@@ -6,10 +6,10 @@ import { revisionIndex } from '../runtime/taskIndexes.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
 import { noTallies, type Sample } from './ledger.ts';
 import { LedgerWriter, type LedgerPlace } from './ledgerWriter.ts';
-import { Locks } from './locks.ts';
-import { Outcomes, type RevisionField } from './outcomes.ts';
+import { Outcomes } from './outcomes.ts';
 import { Designs } from './policy.ts';
 import { isOpen, type Seen } from './progress.ts';
+import type { QueryReader } from './prometheus.ts';
 import { lateSampleOf } from './sample.ts';
 
 /** Whose rollout evidence is brought for. */
@@ -17,7 +17,6 @@ export interface Trial {
   readonly place: LedgerPlace;
   readonly status: RolloutStatus | undefined;
   readonly spec: Rollout;
-  readonly field: RevisionField;
   /** Pods that serve a revision, and no other one. */
   readonly pods: (revision: string) => readonly Pod[];
   readonly now: number;
@@ -25,19 +24,20 @@ export interface Trial {
 
 const nothing: ArmEvidence = { ...noTallies, requests: { failed: 0, total: 0 }, latencies: [] };
 
-/** What all rollouts share: books of tasks, what engines tell of themselves, who stands in whose way. */
+/** What all rollouts share: books of tasks, what engines tell of themselves. */
 export class Trials {
   readonly designs = new Designs();
-  readonly locks = new Locks();
   readonly #context: OperatorContext;
   readonly #outcomes: Outcomes;
   readonly #books: LedgerWriter;
   readonly #engines: EngineReader;
+  readonly #queries: QueryReader;
 
-  constructor(context: OperatorContext, engines: EngineReader) {
+  constructor(context: OperatorContext, engines: EngineReader, queries: QueryReader) {
     const { caches, transport, log } = context;
     this.#context = context;
     this.#engines = engines;
+    this.#queries = queries;
     this.#outcomes = new Outcomes({ caches, transport, log });
     this.#books = new LedgerWriter(transport, caches.configMaps);
   }
@@ -53,11 +53,11 @@ export class Trials {
     const { arms } = this.#books.read(place, id);
     const engines = new Map<string, Awaited<ReturnType<EngineReader['read']>>>();
     for (const revision of [stable, canary]) engines.set(revision, await this.#engines.read(id, trial.pods(revision), signal));
-    const of = (revision: string): ArmEvidence => ({
-      ...nothing,
-      ...(arms[revision] ?? noTallies),
-      ...engineEvidence(engines.get(revision)),
-    });
+    const queries = await this.#queries.read(trial.spec, { stable, canary }, signal);
+    const of = (revision: string): ArmEvidence => {
+      const told = { ...(arms[revision] ?? noTallies), ...engineEvidence(engines.get(revision)) };
+      return { ...nothing, ...told, queries };
+    };
     return (rollout, now) => (rollout === id ? { stable: of(now.stable), canary: of(now.canary) } : { stable: nothing, canary: nothing });
   }
 
@@ -66,11 +66,11 @@ export class Trials {
     { id, arms }: { readonly id: string; readonly arms: ReadonlySet<string> },
     signal: AbortSignal,
   ): Promise<void> {
-    const { field, place, spec, now } = trial;
-    const ended = await this.#outcomes.read(id, field, signal);
+    const { place, spec, now } = trial;
+    const ended = await this.#outcomes.read(id, signal);
     const open = this.#context.caches.tasks.lister.byIndex(revisionIndex, `rollout ${id}`);
     const late = open.flatMap((task): readonly Sample[] => {
-      const sample = lateSampleOf(task, task.status?.assignment?.[field] ?? '', spec.attributionWindowSeconds, now);
+      const sample = lateSampleOf(task, task.status?.assignment?.revision ?? '', spec.attributionWindowSeconds, now);
       return sample === undefined ? [] : [sample];
     });
     const samples = [...ended, ...late].filter(({ revision }) => arms.has(revision));
@@ -79,8 +79,7 @@ export class Trials {
   }
 
   #openIds(own: string | undefined): ReadonlySet<string> {
-    const { pools, energyModels } = this.#context.caches;
-    const ids = [...pools.lister.values(), ...energyModels.lister.values()].map(({ status }) => status?.rollout?.id);
+    const ids = [...this.#context.caches.pools.lister.values()].map(({ status }) => status?.rollout?.id);
     return new Set([...ids, own].filter((id) => id !== undefined));
   }
 }

@@ -17,8 +17,8 @@ export const revisionIndex = 'revision';
 
 /** Revisions of an assignment, and its rollout. */
 export function revisionsOf({ status }: AgentTask): readonly string[] {
-  const { revision, verifierRevision, rollout } = status?.assignment ?? {};
-  const all = [revision, verifierRevision, rollout === undefined ? undefined : `rollout ${rollout}`];
+  const { revision, rollout } = status?.assignment ?? {};
+  const all = [revision, rollout === undefined ? undefined : `rollout ${rollout}`];
   return status?.finished === 'true' ? [] : all.filter((key) => key !== undefined);
 }
 

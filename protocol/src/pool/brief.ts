@@ -120,10 +120,6 @@ export const ExpertArm = Type.Object(
 );
 export type ExpertArm = Static<typeof ExpertArm>;
 
-/** The verifier of one revision. */
-export const VerifierArm = Type.Object({ revision, verifier: VerifierEndpoint }, { additionalProperties: false });
-export type VerifierArm = Static<typeof VerifierArm>;
-
 /** Content of the key `pool.json`. */
 export const PoolBrief = Type.Object(
   {
@@ -149,7 +145,6 @@ export const PoolBrief = Type.Object(
     arms: Type.Optional(
       Type.Array(ExpertArm, { description: 'revisions of the experts that tasks may be assigned to; absent: there is one only' }),
     ),
-    verifierArms: Type.Optional(Type.Array(VerifierArm, { description: 'the same of the verifier' })),
     ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
   },
   { additionalProperties: false },

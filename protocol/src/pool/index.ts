@@ -3,6 +3,6 @@
  * Imports the keeper's enumerations and the engine-independent names only.
  */
 export * from './ablations.ts';
-export { assignedBrief, type AssignedRevisions } from './arms.ts';
+export { assignedBrief } from './arms.ts';
 export * from './brief.ts';
 export * from './names.ts';

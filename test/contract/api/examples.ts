@@ -143,7 +143,6 @@ export const fullTaskStatus: Node = {
     since: time,
     directive: 'Run',
     revision: 'bbbbbbbbbb',
-    verifierRevision: 'aaaaaaaaaa',
     rollout: 'bbbbbbbbbb-t1',
   },
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],
@@ -188,8 +187,6 @@ export const fullRollout: Node = {
     { name: 'vetoes', type: 'VetoRate', vetoRate: { maxRatio: '1.1', minSamples: 200 } },
     { name: 'draft', type: 'DraftAcceptance', draftAcceptance: { min: '0.55', minSamples: 1000 } },
     { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.99', minSamples: 50 } },
-    { name: 'auc', type: 'AUC', aUC: { min: '0.75', maxLoss: '0.005', minSamples: 100 } },
-    { name: 'ece', type: 'ECE', eCE: { max: '0.05', maxGain: '0.01', minSamples: 100 } },
     { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2' } },
   ],
   minSamples: 3000,
@@ -383,7 +380,6 @@ export const fullModel: Node = {
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
-    rollout: fullRollout,
   },
 };
 
@@ -408,5 +404,4 @@ export const fullModelStatus: Node = {
     knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
     fittedAt: '2030-01-01T00:00:00Z',
   },
-  rollout: fullRolloutStatus,
 };

@@ -84,7 +84,6 @@ export class Observer {
     return {
       task,
       resolution,
-      verifierRollout: this.#verifierRollout(pool),
       registriesListed: this.#options.registriesListed,
       ground: this.ground(),
       prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
@@ -100,12 +99,6 @@ export class Observer {
       dependencies: live.dependencies,
       sinceWriteMs,
     };
-  }
-
-  #verifierRollout(pool: ExpertPool | undefined): Snapshot['verifierRollout'] {
-    const name = pool?.spec.energyModelRef?.name;
-    if (pool === undefined || name === undefined) return undefined;
-    return this.#options.caches.energyModels.lister.get(`${pool.metadata.namespace ?? ''}/${name}`)?.status?.rollout;
   }
 
   /** What the cluster can run sandboxes on now. */

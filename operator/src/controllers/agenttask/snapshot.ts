@@ -1,5 +1,5 @@
 import type { NewEvent } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/protocol/api';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
 import type { ClaimChoice } from './course.ts';
@@ -46,8 +46,6 @@ export interface StorageView {
 export interface Snapshot {
   readonly task: AgentTask;
   readonly resolution: Resolution;
-  /** Rollout of the verifier that the pool names; undefined when it has none. */
-  readonly verifierRollout?: RolloutStatus | undefined;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
   /** What the cluster can run sandboxes on. */

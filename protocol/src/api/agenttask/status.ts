@@ -34,7 +34,6 @@ export const Assignment = struct('Which worker runs the task.', {
   since: timestamp('When it was assigned.'),
   directive: choice('What the worker is to do.', directives),
   revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
-  verifierRevision: optional(revisionName('Revision of the verifier that the task works with; absent: its model has no rollout.')),
   rollout: optional(rolloutId('The rollout that the end of the task is counted for.')),
 });
 export type Assignment = Static<typeof Assignment>;

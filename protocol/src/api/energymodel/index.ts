@@ -4,7 +4,6 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kin
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { Rollout, RolloutStatus } from '../rollout/index.ts';
 import { gpuMemory, PlanStatus, slotName } from '../placement.ts';
 import {
   atomicList,
@@ -115,7 +114,6 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
   calibration: optional(CalibrationSpec),
   gates: optional(GateSpec),
   resources: ModelResources,
-  rollout: optional(Rollout),
 });
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
@@ -170,7 +168,6 @@ export const EnergyModelStatus = struct('What has become of the model.', {
   ),
   calibration: optional(CalibrationStatus),
   plan: optional(PlanStatus),
-  rollout: optional(RolloutStatus),
 });
 export type EnergyModelStatus = Static<typeof EnergyModelStatus>;
 

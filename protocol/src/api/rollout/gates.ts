@@ -66,18 +66,6 @@ const RollbackSuccess = struct('Rollbacks that were verified by hash.', {
   minSamples: samples('Rollbacks of the canary, at least.', 50),
 });
 
-const AUC = struct('How well a verifier tells good from bad, worst head, on what it never saw.', {
-  min: probability('At least.', '0.75'),
-  maxLoss: probability('Less than the stable revision by this at most.', '0.005'),
-  minSamples: samples('Labelled acts, at least.', 100),
-});
-
-const ECE = struct('How far the probabilities of a verifier are off, worst head.', {
-  max: probability('At most.', '0.05'),
-  maxGain: probability('More than the stable revision by this at most.', '0.01'),
-  minSamples: samples('Labelled acts, at least.', 100),
-});
-
 const Query = struct(
   'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
   {
@@ -100,8 +88,6 @@ const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
   VetoRate,
   DraftAcceptance,
   RollbackSuccess,
-  AUC,
-  ECE,
   Query,
 });
 

@@ -1,4 +1,4 @@
-/** Rollouts: fields that ExpertPool and EnergyModel share. */
+/** Rollouts: how another revision of a pool's experts comes into use. */
 export { type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
 export { Rollout, weekdays } from './spec.ts';
 export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';

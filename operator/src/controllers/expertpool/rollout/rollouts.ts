@@ -1,9 +1,9 @@
-import { keyOf } from '@agentfleet/kube';
+import { findCondition, keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
 import { expertName, rolloutLedgerName } from '../../../pools/names.ts';
-import { expertHash, isOpen, progress, type Seen, type Trials } from '../../../revisions/index.ts';
+import { expertHash, progress, type Seen, type Trials } from '../../../revisions/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
@@ -31,7 +31,6 @@ export class PoolRollouts {
     const spec = pool.spec.rollout;
     const inUse = this.#inUse(pool);
     if (spec === undefined) {
-      this.#trials.locks.release(keyOf(pool));
       return { plan: leavingPlan(snapshot, inUse) };
     }
     const before = pool.status?.rollout;
@@ -39,7 +38,6 @@ export class PoolRollouts {
     if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable) };
     const seen = await this.#see(snapshot, spec, now, signal);
     const status = progress(before, spec, seen, this.#trials.designs);
-    this.#lock(pool, status);
     const plan = planOf(snapshot, status, inUse, now);
     return plan === undefined ? { lost: lostOf(status, status.stable ?? '') } : { plan };
   }
@@ -54,33 +52,19 @@ export class PoolRollouts {
       labels: { [labels.component]: 'expert', [labels.pool]: pool.metadata.name },
     };
     const evidence = await this.#trials.evidence(
-      { place, status: pool.status?.rollout, spec, field: 'revision', pods: (revision) => podsOf(snapshot, revision), now },
+      { place, status: pool.status?.rollout, spec, pods: (revision) => podsOf(snapshot, revision), now },
       signal,
     );
     return {
       desired: desired.revision,
       canaryEngines: enginesOf(snapshot, desired),
       incompatible: obstacles[0] === undefined ? undefined : obstacles.map(({ message }) => message).join('; '),
-      lockedBy: this.#lockedBy(snapshot),
+      lockedBy: changing(snapshot),
       evidence,
       approved: pool.metadata.annotations?.[rolloutAnnotations.approve],
       retry: pool.metadata.annotations?.[rolloutAnnotations.retry],
       now,
     };
-  }
-
-  #lockedBy({ pool, energyModel }: PoolSnapshot): string | undefined {
-    if (energyModel === undefined) return undefined;
-    if (isOpen(energyModel.status?.rollout)) return `EnergyModel ${energyModel.metadata.name}`;
-    return this.#trials.locks.holder(keyOf(energyModel), keyOf(pool));
-  }
-
-  /** A generator and its verifier never change together; the statuses say so only when the caches have caught up. */
-  #lock(pool: ExpertPool, status: RolloutStatus): void {
-    const { energyModelRef } = pool.spec;
-    if (isOpen(status) && energyModelRef !== undefined)
-      this.#trials.locks.hold(`${pool.metadata.namespace ?? ''}/${energyModelRef.name}`, keyOf(pool), `ExpertPool ${pool.metadata.name}`);
-    else this.#trials.locks.release(keyOf(pool));
   }
 
   #inUse(pool: ExpertPool): InUse {
@@ -97,6 +81,14 @@ export class PoolRollouts {
 
 const knows = (snapshot: PoolSnapshot, revision: string): boolean =>
   snapshot.recorded?.has(revision) === true || desiredArm(snapshot).revision === revision;
+
+/** A generator and its verifier never change together: while the pods of the model are replaced, no rollout begins. */
+function changing({ energyModel }: PoolSnapshot): string | undefined {
+  const { metadata, status } = energyModel ?? {};
+  const settled =
+    status?.observedGeneration === metadata?.generation && findCondition(status?.conditions, 'Reconciling')?.status !== 'True';
+  return metadata === undefined || settled ? undefined : `EnergyModel ${metadata.name}`;
+}
 
 function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
   const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what spec.experts says serves at once`;

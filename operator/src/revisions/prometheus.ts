@@ -1,0 +1,99 @@
+import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import type { Rollout } from '@agentfleet/protocol/api';
+
+/** Asks for a URL; the text of the answer. Rejects when there is none. */
+export type AskText = (url: string, signal: AbortSignal) => Promise<string>;
+
+const longestAnswer = 65_536;
+
+/** Ms for which an answer is believed. */
+const freshMs = 10_000;
+
+/** Asks by HTTP. The answer is bounded. */
+export const textByHttp: AskText = async (url, signal) => {
+  const response = await fetch(url, { signal, redirect: 'error' });
+  if (!response.ok || response.body === null) throw new Error(`it answered with ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > longestAnswer) throw new Error(`its answer is longer than ${longestAnswer} bytes; write a query that answers one number`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+/** The number in an answer of `/api/v1/query`. @throws Error when it is not exactly one finite number */
+export function numberOf(text: string): number {
+  const { status, error, data } = JSON.parse(text) as {
+    readonly status?: string;
+    readonly error?: string;
+    readonly data?: { readonly resultType?: string; readonly result?: unknown };
+  };
+  if (status !== 'success') throw new Error(`the query was refused: ${error ?? 'without a reason'}`);
+  const result = data?.result as readonly unknown[] | undefined;
+  if (data?.resultType === 'vector' && result?.length !== 1)
+    throw new Error(`${result?.length ?? 0} series answer; the query has to answer one`);
+  const pair = data?.resultType === 'vector' ? (result?.[0] as { readonly value?: unknown }).value : result;
+  const value = Number((pair as readonly unknown[] | undefined)?.[1] ?? Number.NaN);
+  if (!Number.isFinite(value)) throw new Error('the answer is no number');
+  return value;
+}
+
+interface Known {
+  readonly at: number;
+  readonly value: number | undefined;
+}
+
+/** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
+export class QueryReader {
+  readonly #ask: AskText;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: { readonly ask: AskText; readonly clock: Clock; readonly log: Log }) {
+    this.#ask = options.ask;
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  /** By the names of the gates. Never rejects. */
+  async read(
+    { gates, prometheus }: Rollout,
+    arms: { readonly stable: string; readonly canary: string },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, number>> {
+    const answers = new Map<string, number>();
+    if (prometheus === undefined) return answers;
+    for (const gate of gates ?? []) {
+      if (gate.type !== 'Query') continue;
+      const query = gate.query.query.replaceAll('$stable', arms.stable).replaceAll('$canary', arms.canary);
+      const value = await this.#one(
+        `${prometheus.url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`,
+        prometheus.timeoutSeconds,
+        signal,
+      );
+      if (value !== undefined) answers.set(gate.name, value);
+    }
+    return answers;
+  }
+
+  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<number | undefined> {
+    const now = this.#clock.monotonic();
+    for (const [key, { at }] of this.#known) if (now - at >= freshMs) this.#known.delete(key);
+    const known = this.#known.get(url);
+    if (known !== undefined) return known.value;
+    const limit = deadline(this.#clock, timeoutSeconds * 1000, signal);
+    let value: number | undefined;
+    try {
+      value = numberOf(await this.#ask(url, limit.signal));
+    } catch (error) {
+      this.#log.warn('a query of a rollout has no answer', { url, error: asError(error).message });
+    } finally {
+      limit.dispose();
+    }
+    this.#known.set(url, { at: this.#clock.monotonic(), value });
+    return value;
+  }
+}

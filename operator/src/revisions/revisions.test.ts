@@ -1,0 +1,297 @@
+import { findCondition } from '@agentfleet/kube';
+import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import { describe, expect, it } from 'vitest';
+import type { ArmEvidence } from '../rollout/index.ts';
+import { armsOf } from './arm.ts';
+import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample } from './ledger.ts';
+import { addSeries, readMetrics, since } from './metrics.ts';
+import { engineEvidence } from './engines.ts';
+import { Designs } from './policy.ts';
+import { isOpen, progress, type Seen } from './progress.ts';
+import { expertHash, poolRevision } from './revision.ts';
+import { lateSampleOf, sampleOf } from './sample.ts';
+import { isWindowOpen } from './windows.ts';
+
+const [a, b, c] = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
+const spec = {
+  strategy: 'Canary',
+  steps: [
+    { weight: 10, minSamples: 10, pauseSeconds: 5 },
+    { weight: 50, minSamples: 20, pauseSeconds: 5 },
+  ],
+  gates: [{ name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } }],
+  minSamples: 40,
+  attributionWindowSeconds: 600,
+  onMissingData: 'Hold',
+  stepTimeoutSeconds: 600,
+  drainSeconds: 60,
+  rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+  promotion: { requireApproval: false },
+} as unknown as Rollout;
+
+const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
+  tasks: { passed: 0, total: 0 },
+  requests: { failed: 0, total: 1000 },
+  latencies: [],
+  energies: [],
+  acts: { vetoed: 0, total: 0 },
+  rollbacks: { verified: 0, total: 0 },
+  ...more,
+});
+
+const start = Date.parse('2030-01-01T00:00:00Z');
+const designs = new Designs();
+
+function seen(second: number, more: Partial<Seen> = {}, canary: Partial<ArmEvidence> = {}): Seen {
+  return {
+    desired: b,
+    canaryEngines: 'Ready',
+    incompatible: undefined,
+    lockedBy: undefined,
+    evidence: () => ({ stable: arm(), canary: arm(canary) }),
+    approved: undefined,
+    retry: undefined,
+    now: start + second * 1000,
+    ...more,
+  };
+}
+
+const serving = progress(undefined, spec, seen(0, { desired: a }), designs);
+
+/** Looks every ten seconds; each brings ten more tasks. */
+function looks(from: RolloutStatus, count: number, more: Partial<Seen> = {}, canary: Partial<ArmEvidence> = {}, first = 1): RolloutStatus {
+  let status = from;
+  for (let look = first; look < first + count; look += 1)
+    status = progress(status, spec, seen(10 * look, more, { tasks: { passed: 10 * look, total: 10 * look }, ...canary }), designs);
+  return status;
+}
+
+describe('a rollout as the status tells it', () => {
+  it('begins with what the spec asks for, and goes by its steps to a flip in one write', () => {
+    expect(serving).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Idle' });
+    const weights: string[] = [];
+    let status = serving;
+    for (let look = 1; look < 30 && status.stable === a; look += 1) {
+      status = looks(status, 1, {}, {}, look);
+      weights.push(`${status.phase} ${status.weight}`);
+    }
+    expect(weights[0]).toBe('Canary 10');
+    expect(weights).toContain('Canary 50');
+    expect(weights.at(-1)).toBe('Idle 0');
+    expect(status).toMatchObject({ stable: b, lastGreen: [a], reason: 'Promoted', samples: 40 });
+    expect(status.canary).toBeUndefined();
+  });
+
+  it('goes back in the write in which a gate is seen to fail, and not again to what failed twice', () => {
+    const open = looks(serving, 1);
+    expect(isOpen(open)).toBe(true);
+    const back = looks(open, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
+    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Cooldown', failures: [{ revision: b, count: 1 }] });
+    expect(back.gates?.[0]).toMatchObject({ name: 'errors', verdict: 'Fail', value: '0.3' });
+    const again = looks(back, 2, {}, { requests: { failed: 300, total: 1000 } }, 20);
+    expect(again).toMatchObject({ phase: 'Frozen', stable: a, weight: 0, reason: 'Frozen' });
+    expect(looks(again, 3, {}, {}, 100)).toEqual(again);
+    // A word that was not heard before forgives; the same word does not do so twice.
+    const forgiven = looks(again, 1, { retry: 'now' }, {}, 200);
+    expect(forgiven).toMatchObject({ phase: 'Canary', canary: b, retried: 'now' });
+    expect(forgiven.failures).toBeUndefined();
+    const twice = looks(
+      looks(forgiven, 1, { retry: 'now' }, { requests: { failed: 300, total: 1000 } }, 201),
+      2,
+      { retry: 'now' },
+      { requests: { failed: 300, total: 1000 } },
+      300,
+    );
+    expect(twice.phase).toBe('Frozen');
+  });
+
+  it('is counted anew in each rollout: another try has another id', () => {
+    const first = looks(serving, 1);
+    const back = looks(first, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
+    const second = looks(back, 1, {}, {}, 50);
+    expect(second.id).toMatch(/^b{10}-/);
+    expect(second.id).not.toBe(first.id);
+    expect(second).toMatchObject({ phase: 'Canary', step: 0 });
+  });
+
+  it('does not move while its clock is behind the time at which the phase began', () => {
+    const open = looks(serving, 1);
+    const behind = progress(open, spec, seen(-60, {}, { tasks: { passed: 900, total: 900 } }), designs);
+    expect(behind).toMatchObject({ phase: 'Canary', weight: 10, stable: a, reason: 'ClockSkew' });
+    expect(behind.message).toContain('set the clocks');
+  });
+
+  it('waits with a canary that never gets samples, and says for what', () => {
+    const held = looks(serving, 100, {}, { tasks: { passed: 0, total: 0 } });
+    expect(held).toMatchObject({ phase: 'Canary', weight: 10, stable: a, reason: 'Held' });
+    expect(held.message).toContain('0 of 10 tasks');
+  });
+
+  it('keeps its whole state over the status, as text', () => {
+    const open = looks(serving, 1);
+    expect(JSON.parse(JSON.stringify(open))).toEqual(open);
+    expect(looks(JSON.parse(JSON.stringify(open)) as RolloutStatus, 8, {}, {}, 2).stable).toBe(b);
+  });
+});
+
+describe('the arm of a task', () => {
+  const trying = { ...looks(serving, 1), weight: 20 };
+  const uids = Array.from({ length: 4000 }, (_, index) => `uid-${index}`);
+
+  it('is the canary for as many as the weight says, and twice as many are counted beside them', () => {
+    const arms = uids.map((uid) => armsOf(uid, undefined, trying));
+    const canary = arms.filter(({ revision }) => revision === b);
+    const control = arms.filter(({ revision, rollout }) => revision === a && rollout !== undefined);
+    expect(canary.length / uids.length).toBeCloseTo(0.2, 1);
+    expect(canary.every(({ rollout }) => rollout === trying.id)).toBe(true);
+    expect(control.length / canary.length).toBeGreaterThan(1.7);
+    expect(control.length / canary.length).toBeLessThan(2.3);
+  });
+
+  it('stays the same for all attempts of a task, also when another revision is promoted', () => {
+    const mine = uids.find((uid) => armsOf(uid, undefined, trying).revision === b) ?? '';
+    const before = armsOf(mine, undefined, trying);
+    expect(armsOf(mine, before, { ...trying, weight: 1 })).toEqual(before);
+    const promoted = { ...serving, stable: c, lastGreen: [b] };
+    expect(armsOf(mine, before, promoted)).toEqual(before);
+  });
+
+  it('is given up with a revision that was rolled back, and the task is counted for nobody then', () => {
+    expect(armsOf('x', { revision: b, rollout: trying.id ?? '' }, serving)).toEqual({ revision: a });
+    expect(armsOf('x', {}, trying)).toEqual({ revision: a });
+    expect(armsOf('x', { revision: b }, undefined)).toEqual({});
+  });
+});
+
+describe('the book of a rollout', () => {
+  const sample = (uid: string, more: Partial<Sample> = {}): Sample => ({
+    uid,
+    revision: b,
+    passed: true,
+    acts: { vetoed: 1, total: 4 },
+    rolledBack: undefined,
+    energy: 0.5,
+    ...more,
+  });
+
+  it('counts each task once, however often and in whatever order it is seen', () => {
+    const all = Array.from({ length: 300 }, (_, index) => sample(`uid-${index}`, { passed: index % 3 !== 0 }));
+    let ledger = emptyLedger('r');
+    for (let from = 0; from < 300; from += 7) ledger = countLedger(ledger, [...all.slice(from, from + 20), ...all.slice(0, 9)]);
+    ledger = ledgerOf(ledgerText(ledger), 'r');
+    expect(countLedger(ledger, all.toReversed())).toBe(ledger);
+    expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 200, total: 300 }, acts: { vetoed: 300, total: 1200 } });
+    expect(ledger.arms[b]?.energies).toHaveLength(300);
+  });
+
+  it('leaves out what is not the arm\u2019s, and forgets what another rollout counted', () => {
+    const ledger = countLedger(emptyLedger('r'), [sample('x', { passed: undefined }), sample('y', { rolledBack: false })]);
+    expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 1, total: 1 }, excluded: 1, rollbacks: { verified: 0, total: 1 } });
+    expect(ledgerOf(ledgerText(ledger), 'other')).toEqual(emptyLedger('other'));
+    expect(ledgerOf(undefined, 'r')).toEqual(emptyLedger('r'));
+  });
+});
+
+describe('what a task says about its arm', () => {
+  const ended = (reason: string, status: 'True' | 'False' = 'False', last?: string): AgentTask =>
+    ({
+      metadata: { name: 't', uid: 'u' },
+      spec: {},
+      status: {
+        finished: 'true',
+        conditions: [{ type: 'Succeeded', status, reason, message: '', lastTransitionTime: '2030-01-01T00:00:00Z' }],
+        ...(last === undefined ? {} : { attempts: [{ number: 1, startedAt: '2030-01-01T00:00:00Z', reason: last }] }),
+        totals: { usage: { vetoes: 2, candidates: 10 } },
+      },
+    }) as unknown as AgentTask;
+
+  it.each([
+    ['ChecksPassed', 'True', true],
+    ['CheckFailed', 'False', false],
+    ['Stuck', 'False', false],
+    ['DeadlineExceeded', 'False', false],
+    ['Infrastructure', 'False', undefined],
+    ['InvalidInput', 'False', undefined],
+    ['Cancelled', 'False', undefined],
+  ] as const)('%s', (reason, status, passed) => {
+    const task = ended(reason, status);
+    expect(findCondition(task.status?.conditions, 'Succeeded')?.reason).toBe(reason);
+    expect(sampleOf(task, b)).toMatchObject({ passed, acts: { vetoed: 2, total: 10 } });
+  });
+
+  it('is nothing where the wall was broken, and failure where the time is over', () => {
+    expect(sampleOf(ended('PolicyViolation', 'False', 'NetworkNotEnforced'), b).passed).toBeUndefined();
+    expect(sampleOf(ended('PolicyViolation', 'False', 'Forbidden'), b).passed).toBe(false);
+    const open = (clock: object, suspend = false): AgentTask =>
+      ({ metadata: { name: 't', uid: 'u' }, spec: { suspend }, status: { clock } }) as unknown as AgentTask;
+    const startedAt = '2030-01-01T00:00:00Z';
+    expect(lateSampleOf(open({ startedAt, pausedSeconds: 0 }), b, 600, start + 599_000)).toBeUndefined();
+    expect(lateSampleOf(open({ startedAt, pausedSeconds: 0 }), b, 600, start + 600_000)).toMatchObject({ passed: false });
+    expect(lateSampleOf(open({ startedAt, pausedSeconds: 60 }), b, 600, start + 600_000)).toBeUndefined();
+    expect(lateSampleOf(open({ startedAt, pausedSeconds: 0, pausedAt: startedAt }), b, 600, start + 9e6)).toBeUndefined();
+  });
+});
+
+describe('metrics of engines', () => {
+  const text = (ok: number, bad: number): string => `# HELP x y
+agentfleet_inference_requests_total{capability="generate",code="ok"} ${ok}
+agentfleet_inference_requests_total{capability="generate",code="AF_INTERNAL"} ${bad}
+agentfleet_inference_requests_total{capability="generate",code="AF_INVALID"} 7
+agentfleet_inference_request_seconds_bucket{le="0.1",capability="generate"} ${ok / 2}
+agentfleet_inference_request_seconds_bucket{le="0.5",capability="generate"} ${ok}
+agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${ok}
+`;
+
+  it('tell requests and failures that are the engine\u2019s, and times, since a look', () => {
+    const now = since(addSeries(readMetrics(text(100, 10)), readMetrics(text(100, 0))), readMetrics(text(20, 2)));
+    const { requests, latencies } = engineEvidence(now);
+    expect(requests).toEqual({ failed: 8, total: 188 });
+    expect(latencies.filter((time) => time === 0.1)).toHaveLength(90);
+    expect(latencies.filter((time) => time === 0.5)).toHaveLength(90);
+  });
+
+  it('of vLLM are read by their names; what is not told is missing', () => {
+    const told = readMetrics(
+      'vllm:request_success_total{finished_reason="stop"} 5\nvllm:spec_decode_num_draft_tokens_total 40\nvllm:spec_decode_num_accepted_tokens_total 30\n',
+    );
+    expect(engineEvidence(told)).toMatchObject({ requests: { failed: 0, total: 5 }, draft: { accepted: 30, proposed: 40 } });
+    expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: [] });
+    expect(engineEvidence(undefined).requests.total).toBe(0);
+  });
+
+  it('of a server that began anew count from there', () => {
+    expect(since(readMetrics(text(4, 0)), readMetrics(text(100, 0))).requests).toBe(4);
+  });
+});
+
+describe('revisions', () => {
+  const expert = (more: object = {}) =>
+    ({ name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 1, ...more }) as never;
+  const image = (): string => 'inference:1';
+
+  it('are the same for another number of pods, and others for another engine, image or owner', () => {
+    const one = poolRevision('u', [expert()], image);
+    expect(poolRevision('u', [expert({ replicas: 9 })], image)).toBe(one);
+    expect(one).toMatch(/^[0-9a-f]{10}$/);
+    const others = [
+      poolRevision('v', [expert()], image),
+      poolRevision('u', [expert()], () => 'inference:2'),
+      poolRevision('u', [expert({ engine: { type: 'Llama', llama: { threads: 1, contextTokens: 512 } } })], image),
+      poolRevision('u', [expert(), expert({ name: 'py' })], image),
+    ];
+    expect(new Set([one, ...others]).size).toBe(5);
+    expect(expertHash(expert(), 'i')).toBe(expertHash(expert({ replicas: 3 }), 'i'));
+  });
+});
+
+describe('windows', () => {
+  it('are open in the hours that they name, over midnight and the end of the week too', () => {
+    const windows = [{ days: ['Sun' as const], start: '23:00', seconds: 7200 }];
+    // 2030-01-06 is a Sunday.
+    expect(isWindowOpen(windows, Date.parse('2030-01-06T22:59:59Z'))).toBe(false);
+    expect(isWindowOpen(windows, Date.parse('2030-01-06T23:00:00Z'))).toBe(true);
+    expect(isWindowOpen(windows, Date.parse('2030-01-07T00:59:59Z'))).toBe(true);
+    expect(isWindowOpen(windows, Date.parse('2030-01-07T01:00:00Z'))).toBe(false);
+    expect(isWindowOpen(undefined, 0)).toBe(true);
+  });
+});
