@@ -43,6 +43,11 @@ export function box(devices: readonly Device[] = [0, 1, 2, 3].map((index) => dev
   };
 }
 
+/** What its own controller has said: placement speaks after it. */
+const ready = {
+  conditions: [{ type: 'Ready', status: 'False', reason: 'Progressing', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' }],
+};
+
 type Experts = readonly Readonly<Record<string, unknown>>[];
 
 /** All are of one age, unless a test says otherwise: then names decide who is first. */
@@ -54,6 +59,7 @@ export function gpuPool(name: string, experts: Experts, spec: Readonly<Record<st
     apiVersion: 'agentfleet.dev/v1alpha1',
     kind: 'ExpertPool',
     metadata: { name, namespace, uid: `uid-${namespace}-${name}`, generation: 1, creationTimestamp },
+    status: ready,
     spec: { ...spec, experts: experts.map((expert) => ({ replicas: 1, domains: ['*'], engine: { type: 'Synth' }, ...expert })) },
   } as unknown as ExpertPool;
 }
@@ -64,6 +70,7 @@ export function gpuModel(name: string, resources: Readonly<Record<string, unknow
     apiVersion: 'agentfleet.dev/v1alpha1',
     kind: 'EnergyModel',
     metadata: { name, namespace, uid: `uid-${namespace}-${name}`, generation: 1, creationTimestamp },
+    status: ready,
     spec: { artifact: { uri: 'builtin://features-v1' }, resources: { replicas: 1, ...resources } },
   } as unknown as EnergyModel;
 }

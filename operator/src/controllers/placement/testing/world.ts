@@ -19,8 +19,12 @@ export const places = (plan: PlanStatus | undefined): readonly string[] =>
 /** The world after all that was decided has been written. */
 function written(before: PlacementSnapshot, decision: PlacementDecision): PlacementSnapshot {
   const tell = <T extends ExpertPool | EnergyModel>(object: T): T => {
-    const found = decision.statuses.find(({ owner }) => owner.object === object);
-    return found === undefined ? object : { ...object, status: { ...object.status, ...found.status } };
+    const found = decision.statuses.find(({ owner }) => owner.object === object)?.status;
+    if (found === undefined) return object;
+    // Each manager has its own fields and conditions.
+    const { plan: _plan, proposedPlan: _proposed, ...others } = (object.status ?? {}) as PlacementStatus;
+    const conditions = [...(others.conditions ?? []).filter(({ type }) => !type.startsWith('Placement')), ...(found.conditions ?? [])];
+    return { ...object, status: { ...others, ...found, conditions } };
   };
   const gone = new Set(decision.remove.map(({ metadata }) => metadata.name));
   const claims = new Map(
