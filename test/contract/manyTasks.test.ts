@@ -38,7 +38,7 @@ describe.runIf(enabled)('very many tasks', () => {
     do {
       const { body } = await bed.server.ask('GET', `${base}${rest === '' ? '' : `&continue=${rest}`}`);
       for (const { status } of body.items ?? []) {
-        const phase = String(status?.['phase'] ?? 'New');
+        const phase = (status?.['phase'] as string | undefined) ?? 'New';
         found.set(phase, (found.get(phase) ?? 0) + 1);
       }
       rest = (body.metadata as unknown as { continue?: string }).continue ?? '';
