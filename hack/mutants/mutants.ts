@@ -5,6 +5,7 @@ import { energies } from './energies.ts';
 import { execs } from './exec.ts';
 import { faults } from './faults.ts';
 import { foundations } from './foundations.ts';
+import { gpus } from './gpus.ts';
 import { kubes } from './kube.ts';
 import { languageModels } from './languageModels.ts';
 import { layers } from './layers.ts';
@@ -42,6 +43,7 @@ export const mutants: readonly Mutant[] = [
   ...layers,
   ...kubes,
   ...placement,
+  ...gpus,
   ...rollouts,
   ...suspensions,
   ...queues,

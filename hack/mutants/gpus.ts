@@ -1,0 +1,89 @@
+import type { Mutant } from './mutants.ts';
+
+const controller = 'operator/src/controllers/placement';
+const seat = 'operator/src/serving/seat.ts';
+const decide: Mutant['test'] = { kind: 'vitest', path: `${controller}/decide.test.ts` };
+const course: Mutant['test'] = { kind: 'vitest', path: `${controller}/course.test.ts` };
+const demand: Mutant['test'] = { kind: 'vitest', path: `${controller}/demand.test.ts` };
+const seats: Mutant['test'] = { kind: 'vitest', path: 'operator/src/serving/seat.test.ts' };
+
+/** Of plans for pools and models. */
+export const gpus: readonly Mutant[] = [
+  {
+    guarantee: 'memory that one pool has is not given to another',
+    file: `${controller}/problem.ts`,
+    find: 'return holders.flatMap((holder) =>',
+    replace: 'return holders.slice(0, 0).flatMap((holder) =>',
+    test: decide,
+  },
+  {
+    guarantee: 'what does not fit as a whole starts nothing and moves nothing',
+    file: `${controller}/plan.ts`,
+    find: '  if (!lost) {',
+    replace: '  if (!lost && held.length > 0) {',
+    test: decide,
+  },
+  {
+    guarantee: 'a slot whose claim is of another namespace is not joined',
+    file: `${controller}/problem.ts`,
+    find: 'return holder.owner.namespace !== owner.namespace &&',
+    replace: 'return holder.owner.namespace === owner.namespace &&',
+    test: decide,
+  },
+  {
+    guarantee: 'a dry run takes nothing',
+    file: `${controller}/decide.ts`,
+    find: 'if (!owner.dryRun) holders.set(',
+    replace: 'holders.set(',
+    test: course,
+  },
+  {
+    guarantee: 'engines of one GPU start one after another',
+    file: `${controller}/admit.ts`,
+    find: 'if (!busy && next !== undefined)',
+    replace: 'if (next !== undefined)',
+    test: course,
+  },
+  {
+    guarantee: 'nobody is put on a node whose GPUs two stacks hand out',
+    file: `${controller}/inventory.ts`,
+    find: "(conflict === undefined ? undefined : { reason: 'Conflict', message: conflict })",
+    replace: '(conflict === undefined ? undefined : undefined)',
+    test: course,
+  },
+  {
+    guarantee: 'names of slots hold when the book of names is lost',
+    file: `${controller}/inventory.ts`,
+    find: 'for (const binding of recorded) {',
+    replace: 'for (const binding of recorded.slice(0, 0)) {',
+    test: course,
+  },
+  {
+    guarantee: 'a better mode that comes up restarts nothing',
+    file: `${controller}/plan.ts`,
+    find: "if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return choice;",
+    replace: "if (before === undefined || before !== choice.mode || owner.mode !== 'Auto') return choice;",
+    test: course,
+  },
+  {
+    guarantee: 'an engine gets more memory than was reckoned, not less',
+    file: `${controller}/demand.ts`,
+    find: '(1 + headroom)',
+    replace: '(1 - headroom)',
+    test: demand,
+  },
+  {
+    guarantee: 'there are never two pods of an engine on its GPU',
+    file: seat,
+    find: 'maxSurge: 0',
+    replace: 'maxSurge: 1',
+    test: seats,
+  },
+  {
+    guarantee: 'an engine has no pods before its turn to start',
+    file: seat,
+    find: 'replicas: admitted ? replicas : 0',
+    replace: 'replicas',
+    test: seats,
+  },
+];
