@@ -25,7 +25,7 @@ async function made(seed: number, number: number, flakyRate: number): Promise<re
 }
 
 describe('the generator', () => {
-  it('makes programs of all strata that may be trained on, as many as asked', { timeout: 15 * minutes }, async () => {
+  it('makes programs of all strata that may be trained on, as many as asked', { timeout: 60 * minutes }, async () => {
     const examples = await made(1, count, 0.05);
     expect(examples.length).toBe(count);
     refuseUnfit(examples);
