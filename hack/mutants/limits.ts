@@ -4,7 +4,7 @@ const tasks = 'operator/src/controllers/agenttask';
 const limits = { kind: 'vitest', path: 'operator/src/limits/limits.test.ts' } as const;
 const names = { kind: 'vitest', path: 'operator/src/pools/names.test.ts' } as const;
 
-/** Planted bugs of what happens to the largest objects and the longest names. */
+/** Planted bugs of what happens to the largest objects and the longest names, and in the longest runs. */
 export const atLimits: readonly Mutant[] = [
   {
     guarantee: 'words of others are cut between characters',
@@ -40,5 +40,12 @@ export const atLimits: readonly Mutant[] = [
     find: "  return `${label.slice(0, longest - 9).replace(/-+$/, '')}-${digest}`;",
     replace: "  return `${label.slice(0, longest - 9).replace(/-+$/, '')}-${digest.slice(0, 0)}00000000`;",
     test: names,
+  },
+  {
+    guarantee: 'each round of a soak has a seed of its own',
+    file: 'hack/test/soak.ts',
+    find: '    const seed = (firstSeed + rounds) % mostSeed;\n',
+    replace: '    const seed = firstSeed % mostSeed;\n',
+    test: { kind: 'vitest', path: 'hack/test/soak.test.ts' },
   },
 ];

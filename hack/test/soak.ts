@@ -1,0 +1,36 @@
+/** What a soak needs of the world. */
+export interface SoakWorld {
+  /** Monotonic ms. */
+  readonly now: () => number;
+  /** Runs all randomised tests with a seed; true: they passed. */
+  readonly run: (seed: number) => Promise<boolean>;
+  readonly say: (line: string) => void;
+}
+
+export interface SoakResult {
+  readonly rounds: number;
+  /** Seeds with which a test failed. */
+  readonly failed: readonly number[];
+}
+
+/** Largest seed: properties take a signed number of 32 bits. */
+const mostSeed = 2 ** 31 - 1;
+
+/**
+ * Runs the same randomised tests with one seed after the other until the time is over; at least once. A failure does not
+ * end it: what else fails is worth to know, and each seed is told at once.
+ */
+export async function soak(firstSeed: number, minutes: number, { now, run, say }: SoakWorld): Promise<SoakResult> {
+  const until = now() + minutes * 60_000;
+  const failed: number[] = [];
+  let rounds = 0;
+  do {
+    const seed = (firstSeed + rounds) % mostSeed;
+    rounds += 1;
+    if (await run(seed)) continue;
+    failed.push(seed);
+    say(`AGENTFLEET_SEED=${seed} fails`);
+  } while (now() < until);
+  say(`${rounds} rounds from seed ${firstSeed}, ${failed.length} failed${failed.length === 0 ? '' : `: ${failed.join(', ')}`}`);
+  return { rounds, failed };
+}
