@@ -18,6 +18,8 @@ export interface Ground {
   readonly kubeconfig: string;
   /** Folder with the audit log. */
   readonly audit: string;
+  /** Folder with records of the control plane's processes. */
+  readonly daemons: string;
   /** Folder for logs of what is measured. */
   readonly logs: string;
   readonly peer: { readonly binary: string; readonly version: string };
@@ -95,5 +97,5 @@ export async function raise(log: (line: string) => void): Promise<Ground> {
     await transport.close();
     if (cluster.startedByThisCall) await down({ log });
   };
-  return { transport, kubeconfig: cluster.kubeconfig, audit: join(state, 'logs'), logs, peer, close };
+  return { transport, kubeconfig: cluster.kubeconfig, audit: join(state, 'logs'), daemons: join(state, 'daemons'), logs, peer, close };
 }

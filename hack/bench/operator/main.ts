@@ -1,6 +1,6 @@
 // `npm run bench:operator`: our operator beside the agent-sandbox controller, on a control plane that it raises itself.
 //   --only rate,burst,sustained,warm,kill,term   --objects N   --rate N a second   --repeats N (default 2)
-//   --peer-flags "…" (again for another set; default: none, and four connections)   --no-peer
+//   --peer-flags "…" (again for another set; default: none, and four connections)   --no-peer: also without bare pods
 //   --node-flags "…": how our operator is started (default: as in its image)
 //   --json FILE: a line for each run   --write FILE: the tables   --profile DIR: a CPU profile of our operator   --keep: leave it up
 import { execFileSync } from 'node:child_process';
@@ -9,13 +9,14 @@ import { cpus, loadavg, release, totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { asError } from '@agentfleet/kube';
+import { bareSubject } from './bare.ts';
 import { raise, type Ground } from './ground.ts';
 import { imageFlags, ourSubject } from './ours.ts';
 import { peerSubject } from './peer.ts';
 import { report } from './report.ts';
 import type { Result } from './result.ts';
 import { runOnce } from './run.ts';
-import { choose } from './scenarios.ts';
+import { choose, type Scenario } from './scenarios.ts';
 import type { Subject } from './subject.ts';
 
 const { values } = parseArgs({
@@ -43,10 +44,11 @@ function positive(name: string, text: string | undefined): number | undefined {
 
 const words = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '');
 
-function subjectsOn({ peer }: Ground): readonly Subject[] {
+function subjectsOn({ peer }: Ground, { warm, kill }: Scenario): readonly Subject[] {
   const sets = values['no-peer'] ? [] : values['peer-flags'];
   const peers = sets.map((flags) => peerSubject({ ...peer, flags: words(flags) }));
-  return [ourSubject({ nodeFlags: words(values['node-flags']), profile }), ...peers];
+  const nobody = values['no-peer'] || warm === true || kill !== undefined ? [] : [bareSubject()];
+  return [ourSubject({ nodeFlags: words(values['node-flags']), profile }), ...peers, ...nobody];
 }
 
 function title(): string {
@@ -68,7 +70,7 @@ try {
   if (profile !== undefined) await mkdir(profile, { recursive: true });
   for (const scenario of scenarios) {
     for (let run = 1; run <= repeats; run += 1) {
-      for (const subject of subjectsOn(ground)) {
+      for (const subject of subjectsOn(ground, scenario)) {
         log(`${scenario.name} ${run}: ${subject.name}`);
         const result = await runOnce({ ground, subject, scenario, run, log }).catch((error: unknown) => {
           log(`failed: ${asError(error).stack ?? ''}`);

@@ -16,8 +16,16 @@ const claims = defineResource({ group: extensions, version, plural: 'sandboxclai
 
 const warmPool = 'bench';
 
+interface PodTemplate {
+  readonly metadata: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>> | undefined;
+  };
+  readonly spec: object | undefined;
+}
+
 /** The pod that our operator makes for a task, as a template. */
-function podTemplate(): object {
+export function podTemplate(): PodTemplate {
   const { spec, metadata } = sandboxPod({
     name: 'any',
     namespace: 'any',

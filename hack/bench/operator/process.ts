@@ -20,6 +20,15 @@ export function rssMiBOf(status: string): number {
   return (Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / mib;
 }
 
+/** Shares of the machine that were used and unused since its start, in seconds over all cores, from the text of `/proc/stat`. Pure. */
+export function machineSecondsOf(stat: string): { readonly busy: number; readonly idle: number } {
+  const fields = /^cpu +(.*)$/m.exec(stat)?.[1]?.split(' ').map(Number) ?? [];
+  // user nice system idle iowait irq softirq steal; what comes after them is in user already.
+  const idle = (fields[3] ?? 0) + (fields[4] ?? 0);
+  const all = fields.slice(0, 8).reduce((sum, one) => sum + one, 0);
+  return { busy: (all - idle) / ticks, idle: idle / ticks };
+}
+
 /** A program that is measured. */
 export class Measured {
   readonly child: ChildProcess;

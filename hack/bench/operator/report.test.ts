@@ -25,6 +25,8 @@ const result = (subject: string, run: number, over: Partial<Result> = {}): Resul
   rssGrowthMiB: 10,
   rssMiB: 100,
   loopLagP99: null,
+  controlPlane: { etcd: 2, 'kube-apiserver': 4 },
+  idlePercent: 10,
   generatorCpuSeconds: 1,
   generatorBehind: 0,
   recovery: null,

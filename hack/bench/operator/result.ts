@@ -36,6 +36,10 @@ export interface Result {
   readonly rssGrowthMiB: number | null;
   readonly rssMiB: number;
   readonly loopLagP99: number | null;
+  /** CPU seconds of each part of the control plane for 1,000 objects, until the last was ready. */
+  readonly controlPlane: Readonly<Record<string, number>>;
+  /** How much of all cores nobody used meanwhile: near 0, times tell of the machine and not of the subject. */
+  readonly idlePercent: number;
   /** Of the generator, for 1,000 objects, and how far it was behind. */
   readonly generatorCpuSeconds: number;
   readonly generatorBehind: number;

@@ -7,6 +7,7 @@ import { poll } from './poll.ts';
 import { latenciesOf, perObject, type Leftovers, type Recovery, type Result } from './result.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Running, Subject } from './subject.ts';
+import { spentBetween, spentBy } from './surroundings.ts';
 import { Tracker } from './tracker.ts';
 
 /** Objects that come first and do not count, so that nothing is measured cold. */
@@ -76,6 +77,14 @@ interface Killed {
 
 const inFlightMs = 150;
 
+/** CPU seconds and MiB of all processes of a subject. */
+interface Costs {
+  readonly cpu: number;
+  readonly rss: number;
+  readonly growth: number;
+  readonly whole: boolean;
+}
+
 type Measures = Omit<Result, 'scenario' | 'subject' | 'run' | 'leftovers'>;
 
 /** One subject that runs, and what is measured of it. */
@@ -100,6 +109,7 @@ class Measurement {
     const mark = await markAudit(ground.audit);
     const [cpuBefore, rssBefore, generatorBefore] = [await this.#cpu(), await this.#rss(), process.cpuUsage()];
     await running.loopLagMs();
+    const spentBefore = await spentBy(ground.daemons);
     const began = performance.now();
     const loading = createAll(ground.transport, subject, tracker, namespace, { count: objects, rate, prefix: 'task' });
     const killed = scenario.kill === undefined ? undefined : await this.#kill(scenario.kill);
@@ -107,13 +117,12 @@ class Measurement {
     // A process that ends by itself, such as one that lost its lease, is not started again: its figures would mean nothing.
     await tracker.until(() => tracker.ready === objects || this.#ended() > 0, readyTimeoutMs);
     const taken = seconds(began);
+    const spent = spentBetween(spentBefore, await spentBy(ground.daemons), objects);
     const { user, system } = process.cpuUsage(generatorBefore);
     const loopLagP99 = (await running.loopLagMs()) ?? null;
     await wait(settleMs);
     const [cpu, rss] = [(await this.#cpu()) - cpuBefore, await this.#rss()];
     const events = await auditSince(ground.audit, mark, subject.agent);
-    const thousands = objects / 1000;
-    const whole = killed === undefined && this.#ended() === 0;
     return {
       objects,
       rate: Number.isFinite(rate) ? rate : null,
@@ -124,15 +133,23 @@ class Measurement {
       // The pod was there before the object.
       ...(scenario.warm === true ? { createToPod: null, podToObject: null } : {}),
       ...perObject(tally(events), objects),
-      // A process that is gone takes its figures along.
-      cpuSeconds: whole ? Number((cpu / thousands).toFixed(2)) : null,
-      rssGrowthMiB: whole ? Number(((rss - rssBefore) / thousands).toFixed(1)) : null,
-      rssMiB: Math.round(rss),
+      ...this.#costs({ cpu, rss, growth: rss - rssBefore, whole: killed === undefined && this.#ended() === 0 }),
       loopLagP99: loopLagP99 === null ? null : Number(loopLagP99.toFixed(1)),
-      generatorCpuSeconds: Number(((user + system) / 1e6 / thousands).toFixed(2)),
+      ...spent,
+      generatorCpuSeconds: Number(((user + system) / 1e3 / objects).toFixed(2)),
       generatorBehind: Math.round(loaded.behindMs),
       recovery: killed === undefined ? null : this.#recovery(killed, events),
       idleCpuPercent: await this.#idle(scenario.idleSeconds),
+    };
+  }
+
+  /** For 1,000 objects. A process that is gone takes its figures along: then nothing is `whole`. */
+  #costs({ cpu, rss, growth, whole }: Costs): Pick<Result, 'cpuSeconds' | 'rssGrowthMiB' | 'rssMiB'> {
+    const thousands = this.#options.scenario.objects / 1000;
+    return {
+      cpuSeconds: whole ? Number((cpu / thousands).toFixed(2)) : null,
+      rssGrowthMiB: whole ? Number((growth / thousands).toFixed(1)) : null,
+      rssMiB: Math.round(rss),
     };
   }
 

@@ -1,0 +1,24 @@
+import { defineResource } from '@agentfleet/kube';
+import { podTemplate } from './peer.ts';
+import type { Subject } from './subject.ts';
+import { hasCondition } from './tracker.ts';
+
+const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+
+/** Nobody: the pods of the sandboxes themselves, made by the client. What a control plane takes for them, nobody undercuts. */
+export function bareSubject(): Subject {
+  const subject: Subject = {
+    name: 'no controller: bare pods',
+    agent: 'nobody/',
+    resource: pods,
+    manifest: (name, namespace) => {
+      const { metadata, spec } = podTemplate();
+      const { labels, annotations = {} } = metadata;
+      return { metadata: { name, namespace, labels, annotations }, spec } as ReturnType<Subject['manifest']>;
+    },
+    isReady: (object) => hasCondition(object, 'Ready'),
+    start: () => Promise.resolve({ processes: [], loopLagMs: () => Promise.resolve(undefined), stop: () => Promise.resolve() }),
+    warm: () => subject,
+  };
+  return subject;
+}
