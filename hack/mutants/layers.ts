@@ -51,6 +51,20 @@ export const layers: readonly Mutant[] = [
     test: vitest(`${snapshot}/scan/changes.test.ts`),
   },
   {
+    guarantee: 'a layer that a killed keeper has made ahead is not used again',
+    file: `${snapshot}/overlay/layers.ts`,
+    find: 'Math.max(this.#ledger.state.next, ...there.map((layer) => layer + 1))',
+    replace: 'this.#ledger.state.next',
+    test: vitest(`${snapshot}/overlay/layers.test.ts`),
+  },
+  {
+    guarantee: 'the layer that comes next is removed by nobody',
+    file: `${snapshot}/overlay/layers.ts`,
+    find: 'if (this.#ahead !== null) for (const set of [used, works]) set.add(this.#ahead.layer);',
+    replace: '',
+    test: vitest(`${snapshot}/overlay/layers.test.ts`),
+  },
+  {
     guarantee: 'a ledger that is no ledger is not believed',
     file: `${snapshot}/overlay/ledger.ts`,
     find: "state.format === 1 && Array.isArray(state.lower) && typeof state.upper === 'number' && typeof state.next === 'number'",

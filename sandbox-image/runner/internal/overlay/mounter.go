@@ -108,7 +108,8 @@ func (m *mounter) share() bool {
 
 func (m *mounter) hand(p *peer) error {
 	var copies []int
-	defer func() { closeAll(copies) }()
+	// The keeper need not wait for what the kernel does with each of them.
+	defer func() { go closeAll(copies) }()
 	for _, fd := range m.fds {
 		c, err := copyOf(fd)
 		if err != nil {

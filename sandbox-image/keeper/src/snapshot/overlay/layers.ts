@@ -27,6 +27,8 @@ export class Layers implements TreeChanges {
   #mounted: Stack | null = null;
   #flat: { readonly layer: number; readonly of: readonly number[] } | null = null;
   #flattening: Promise<void> | null = null;
+  /** The next layer, made ahead: the roots stand still while they are switched. */
+  #ahead: { readonly layer: number; readonly works: ReadonlyMap<string, string> } | null = null;
 
   constructor(options: LayersOptions) {
     this.#options = options;
@@ -40,7 +42,9 @@ export class Layers implements TreeChanges {
     for (const { name, textPath } of this.#options.roots) {
       for (const layer of [...lower, upper]) this.#makeLayer(layer, name, textPath);
     }
-    this.#ledger.write({});
+    // What a killed keeper has made ahead is not used again.
+    const there = fs.readdirSync(join(this.#options.dir, 'layers')).map(Number).filter(Number.isInteger);
+    this.#ledger.write({ next: Math.max(this.#ledger.state.next, ...there.map((layer) => layer + 1)) });
     await this.#mount({ lower, upper });
   }
 
@@ -74,19 +78,22 @@ export class Layers implements TreeChanges {
     this.#ledger.write({ snapshots: others });
   }
 
-  /** Removes layers that nothing needs, and makes a deep stack flat, both beside everything else. */
+  /** Removes layers that nothing needs, and makes a deep stack flat, both beside everything else; makes the next layer ahead. */
   tidy(): void {
     const { dir, mounter, onFailed } = this.#options;
     const used = this.#ledger.used();
+    const works = new Set([this.#ledger.state.upper]);
+    if (this.#ahead !== null) for (const set of [used, works]) set.add(this.#ahead.layer);
     for (const layer of [...(this.#seen?.lower ?? []), this.#seen?.upper, this.#flat?.layer]) if (layer !== undefined) used.add(layer);
     const unused = (kind: string, needed: ReadonlySet<number>): string[] =>
       fs
         .readdirSync(join(dir, kind))
         .filter((name) => !needed.has(Number(name)))
         .map((name) => join(dir, kind, name));
-    const gone = this.#flattening === null ? [...unused('layers', used), ...unused('work', new Set([this.#ledger.state.upper]))] : [];
+    const gone = this.#flattening === null ? [...unused('layers', used), ...unused('work', works)] : [];
     if (gone.length > 0) void mounter.remove(gone).catch(onFailed);
     if (this.#flattening === null && this.#flat === null && this.#ledger.state.lower.length > this.#options.flattenOver) this.#flatten();
+    this.#prepare();
   }
 
   /** Waits for what is done in the background. */
@@ -128,8 +135,9 @@ export class Layers implements TreeChanges {
 
   async #switchTo(lower: readonly number[]): Promise<void> {
     const { upper: before, next, lower: below } = this.#ledger.state;
-    const model = lower[0] ?? before;
-    for (const { name } of this.#options.roots) this.#makeLayer(next, name, layerPath(this.#options.dir, model, name));
+    const { dir, roots } = this.#options;
+    this.#prepare();
+    for (const { name } of roots) takeMode(layerPath(dir, next, name), layerPath(dir, lower[0] ?? before, name));
     this.#ledger.write({ lower, upper: next, next: next + 1 });
     try {
       await this.#mount({ lower, upper: next });
@@ -139,6 +147,15 @@ export class Layers implements TreeChanges {
     }
   }
 
+  /** Makes the directories of the layer that comes next, if they are not there. */
+  #prepare(): void {
+    const layer = this.#ledger.state.next;
+    if (this.#ahead?.layer === layer) return;
+    const { dir, roots } = this.#options;
+    for (const { name } of roots) fs.mkdirSync(layerPath(dir, layer, name), { recursive: true, mode: 0o700 });
+    this.#ahead = { layer, works: new Map(roots.map(({ name }) => [name, this.#makeWork(layer, name)])) };
+  }
+
   async #mount(stack: Stack): Promise<void> {
     await this.#options.mounter.mount(this.#options.roots.map((root) => this.#layered(root, stack)));
     this.#mounted = stack;
@@ -146,15 +163,20 @@ export class Layers implements TreeChanges {
 
   #layered({ name, textPath }: RootBytes, { lower, upper }: Stack): LayeredRoot {
     const { dir } = this.#options;
-    const work = workPath(dir, upper, name);
-    fs.mkdirSync(work, { recursive: true, mode: 0o700 });
+    const ahead = this.#ahead?.layer === upper ? this.#ahead.works.get(name) : undefined;
     return {
       target: textPath,
       lower: lower.map((layer) => layerPath(dir, layer, name)),
       upper: layerPath(dir, upper, name),
-      // A work directory that has been used is refused by the kernel after a kill.
-      work: fs.mkdtempSync(join(work, 'w')),
+      work: ahead ?? this.#makeWork(upper, name),
     };
+  }
+
+  /** A work directory that has been used is refused by the kernel after a kill: each mount gets one of its own. */
+  #makeWork(layer: number, name: string): string {
+    const work = workPath(this.#options.dir, layer, name);
+    fs.mkdirSync(work, { recursive: true, mode: 0o700 });
+    return fs.mkdtempSync(join(work, 'w'));
   }
 
   /** The root itself looks as it did, but its owner can enter it: its mode is nothing that a snapshot knows of. */
@@ -177,7 +199,11 @@ export class Layers implements TreeChanges {
     const { lower, next } = this.#ledger.state;
     const { dir, roots, mounter, onFailed } = this.#options;
     this.#ledger.write({ next: next + 1 });
-    for (const { name } of roots) this.#makeLayer(next, name, layerPath(dir, lower[0] ?? 0, name));
+    for (const { name } of roots) {
+      const model = layerPath(dir, lower[0] ?? 0, name);
+      this.#makeLayer(next, name, model);
+      takeMode(layerPath(dir, next, name), model);
+    }
     const job = roots.map((root) => this.#layered(root, { lower, upper: next }));
     this.#flattening = mounter
       .flatten(job)
@@ -205,4 +231,8 @@ export class Layers implements TreeChanges {
     this.#seen = this.#seen === null || seen === null ? null : { lower: seen, upper: this.#seen.upper };
     return now;
   }
+}
+
+function takeMode(path: string, model: string): void {
+  fs.chmodSync(path, fs.statSync(model).mode & 0o7777);
 }

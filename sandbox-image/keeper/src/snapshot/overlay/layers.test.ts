@@ -1,0 +1,95 @@
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Layers } from './layers.ts';
+import type { LayeredRoot, Mounter } from './mounter.ts';
+
+let dir: string;
+let mounted: (readonly LayeredRoot[])[];
+/** What is to be removed; it is done late, as another process does it. */
+let leaving: string[];
+beforeEach(() => {
+  dir = fs.mkdtempSync(join(tmpdir(), 'layers-'));
+  for (const name of ['workspace', 'home']) fs.mkdirSync(join(dir, name), { mode: 0o750 });
+  mounted = [];
+  leaving = [];
+});
+afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+/** Mounts nothing: what is written into a root is written into its layer by the test. */
+const mounter: Mounter = {
+  mount: async (roots) => {
+    for (const path of leaving.splice(0)) fs.rmSync(path, { recursive: true, force: true });
+    const missing = roots.flatMap(({ upper, work, lower }) => [upper, work, ...lower]).filter((path) => !fs.existsSync(path));
+    expect(missing, 'directories that a mount needs').toEqual([]);
+    mounted.push(roots);
+  },
+  flatten: async () => undefined,
+  remove: async (paths) => void leaving.push(...paths),
+};
+
+async function open(): Promise<Layers> {
+  const roots = ['workspace', 'home'].map((name) => ({ name, path: join(dir, name), textPath: join(dir, name) }));
+  const onFailed = (error: unknown): void => expect.unreachable(String(error));
+  const layers = new Layers({ dir: join(dir, 'of'), roots, mounter, flattenOver: 48, onFailed });
+  await layers.open();
+  layers.tidy();
+  return layers;
+}
+
+/** The layer that is written to at the moment. */
+function upper(): string {
+  return mounted.at(-1)?.[0]?.upper ?? '';
+}
+
+function write(name: string): void {
+  fs.writeFileSync(join(upper(), name), name);
+}
+
+async function take(layers: Layers, id: string): Promise<void> {
+  write(id);
+  await layers.freeze();
+  layers.bind(id, [id]);
+  layers.tidy();
+}
+
+test('each mount has a layer and a work directory that none had before, also after a kill', async () => {
+  let layers = await open();
+  for (let round = 0; round < 3; round++) {
+    await take(layers, `s000${round}`);
+    await layers.switchTo(`s000${round}`);
+    layers.tidy();
+    // Killed: what it has made ahead stays behind.
+    layers = await open();
+  }
+  const works = mounted.flat().map(({ work }) => work);
+  expect(new Set(works).size).toBe(works.length);
+  // Those that are mounted again at a start are the ones of before.
+  const uppers = mounted.flat().map(({ upper }) => upper);
+  expect(new Set(uppers).size).toBe(uppers.length - 2 * 3);
+});
+
+test('the next layer is there before it is needed, and removed by nobody', async () => {
+  const layers = await open();
+  write('one');
+  const made = fs.readdirSync(join(dir, 'of', 'layers')).map(Number);
+  await layers.freeze();
+  expect(made).toContain(Number(upper().split('/').at(-2)));
+  layers.bind('s0001', ['s0001']);
+  layers.tidy();
+  layers.tidy();
+  write('two');
+  await layers.freeze();
+  expect(mounted).toHaveLength(3);
+});
+
+test('the mode of a root goes on from layer to layer', async () => {
+  const layers = await open();
+  await take(layers, 's0001');
+  fs.chmodSync(upper(), 0o701);
+  await take(layers, 's0002');
+  expect(fs.statSync(upper()).mode & 0o7777).toBe(0o701);
+  await layers.switchTo('s0002');
+  expect(fs.statSync(upper()).mode & 0o7777).toBe(0o701);
+});
