@@ -18,6 +18,7 @@ import { isolation } from './isolation.ts';
 import { operatorCrashes } from './operatorCrash.ts';
 import { queues } from './queues.ts';
 import { suspensions } from './suspensions.ts';
+import { tasksAtScale } from './tasksAtScale.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
 export interface Mutant {
@@ -47,6 +48,7 @@ export const mutants: readonly Mutant[] = [
   ...rollouts,
   ...suspensions,
   ...queues,
+  ...tasksAtScale,
   ...operatorCrashes,
   ...atLimits,
   ...energies,
