@@ -13,7 +13,7 @@ const plant = `set -e; cd /workspace; mkdir -p src empty 'sp ace'; printf 'a\\r\
 line'; echo secret > private; chmod 600 private; echo '#!/bin/sh' > run.sh; chmod 755 run.sh; ln -s src/crlf link; ln -s nowhere dangling
 ln private hard; git init -q nested; cd nested; git config user.email a@example.org; git config user.name a; echo 1 > f; git add f; git commit -qm one; chmod 444 f; head -c 3000000 /dev/urandom > ~/big`;
 
-const wreck = `cd /workspace; rm -rf src nested/.git 'sp ace' empty; mkdir src; echo other > src/else; chmod 777 private; echo more >> hard; rm link; mkdir link; echo z > link/z; truncate -s 0 ~/big; mkdir -p new/deep; touch new/deep/file; mv run.sh renamed.sh`;
+const wreck = `cd /workspace; rm -rf src nested/.git 'sp ace' empty; mkdir src; echo other > src/else; chmod 777 private; echo more >> hard; rm link; mkdir link; echo z > link/z; truncate -s 0 ~/big; mkdir -p new/deep; touch new/deep/file; mv run.sh renamed.sh; chmod 0 /workspace`;
 
 describe('roots that are layers, in a real pod', () => {
   test('the keeper says so, and sees what commands see', async () => {
