@@ -9,6 +9,13 @@ const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
 /** Of sandboxes whose roots are layers. */
 export const layers: readonly Mutant[] = [
   {
+    guarantee: 'a root of layers that a command closed is open again after a restore',
+    file: `${snapshot}/overlay/layers.ts`,
+    find: '(fs.statSync(model).mode & 0o7777) | 0o700',
+    replace: 'fs.statSync(model).mode & 0o7777',
+    test: vitest(`${snapshot}/overlay/layers.test.ts`),
+  },
+  {
     guarantee: 'a frozen layer cannot be written to through what was kept open',
     file: `${overlay}/mount.go`,
     find: 'Attr_set: unix.MOUNT_ATTR_RDONLY',

@@ -92,4 +92,8 @@ test('the mode of a root goes on from layer to layer', async () => {
   expect(fs.statSync(upper()).mode & 0o7777).toBe(0o701);
   await layers.switchTo('s0002');
   expect(fs.statSync(upper()).mode & 0o7777).toBe(0o701);
+  // A command that owns it can close it; the next one has to get in again.
+  fs.chmodSync(upper(), 0o2000);
+  await layers.switchTo('s0002');
+  expect(fs.statSync(upper()).mode & 0o7777).toBe(0o2700);
 });
