@@ -13,6 +13,7 @@ import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/ap
 import { labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import type { ProcessConfig } from '../../../config.ts';
+import type { AskMetrics } from '../../../revisions/index.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
 import type { AskInfo } from '../../../serving/index.ts';
@@ -81,6 +82,8 @@ export class Bed {
   operator: Operator | undefined;
   /** What servers answer to `/v1/info`; an error when they do not. */
   ask: AskInfo = () => Promise.reject(new Error('nobody answers'));
+  /** What servers answer to `/metrics`. */
+  askMetrics: AskMetrics = () => Promise.reject(new Error('nobody answers'));
   #transport: Transport | undefined;
   #abort = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -111,6 +114,7 @@ export class Bed {
       registry: new Registry(),
       host: '127.0.0.1',
       ask: (origin, signal) => this.ask(origin, signal),
+      askMetrics: (origin, signal) => this.askMetrics(origin, signal),
     });
     this.#running = this.operator.run(this.#abort.signal);
     this.#running.catch(() => {});
@@ -193,9 +197,9 @@ export class Bed {
     );
   }
 
-  /** Waits until it holds, or does not throw any more; at most ten seconds. */
-  async until(what: string, holds: () => boolean): Promise<void> {
-    for (let i = 0; i < 1000; i += 1) {
+  /** Waits until it holds, or does not throw any more; at most ten seconds, or as many as are said. */
+  async until(what: string, holds: () => boolean, seconds = 10): Promise<void> {
+    for (let i = 0; i < 100 * seconds; i += 1) {
       if (holds()) return;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
