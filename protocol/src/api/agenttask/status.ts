@@ -24,18 +24,23 @@ import { usageFields } from './usage.ts';
 export const maxShownAttempts = 16;
 
 /** `AgentTask.status.assignment`: the operator's word to exactly one worker. */
-export const Assignment = struct('Which worker runs the task.', {
-  attempt: integer('Attempt that the worker is to run.', 1, 1_000_000),
-  epoch: integer('Grows with every assignment; whatever is done under a lower one is refused.', 1, 2_147_483_647),
-  worker: objectName('Pod of the worker.'),
-  workerNamespace: labelName('Namespace of that pod.'),
-  sandbox: objectName('Pod of the sandbox, in the namespace of the task.'),
-  warm: flag('Whether the sandbox was waiting ready.'),
-  since: timestamp('When it was assigned.'),
-  directive: choice('What the worker is to do.', directives),
-  revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
-  rollout: optional(rolloutId('The rollout that the end of the task is counted for.')),
-});
+export const Assignment = struct(
+  'Which worker runs the task.',
+  {
+    attempt: integer('Attempt that the worker is to run.', 1, 1_000_000),
+    epoch: integer('Grows with every assignment; whatever is done under a lower one is refused.', 1, 2_147_483_647),
+    worker: objectName('Pod of the worker.'),
+    workerNamespace: labelName('Namespace of that pod.'),
+    sandbox: objectName('Pod of the sandbox, in the namespace of the task.'),
+    warm: flag('Whether the sandbox was waiting ready.'),
+    since: timestamp('When it was assigned.'),
+    directive: choice('What the worker is to do.', directives),
+    revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
+    rollout: optional(rolloutId('The rollout that the end of the task is counted for.')),
+  },
+  // Written as a whole: its fields need no bookkeeping each.
+  { atomic: true },
+);
 export type Assignment = Static<typeof Assignment>;
 
 const Attempt = struct('One attempt.', {
