@@ -184,7 +184,7 @@ export class Layers implements TreeChanges {
     const path = layerPath(this.#options.dir, layer, name);
     if (fs.existsSync(path)) return;
     fs.mkdirSync(path, { recursive: true, mode: 0o700 });
-    fs.chmodSync(path, (fs.statSync(model).mode & 0o7777) | 0o700);
+    takeMode(path, model);
   }
 
   #exists(layer: number): boolean {
@@ -233,6 +233,7 @@ export class Layers implements TreeChanges {
   }
 }
 
+/** A root looks as it did, but its owner can enter it. */
 function takeMode(path: string, model: string): void {
-  fs.chmodSync(path, fs.statSync(model).mode & 0o7777);
+  fs.chmodSync(path, (fs.statSync(model).mode & 0o7777) | 0o700);
 }
