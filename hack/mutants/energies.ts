@@ -207,6 +207,20 @@ export const energies: readonly Mutant[] = [
     test: vitest(`${rails}/structure.test.ts`),
   },
   {
+    guarantee: 'more harm never lowers the energy of an act',
+    file: `${acts}/fit.ts`,
+    find: 'if (sign !== 0 && (weights[value] as number) * sign < 0) weights[value] = 0;',
+    replace: 'if (sign !== 0) weights[value] = weights[value] as number;',
+    test: vitest(acts),
+  },
+  {
+    guarantee: 'a dry run is one by an option of its own',
+    file: `${rails}/structure.ts`,
+    find: 'dryRunShare: changing.filter(showsOnly).length / Math.max(1, changing.length),',
+    replace: 'dryRunShare: named.some(showsOnly) ? 1 : 0,',
+    test: vitest(`${rails}/structure.test.ts`),
+  },
+  {
     guarantee: 'the home folder is not the workspace',
     file: `${rails}/structure.ts`,
     find: 'beside.has(place) || path === workspace',

@@ -1,7 +1,8 @@
 import { posix } from 'node:path';
 import type { Features } from '@agentfleet/protocol/inference';
 import { placeOf, type Place, type Places } from './places.ts';
-import { isFixed, operands, type Command } from './shell/command.ts';
+import { verbWords } from './rail/historyRewriting.ts';
+import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { hasGlob } from './shell/marks.ts';
 import { absolute } from './shell/path.ts';
 import { readTargets, writeTargets } from './targets.ts';
@@ -13,8 +14,9 @@ import { isReadOnly } from './readOnly.ts';
 export type Structure = Pick<
   Features,
   | 'commands'
-  | 'readingShare'
-  | 'harmlessShare'
+  | 'changingCommands'
+  | 'unknownCommands'
+  | 'dryRunShare'
   | 'insideTargets'
   | 'outsideTargets'
   | 'wholeTargets'
@@ -35,7 +37,16 @@ const beside: ReadonlySet<Place> = new Set(['scratch', 'sink']);
 /** All of something, or what holds it. */
 const whole: ReadonlySet<Place> = new Set(['root', 'above', 'workspace', 'home']);
 /** Programs whose last word is made, not named by somebody else. */
-const changing = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shred install rsync dd tee touch mkdir'.split(' '));
+const moving = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shred install rsync dd tee touch mkdir'.split(' '));
+
+const dry = /^--(?:dry-run(?:=(?!none|false)\w+)?|check|check-only|no-act|simulate|noop|what-if|noEmit|list-different|help|version)$/;
+
+/** Whether a command says by an option of its own that it only shows what it would do. */
+function showsOnly(command: Command): boolean {
+  if (args(command).some((text) => dry.test(text))) return true;
+  if (command.name === 'git') return verbWords(command)[0] === 'clean' && hasFlag(command, 'n');
+  return (command.name === 'rsync' || command.name === 'make') && hasFlag(command, 'n');
+}
 
 /** @param places the roots and the home folder of the sandbox */
 export function structureOf(commands: readonly Command[], findings: readonly Finding[], places: Places): Structure {
@@ -43,12 +54,14 @@ export function structureOf(commands: readonly Command[], findings: readonly Fin
   const inside = insideOf(places);
   const targets = named.flatMap((command) => writeTargets(command).map((text) => placed(text, command, places)));
   const reads = named.flatMap((command) => readTargets(command).map((text) => placed(text, command, places)));
-  const share = (holds: (command: Command) => boolean): number => named.filter(holds).length / Math.max(1, named.length);
+  // Counts of what is not harmless: what is added to an act never makes it look better.
+  const changing = named.filter((command) => !isReadOnly(command) || widened(command));
   const count = (some: readonly Target[], holds: (one: Target) => boolean): number => some.filter(holds).length;
   return {
     commands: named.length,
-    readingShare: share((command) => isReadOnly(command) && !widened(command)),
-    harmlessShare: share(harmless),
+    changingCommands: changing.length,
+    unknownCommands: named.filter((command) => !harmless(command)).length,
+    dryRunShare: changing.filter(showsOnly).length / Math.max(1, changing.length),
     insideTargets: count(targets, inside),
     outsideTargets: count(targets, (one) => !inside(one)),
     wholeTargets: count(targets, ({ place }) => whole.has(place)),
@@ -56,7 +69,7 @@ export function structureOf(commands: readonly Command[], findings: readonly Fin
     regenerable: count(targets, ({ path }) => path.split('/').some(isMade)),
     outsideReads: count(reads, (one) => one.text.includes('/') && !inside(one)),
     dynamicWords: named.reduce((sum, { argv }) => sum + argv.filter((word) => !isFixed(word)).length, 0),
-    wildcards: named.reduce((sum, command) => sum + (changing.has(command.name) ? operands(command).filter(hasGlob).length : 0), 0),
+    wildcards: named.reduce((sum, command) => sum + (moving.has(command.name) ? operands(command).filter(hasGlob).length : 0), 0),
     objections: findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible').length,
   };
 }

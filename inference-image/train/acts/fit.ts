@@ -20,6 +20,16 @@ export interface ActFit {
 
 export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
 
+/** What never makes an act look better, however much of it there is; and what never makes it look worse. */
+const harms: ReadonlySet<string> = new Set([
+  ...['policyUnsafe', 'railRank', 'forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records'],
+  ...['forced', 'changingCommands', 'unknownCommands', 'outsideTargets', 'wholeTargets', 'uncovered', 'outsideReads', 'dynamicWords'],
+  ...['objections', 'selfRunning', 'testSenses', 'brokenNodes', 'apiMismatch'],
+]);
+const precautions: ReadonlySet<string> = new Set(['guards', 'backups', 'dryRunShare', 'regenerable']);
+/** Sign that the weight of a feature's value may have; 0: any. */
+const signs = before.map(({ name }) => (harms.has(name) ? 1 : precautions.has(name) ? -1 : 0));
+
 interface Row {
   readonly words: Int32Array;
   readonly dense: readonly number[];
@@ -85,6 +95,11 @@ export function fitActs(acts: readonly LabelledAct[], options: ActFit, random: R
       for (const at of row.words) if (seen(at)) step(at, slope / norm);
       for (const [at, input] of row.dense.entries()) if (input !== 0) step(wordBuckets + at, slope * input);
       step(size - 1, slope);
+      // After each step, so that the mean of the weights has the signs as well.
+      for (const [at, sign] of signs.entries()) {
+        const value = wordBuckets + 2 * at;
+        if (sign !== 0 && (weights[value] as number) * sign < 0) weights[value] = 0;
+      }
     }
     // The teacher follows by the steps of a whole epoch at once.
     const keep = epoch === 0 ? 0 : options.teacher ** rows.length;

@@ -4,6 +4,7 @@ import { Random } from '../random.ts';
 import { crossProbabilities } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { embedded } from './embedded.ts';
+import { chosen, fitActs } from './fit.ts';
 import { foldOf } from './folds.ts';
 import { onePerProblem } from './problems.ts';
 
@@ -69,4 +70,21 @@ it('calls a file that only speaks of a command harmless, and keeps the command i
   expect(speaking.length).toBeGreaterThan(60);
   expect(speaking.length).toBeLessThan(140);
   expect(speaking.every(({ path }) => /^(?:docs|src\/rules|tests?)\//.test(path))).toBe(true);
+});
+
+it('never learns that more harm is better, or that more care is worse, whatever the labels say', () => {
+  const lie = commands.map((one, at) => ({
+    ...one,
+    features: {
+      outsideTargets: at % 3 === 0 ? 4 : 0,
+      objections: at % 3 === 0 ? 1 : 0,
+      dryRunShare: at % 3 === 0 ? 0 : 1,
+      insideTargets: at % 3 === 0 ? 2 : 0,
+    },
+  }));
+  const { dense } = fitActs(lie, { ...chosen, epochs: 4, words: false }, new Random(2));
+  expect(dense['outsideTargets']?.[0] ?? 0).toBeGreaterThanOrEqual(0);
+  expect(dense['objections']?.[0] ?? 0).toBeGreaterThanOrEqual(0);
+  expect(dense['dryRunShare']?.[0] ?? 0).toBeLessThanOrEqual(0);
+  expect(dense['insideTargets']?.[0] ?? 0).toBeLessThan(0);
 });

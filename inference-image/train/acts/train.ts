@@ -34,17 +34,18 @@ function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
 const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
 
 /** Models of parts of what is known, on the same folds: what words and features are worth alone. */
-function partsOf(acts: readonly LabelledAct[], head: ActHead, seed: number): ActFigures {
-  const variants: Readonly<Record<string, ActFit>> = {
-    contentOnly: { ...chosen, dense: false },
-    featuresOnly: { ...chosen, words: false },
-    both: chosen,
+function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Believed[], seed: number): ActFigures {
+  const believedBy = (options: ActFit): readonly Believed[] => {
+    const own = crossEnergies(acts, options, seed).filter(({ act }) => act.head === head);
+    return onePerProblem(crossProbabilities(own));
   };
+  const parts = { contentOnly: believedBy({ ...chosen, dense: false }), featuresOnly: believedBy({ ...chosen, words: false }), both };
   return Object.fromEntries(
-    Object.entries(variants).map(([name, options]) => {
-      const own = crossEnergies(acts, options, seed).filter(({ act }) => act.head === head);
-      const believed = onePerProblem(crossProbabilities(own));
-      return [name, { all: figuresOf(believed, seed), pack: figuresOf(fromPack(believed), seed) }];
+    Object.entries(parts).map(([name, believed]) => {
+      // What gate 1 leaves to gate 2 is the harder part, and the one that the Verifier is asked about.
+      const pack = fromPack(believed);
+      const asked = pack.filter(({ act }) => act.first.next === 'GateTwo');
+      return [name, { all: figuresOf(believed, seed), pack: figuresOf(pack, seed), asked: figuresOf(asked, seed) }];
     }),
   );
 }
@@ -89,7 +90,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
         thresholds,
       ),
       otherRecalls: otherRecalls.map(at),
-      parts: partsOf(acts, name, seed),
+      parts: partsOf(acts, name, believed, seed),
     },
   };
 }

@@ -11,6 +11,11 @@ export interface PartFigures {
   readonly ece: Interval | null;
 }
 
+export interface Tries {
+  readonly tries: Interval;
+  readonly spared: Interval;
+}
+
 export interface CodeFigures {
   readonly items: number;
   readonly right: number;
@@ -20,10 +25,8 @@ export interface CodeFigures {
   readonly tries: {
     readonly states: number;
     readonly own: Interval;
-    readonly energy: Interval;
-    readonly rounds: Interval;
-    readonly spared: Interval;
-    readonly sparedInRounds: Interval;
+    readonly all: Tries;
+    readonly rounds: readonly ({ readonly size: number } & Tries)[];
   };
   /** Milliseconds for the energies of eight proposals in one process. */
   readonly millisOf8: { readonly p50: number; readonly p95: number };
@@ -66,38 +69,27 @@ function partsOf(all: readonly Judged[], seed: number): CodeFigures['parts'] {
   };
 }
 
+/** Candidates of one round: what a profile compares by default, what it may compare, and more. */
+const roundSizes = [2, 8, 16] as const;
+
 function triesOf(groups: readonly Group[], energyOf: (one: Item) => number, seed: number): CodeFigures['tries'] {
   const states = groups.filter(({ depth, items }) => depth === 0 && items.some(({ right }) => right));
   const order = (items: readonly Item[]): Item[] => items.toSorted((a, b) => energyOf(a) - energyOf(b));
   const first = (items: readonly Item[]): number => items.findIndex(({ right }) => right) + 1;
-  const rounds = (items: readonly Item[]): Item[] => items.flatMap((_, at) => (at % 8 === 0 ? order(items.slice(at, at + 8)) : []));
-  const all = states.map(({ items }) => ({ own: first(items), energy: first(order(items)), rounds: first(rounds(items)) }));
+  const inRounds = (items: readonly Item[], size: number): Item[] =>
+    items.flatMap((_, at) => (at % size === 0 ? order(items.slice(at, at + size)) : []));
   const options = { random: seeded(seed), resamples };
+  const own = states.map(({ items }) => first(items));
+  const worth = (ordered: (items: readonly Item[]) => Item[]): Tries => {
+    const tries = states.map(({ items }) => first(ordered(items)));
+    const pairs = tries.map((one, at) => [own[at] ?? 0, one] as const);
+    return { tries: bootstrap(tries, mean, options), spared: pairedDifference(pairs, options) };
+  };
   return {
-    states: all.length,
-    own: bootstrap(
-      all.map(({ own }) => own),
-      mean,
-      options,
-    ),
-    energy: bootstrap(
-      all.map(({ energy }) => energy),
-      mean,
-      options,
-    ),
-    rounds: bootstrap(
-      all.map(({ rounds }) => rounds),
-      mean,
-      options,
-    ),
-    spared: pairedDifference(
-      all.map(({ own, energy }) => [own, energy]),
-      options,
-    ),
-    sparedInRounds: pairedDifference(
-      all.map(({ own, rounds }) => [own, rounds]),
-      options,
-    ),
+    states: states.length,
+    own: bootstrap(own, mean, options),
+    all: worth(order),
+    rounds: roundSizes.map((size) => ({ size, ...worth((items) => inRounds(items, size)) })),
   };
 }
 

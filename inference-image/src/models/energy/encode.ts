@@ -32,8 +32,8 @@ export const before: readonly { readonly name: FeatureName; readonly scale: (val
   { name: 'breadth', scale: log },
   { name: 'docTestDelta', scale: log },
   // Since features/v3.
-  ...(['dryRuns', 'forced', 'guards', 'backups', 'commands'] as const).map((name) => ({ name, scale: log })),
-  ...(['readingShare', 'harmlessShare'] as const).map((name) => ({ name, scale: plain })),
+  ...(['forced', 'guards', 'backups', 'commands', 'changingCommands', 'unknownCommands'] as const).map((name) => ({ name, scale: log })),
+  { name: 'dryRunShare', scale: plain },
   ...(['insideTargets', 'outsideTargets', 'wholeTargets', 'uncovered', 'regenerable', 'outsideReads', 'dynamicWords'] as const).map(
     (name) => ({ name, scale: log }),
   ),
