@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { dirname, delimiter } from 'node:path';
-import { killMarked, marked, markVariable, memoryKiB } from './processes.ts';
+import { killMarked, marked, markVariable, memoryKiB, others } from './processes.ts';
 
 export interface Limits {
   readonly timeoutSeconds: number;
@@ -36,11 +36,15 @@ export function commandEnvironment(home: string, path: string | undefined): Reco
 }
 
 /** Resolves with what went beyond a limit; looks until the command is over. */
-async function watch(mark: string, { timeoutSeconds, memoryMiB }: Limits, over: AbortSignal): Promise<Ending['reason']> {
+async function watch(
+  { mark, before }: { readonly mark: string; readonly before: ReadonlySet<string> },
+  { timeoutSeconds, memoryMiB }: Limits,
+  over: AbortSignal,
+): Promise<Ending['reason']> {
   const deadline = performance.now() + timeoutSeconds * 1000;
   while (!over.aborted) {
     if (performance.now() > deadline) return 'Timeout';
-    if ((await memoryKiB(await marked(mark))) > memoryMiB * 1024) return 'Memory';
+    if ((await memoryKiB(await marked(mark, before))) > memoryMiB * 1024) return 'Memory';
     await pause(lookMilliseconds, over);
   }
   return 'Exit';
@@ -73,6 +77,7 @@ export async function runCommand(
 ): Promise<Ending> {
   const mark = randomUUID();
   const env = { ...commandEnvironment(home, process.env['PATH']), [markVariable]: mark };
+  const before = new Set(await others());
   const child = spawn(argv[0] ?? '', argv.slice(1), { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = collect(child);
   const over = new AbortController();
@@ -85,7 +90,7 @@ export async function runCommand(
     if (signal.aborted) resolve('Aborted');
   });
   const ending = ended.then((started): Ending['reason'] => (started ? 'Exit' : 'NotStarted'));
-  const reason = await Promise.race([ending, watch(mark, limits, over.signal), aborted]);
+  const reason = await Promise.race([ending, watch({ mark, before }, limits, over.signal), aborted]);
   over.abort();
   await killMarked(mark);
   await ended;

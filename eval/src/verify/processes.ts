@@ -11,9 +11,14 @@ async function carries(pid: string, mark: string): Promise<boolean> {
   return environment.split('\0').includes(`${markVariable}=${mark}`);
 }
 
-/** Pids of the processes that carry the mark. */
-export async function marked(mark: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== ownPid);
+/** Pids of all processes but this one. */
+export async function others(): Promise<readonly string[]> {
+  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== ownPid);
+}
+
+/** Pids of the processes that carry the mark. Those in `before` are older than it and are not asked: to ask all of a machine is dear. */
+export async function marked(mark: string, before: ReadonlySet<string> = new Set()): Promise<number[]> {
+  const pids = (await others()).filter((pid) => !before.has(pid));
   const found = await Promise.all(pids.map((pid) => carries(pid, mark)));
   return pids.filter((_, at) => found[at]).map(Number);
 }
