@@ -45,13 +45,6 @@ export const gpus: readonly Mutant[] = [
     test: course,
   },
   {
-    guarantee: 'nobody is put on a node whose GPUs two stacks hand out',
-    file: `${controller}/inventory.ts`,
-    find: "(conflict === undefined ? undefined : { reason: 'Conflict', message: conflict })",
-    replace: '(conflict === undefined ? undefined : undefined)',
-    test: course,
-  },
-  {
     guarantee: 'names of slots hold when the book of names is lost',
     file: `${controller}/inventory.ts`,
     find: 'for (const binding of recorded) {',
