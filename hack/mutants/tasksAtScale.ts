@@ -48,4 +48,11 @@ export const tasksAtScale: readonly Mutant[] = [
     replace: "      events.push(normal('Assigned', 'Assign', assignedNote(next)));",
     test: { kind: 'vitest', path: `${tasks}/lifecycle.test.ts` },
   },
+  {
+    guarantee: 'a look at very many tasks may take as long as it goes on',
+    file: 'operator/src/runtime/taskCensus.ts',
+    find: 'Math.max(began, this.#pageAt) + timeoutMs',
+    replace: 'began + timeoutMs',
+    test: { kind: 'vitest', path: 'operator/src/runtime/taskCensus.test.ts' },
+  },
 ];

@@ -1,5 +1,5 @@
-import { createTransport, ResourceClient, silentLog, systemClock, type Transport } from '@agentfleet/kube';
-import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import { asError, createTransport, ResourceClient, silentLog, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import { startFakeServer, VirtualClock, type FakeApiServer } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test, vi } from 'vitest';
 import { newTask } from '../controllers/agenttask/testing/objects.ts';
@@ -7,6 +7,7 @@ import { kinds } from '../controllers/agenttask/testing/stage.ts';
 import { createCaches } from './caches.ts';
 import type { Caches } from './context.ts';
 import { resources } from './resources.ts';
+import { TaskCensus } from './taskCensus.ts';
 
 const bound = { timeout: 30_000, interval: 10 };
 
@@ -109,5 +110,41 @@ describe('the census', () => {
     expect(bed.counts()).toHaveLength(1);
     bed.caches.census.sweepSoon();
     await vi.waitFor(() => expect(bed.counts()).toEqual(['Succeeded 1']), bound);
+  });
+});
+
+describe('the first look at tasks that have ended', () => {
+  /** A server that takes a minute for each page; the fifth is the last, or never comes. */
+  function slow(clock: VirtualClock, isLost: boolean): TaskCensus {
+    let page = 0;
+    const request = async (): Promise<unknown> => {
+      page += 1;
+      await sleep(clock, isLost && page === 5 ? 3_600_000 : 60_000);
+      return { metadata: page < 5 ? { continue: String(page) } : {}, items: [newTask(`t-${page}`)] };
+    };
+    const transport = { host: 'slow', request, stream: request, close: () => Promise.resolve() } as unknown as Transport;
+    const tasks = { addHandler: () => () => {} } as unknown as Caches['tasks'];
+    return new TaskCensus({ transport, clock, log: silentLog, tasks });
+  }
+
+  test.each([false, true])('may take as long as it goes on (one page is lost: %s)', async (isLost) => {
+    const clock = new VirtualClock();
+    const census = slow(clock, isLost);
+    const abort = new AbortController();
+    const running = census.run(abort.signal);
+    let said = '';
+    const waiting = census.waitForSync(120_000).then(
+      () => (said = 'all'),
+      (error: unknown) => (said = asError(error).message),
+    );
+    await clock.advance(299_000);
+    expect(said).toBe('');
+    await clock.advance(62_000);
+    expect(said).toBe(
+      isLost ? 'agenttasks that have ended: no page of them came for 120000 ms; check that AgentTasks may be listed' : 'all',
+    );
+    abort.abort();
+    await clock.advance(7_200_000);
+    await Promise.all([running, waiting]);
   });
 });

@@ -38,6 +38,8 @@ export class TaskCensus {
   readonly #synced = Promise.withResolvers<undefined>();
   #isSynced = false;
   #nap = new AbortController();
+  /** Monotonic ms at which a page came. */
+  #pageAt = -Infinity;
 
   constructor(options: TaskCensusOptions) {
     this.#options = options;
@@ -56,18 +58,26 @@ export class TaskCensus {
     return this.#isSynced;
   }
 
-  /** Resolves when all tasks that have ended were looked at once; rejects after `timeoutMs` or on abort. */
+  /**
+   * Resolves when all tasks that have ended were looked at once, or on abort; rejects when for `timeoutMs` no page of them
+   * came: a million of them take minutes, and a process that gave up meanwhile would never start.
+   */
   async waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const late = new AbortController();
     const over = AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]);
-    const limit = sleep(this.#options.clock, timeoutMs, over).then(() => {
-      if (!this.#isSynced) throw new Error(`${this.name}: not listed after ${timeoutMs} ms; check that AgentTasks may be listed`);
-    });
     try {
-      await Promise.race([this.#synced.promise, limit]);
+      await Promise.race([this.#synced.promise, this.#silence(timeoutMs, over)]);
     } finally {
       late.abort();
     }
+  }
+
+  async #silence(timeoutMs: number, over: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    for (let rest = timeoutMs; rest > 0; rest = Math.max(began, this.#pageAt) + timeoutMs - clock.monotonic())
+      if (!(await sleep(clock, rest, over))) return;
+    throw new Error(`${this.name}: no page of them came for ${timeoutMs} ms; check that AgentTasks may be listed`);
   }
 
   /** Tasks of a namespace, or all. */
@@ -111,12 +121,14 @@ export class TaskCensus {
     const before = new Set(this.#since.keys());
     const ended = new TaskTally();
     try {
-      for await (const { items } of this.#client.pages({ fieldSelector: finishedTasks, signal }))
+      for await (const { items } of this.#client.pages({ fieldSelector: finishedTasks, signal })) {
+        this.#pageAt = this.#options.clock.monotonic();
         for (const task of items) {
           ended.add(traitsOf(task));
           this.#since.delete(task.metadata.uid ?? '');
           for (const listener of this.#seen) listener(task);
         }
+      }
     } catch (error) {
       if (!signal.aborted) this.#options.log.error('the tasks that have ended cannot be listed', { error: asError(error).message });
       return retryMs;
