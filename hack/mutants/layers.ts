@@ -9,7 +9,7 @@ const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
 /** Of sandboxes whose roots are layers. */
 export const layers: readonly Mutant[] = [
   {
-    guarantee: 'a root of layers that a command closed is open again after a restore',
+    guarantee: 'a root of layers that a command closed is open again at the next switch',
     file: `${snapshot}/overlay/layers.ts`,
     find: '(fs.statSync(model).mode & 0o7777) | 0o700',
     replace: 'fs.statSync(model).mode & 0o7777',
