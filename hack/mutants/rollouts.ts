@@ -4,6 +4,8 @@ const rollout = 'operator/src/rollout';
 const whole: Mutant['test'] = { kind: 'vitest', path: `${rollout}/rollout.test.ts` };
 const statistics: Mutant['test'] = { kind: 'vitest', path: `${rollout}/statistics/statistics.test.ts` };
 
+const revisions: Mutant['test'] = { kind: 'vitest', path: 'operator/src/revisions/revisions.test.ts' };
+
 /** Of revisions that are rolled out. */
 export const rollouts: readonly Mutant[] = [
   {
@@ -75,5 +77,61 @@ export const rollouts: readonly Mutant[] = [
     find: 'normalQuantile(1 - error / 2) / Math.sqrt(fraction)',
     replace: 'normalQuantile(1 - error / 2)',
     test: statistics,
+  },
+  {
+    guarantee: 'a task counts once in the book of a rollout',
+    file: 'operator/src/revisions/ledger.ts',
+    find: 'if (counted.has(mark)) continue;',
+    replace: '',
+    test: revisions,
+  },
+  {
+    guarantee: 'a task that the cluster or its user ended counts for no revision',
+    file: 'operator/src/revisions/sample.ts',
+    find: 'notTheArms.has(succeeded.reason)',
+    replace: 'false',
+    test: revisions,
+  },
+  {
+    guarantee: 'a task sees one revision for all its life',
+    file: 'operator/src/revisions/arm.ts',
+    find: 'return serves ? before : status.stable;',
+    replace: 'return status.stable;',
+    test: revisions,
+  },
+  {
+    guarantee: 'a task that changed its revision is counted for nobody',
+    file: 'operator/src/revisions/arm.ts',
+    find: 'rollout: later === before.revision ? before.rollout : undefined',
+    replace: 'rollout: before.rollout',
+    test: revisions,
+  },
+  {
+    guarantee: 'no rollout moves while its clock is behind',
+    file: 'operator/src/revisions/progress.ts',
+    find: 'if (skew > skewSeconds)',
+    replace: 'if (skew > 1e9)',
+    test: revisions,
+  },
+  {
+    guarantee: 'a query with another answer than one number is missing data',
+    file: 'operator/src/revisions/prometheus.ts',
+    find: 'if (!Number.isFinite(value)) throw',
+    replace: 'if (value === undefined) throw',
+    test: { kind: 'vitest', path: 'operator/src/revisions/prometheus.test.ts' },
+  },
+  {
+    guarantee: 'a worker does not work on a task with another revision than it is assigned to',
+    file: 'protocol/src/pool/arms.ts',
+    find: 'if (arm === undefined) return `the brief',
+    replace: 'if (arm === undefined) return brief;\n  if (arm === null) return `the brief',
+    test: { kind: 'vitest', path: 'protocol/src/pool/arms.test.ts' },
+  },
+  {
+    guarantee: 'the pods of a revision stay until no task works with it',
+    file: 'operator/src/controllers/expertpool/rollout/plan.ts',
+    find: 'inUse.revision(arm.revision) || (drains && present(snapshot, arm))',
+    replace: 'drains && present(snapshot, arm)',
+    test: { kind: 'vitest', path: 'operator/src/controllers/expertpool/rollout/plan.test.ts' },
   },
 ];

@@ -34,7 +34,8 @@ export function numberOf(text: string): number {
   const result = data?.result as readonly unknown[] | undefined;
   if (data?.resultType === 'vector' && result?.length !== 1)
     throw new Error(`${result?.length ?? 0} series answer; the query has to answer one`);
-  const pair = data?.resultType === 'vector' ? (result?.[0] as { readonly value?: unknown }).value : result;
+  const [series] = result ?? [];
+  const pair = data?.resultType === 'vector' ? (series as { readonly value?: unknown }).value : result;
   const value = Number((pair as readonly unknown[] | undefined)?.[1] ?? Number.NaN);
   if (!Number.isFinite(value)) throw new Error('the answer is no number');
   return value;

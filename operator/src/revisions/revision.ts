@@ -13,8 +13,9 @@ export function revisionOf(uid: string, content: unknown): string {
 }
 
 /** How many pods there are is no part of what they serve. */
-function served({ replicas: _, ...expert }: Expert): Omit<Expert, 'replicas'> {
-  return expert;
+function served(expert: Expert): Omit<Expert, 'replicas'> {
+  const { replicas: _, ...rest } = expert;
+  return rest;
 }
 
 /** Tells servers of one expert apart: two revisions in which it is the same share its pods. Pure. */

@@ -1,0 +1,101 @@
+import type { RolloutStatus } from '@agentfleet/protocol/api';
+import { describe, expect, it } from 'vitest';
+import { newPool } from '../../agenttask/testing/objects.ts';
+import { decidePool } from '../decide.ts';
+import { poolBrief } from '../manifests/brief.ts';
+import { armsOf } from '../servers.ts';
+import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
+import { deployment, newSnapshot } from '../testing/snapshots.ts';
+import { desiredArm, planOf, withPlan, type InUse } from './plan.ts';
+
+const start = Date.parse('2030-01-01T00:00:00Z');
+const rollout = { gates: [{ name: 'e', type: 'ErrorRate', errorRate: {} }], drainSeconds: 60 };
+const expert = (domains: readonly string[]): object => ({
+  name: 'gen',
+  role: 'Generalist',
+  domains,
+  engine: { type: 'Synth' },
+  replicas: 1,
+});
+const other = { name: 'plan', role: 'Planner', engine: { type: 'Builtin' }, replicas: 1 };
+const idle: InUse = { revision: () => false, plain: () => false };
+
+const asked = (domains: readonly string[]): PoolSnapshot => newSnapshot(newPool({ rollout, experts: [expert(domains), other] }));
+const [one, two] = [desiredArm(asked(['*'])), desiredArm(asked(['python']))];
+
+function status(more: Partial<RolloutStatus>): RolloutStatus {
+  return {
+    phase: 'Idle',
+    weight: 0,
+    step: 0,
+    since: '2030-01-01T00:00:00Z',
+    samplesBefore: 0,
+    samples: 0,
+    reason: 'Idle',
+    message: '',
+    ...more,
+  };
+}
+
+function snapshotOf(arms: readonly RecordedArm[], names: readonly string[] = []): PoolSnapshot {
+  return {
+    ...asked(['python']),
+    recorded: new Map(arms.map((arm) => [arm.revision, arm])),
+    deployments: new Map(names.map((name) => deployment(name, 1))),
+  };
+}
+
+const serversIn = (snapshot: PoolSnapshot): readonly string[] =>
+  decidePool(snapshot)
+    .apply.filter(({ object }) => object.kind === 'Deployment')
+    .map(({ object }) => object.metadata.name)
+    .filter((name) => name.includes('-expert-'));
+
+describe('the plan of a rollout', () => {
+  it('has pods of both revisions while one is tried; what is the same in both has one server', () => {
+    const snapshot = snapshotOf([one, two]);
+    const plan = planOf(snapshot, status({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start);
+    const servers = serversIn(withPlan(snapshot, plan));
+    expect(servers.filter((name) => name.startsWith('coding-expert-gen-'))).toHaveLength(2);
+    expect(servers.filter((name) => name.startsWith('coding-expert-plan-'))).toHaveLength(1);
+  });
+
+  it('names every revision in the brief, and sends tasks without one to the stable', () => {
+    const snapshot = snapshotOf([one, two]);
+    const planned = withPlan(
+      snapshot,
+      planOf(snapshot, status({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start),
+    );
+    const { pool, egress } = planned;
+    const brief = poolBrief({ pool, namespaces: [], experts: pool.spec.experts, energyModel: undefined, egress, ...armsOf(planned) });
+    expect(brief.arms?.map(({ revision }) => revision)).toEqual([one.revision, two.revision]);
+    expect(brief.experts).toEqual(brief.arms?.[0]?.experts);
+    expect(brief.arms?.[1]?.experts[0]?.url).not.toBe(brief.experts[0]?.url);
+    expect(brief.arms?.[1]?.experts[1]?.url).toBe(brief.experts[1]?.url);
+  });
+
+  it('keeps the pods of a revision as long as a task works with it, and for a while after the flip', () => {
+    const snapshot = snapshotOf([one, two]);
+    const after = status({ stable: two.revision, lastGreen: [one.revision] });
+    const used: InUse = { ...idle, revision: (revision) => revision === one.revision };
+    const late = start + 600_000;
+    expect(planOf(snapshot, after, used, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision, one.revision]);
+    expect(planOf(snapshot, after, idle, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision]);
+    const [old = ''] = serversIn(withPlan(snapshot, planOf(snapshot, status({ stable: one.revision }), idle, late)));
+    const present = snapshotOf([one, two], [old]);
+    expect(planOf(present, after, idle, start + 59_000)?.arms).toHaveLength(2);
+    expect(planOf(present, after, idle, start + 61_000)?.arms).toHaveLength(1);
+  });
+
+  it('goes on with pods from before there were revisions until the first one serves', () => {
+    const snapshot = snapshotOf([], ['coding-expert-gen', 'coding-expert-plan']);
+    const before = planOf(snapshot, status({}), idle, start);
+    expect([...(before?.plain ?? [])]).toEqual(['gen', 'plan']);
+    expect(before?.record?.revision).toBe(two.revision);
+    expect(planOf(snapshotOf([two]), status({ stable: two.revision }), idle, start)?.plain.size).toBe(0);
+  });
+
+  it('is none where the revision that serves is not on record: nothing is touched then', () => {
+    expect(planOf(snapshotOf([two]), status({ stable: one.revision }), idle, start)).toBeUndefined();
+  });
+});

@@ -1,0 +1,28 @@
+import { Registry } from 'prom-client';
+import { expect, it } from 'vitest';
+import type { Caches } from '../runtime/context.ts';
+import { registerRolloutMetrics } from './rollouts.ts';
+
+it('tells phase, weight, samples, failures and gates of the rollouts of pools', async () => {
+  const rollout = {
+    phase: 'Canary',
+    weight: 10,
+    samples: 42,
+    failures: [{ revision: 'bbbbbbbbbb', count: 1 }],
+    gates: [{ name: 'pass', verdict: 'Inconclusive', samples: 42 }],
+  };
+  const pools = [
+    { metadata: { name: 'coding', namespace: 'platform' }, status: { rollout } },
+    { metadata: { name: 'other', namespace: 'platform' } },
+  ];
+  const registry = new Registry();
+  registerRolloutMetrics(registry, { pools: { lister: { values: () => pools } } } as unknown as Pick<Caches, 'pools'>);
+  const text = await registry.metrics();
+  expect(text).toContain('agentfleet_rollout_phase{pool="platform/coding",phase="Canary"} 1');
+  expect(text).toContain('agentfleet_rollout_phase{pool="platform/coding",phase="Idle"} 0');
+  expect(text).toContain('agentfleet_rollout_weight{pool="platform/coding"} 10');
+  expect(text).toContain('agentfleet_rollout_samples{pool="platform/coding"} 42');
+  expect(text).toContain('agentfleet_rollout_failures{pool="platform/coding",revision="bbbbbbbbbb"} 1');
+  expect(text).toContain('agentfleet_rollout_gate{pool="platform/coding",gate="pass",verdict="Inconclusive"} 1');
+  expect(text).not.toContain('platform/other');
+});
