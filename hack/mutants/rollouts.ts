@@ -46,8 +46,8 @@ export const rollouts: readonly Mutant[] = [
   {
     guarantee: 'a rollback takes every task from the canary',
     file: `${rollout}/machine/advance.ts`,
-    find: "{ phase: 'RollingBack', weight: 0, failures, reason, message }",
-    replace: "{ phase: 'RollingBack', failures, reason, message }",
+    find: "{ phase: 'RollingBack', weight: 0, failures, reason, message, gates }",
+    replace: "{ phase: 'RollingBack', failures, reason, message, gates }",
     test: whole,
   },
   {

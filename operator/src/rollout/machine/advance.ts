@@ -119,7 +119,7 @@ function interrupted(state: RolloutState, evidence: Evidence): RolloutState | un
 function back(state: RolloutState, { now, gates }: Evidence, reason: string, message: string, failed: boolean): RolloutState {
   const canary = state.canary ?? '';
   const failures = failed ? { ...state.failures, [canary]: (state.failures[canary] ?? 0) + 1 } : state.failures;
-  return enter(state, now, { phase: 'RollingBack', weight: 0, failures, gates, reason, message });
+  return enter(state, now, { phase: 'RollingBack', weight: 0, failures, reason, message, gates });
 }
 
 function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
