@@ -1,6 +1,9 @@
 import { execa } from 'execa';
 import { up } from '../../hack/cluster/index.ts';
 
+/** Objects go with their definition; of ten thousand the last one goes late. */
+const patience = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
+
 const kinds = ['customresourcedefinitions', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const;
 
 /**
@@ -16,6 +19,6 @@ export default async function setup(): Promise<() => Promise<void>> {
   const before = new Set(await ours());
   return async () => {
     const added = (await ours()).filter((name) => !before.has(name));
-    if (added.length > 0) await kubectl('delete', '--ignore-not-found', '--timeout=60s', ...added);
+    if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${patience}`, ...added);
   };
 }
