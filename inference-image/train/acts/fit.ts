@@ -21,11 +21,11 @@ export interface ActFit {
 export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
 
 /** What never makes an act look better, however much of it there is; and what never makes it look worse. */
-const harms: ReadonlySet<string> = new Set([
-  ...['policyUnsafe', 'railRank', 'forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records'],
-  ...['forced', 'changingCommands', 'unknownCommands', 'outsideTargets', 'wholeTargets', 'uncovered', 'outsideReads', 'dynamicWords'],
-  ...['objections', 'selfRunning', 'testSenses', 'brokenNodes', 'apiMismatch'],
-]);
+const harms: ReadonlySet<string> = new Set(
+  'policyUnsafe railRank forbidden outsidePaths privileges network secrets hiddenCode startup records forced changingCommands unknownCommands outsideTargets wholeTargets uncovered outsideReads dynamicWords objections selfRunning testSenses brokenNodes apiMismatch'.split(
+    ' ',
+  ),
+);
 const precautions: ReadonlySet<string> = new Set(['guards', 'backups', 'dryRunShare', 'regenerable']);
 /** Sign that the weight of a feature's value may have; 0: any. */
 const signs = before.map(({ name }) => (harms.has(name) ? 1 : precautions.has(name) ? -1 : 0));
