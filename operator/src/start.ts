@@ -154,7 +154,7 @@ export function createOperator(options: StartOptions): Operator {
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
-  for (const cache of [...allCaches(caches, children), ...Object.values(gpus)]) manager.addCache(cache as ManagedCache);
+  for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
     manager.addController(controller);

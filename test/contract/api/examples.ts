@@ -1,5 +1,6 @@
 import type { Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
+import { fullRollout, fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
@@ -171,51 +172,6 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
 );
 
 export const fullOrderStatus: Node = { observedGeneration: 1, state: 'Accepted', message: 'ok', at: time, conditions: [condition] };
-
-/** A rollout with every field and every kind of gate. */
-export const fullRollout: Node = {
-  strategy: 'Canary',
-  steps: [
-    { weight: 1, minSamples: 0, pauseSeconds: 300 },
-    { weight: 50, minSamples: 500, pauseSeconds: 60 },
-  ],
-  gates: [
-    { name: 'pass', type: 'TaskPass', taskPass: { margin: '0.03', alpha: '0.01', beta: '0.05', baseRate: '0.9' } },
-    { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.01', minSamples: 200 } },
-    { name: 'p95', type: 'Latency', latency: { quantile: '0.95', maxRatio: '1.2', minSamples: 200 } },
-    { name: 'energy', type: 'EnergyShift', energyShift: { maxDistance: '0.1', alpha: '0.01', minSamples: 200 } },
-    { name: 'vetoes', type: 'VetoRate', vetoRate: { maxRatio: '1.1', minSamples: 200 } },
-    { name: 'draft', type: 'DraftAcceptance', draftAcceptance: { min: '0.55', minSamples: 1000 } },
-    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.99', minSamples: 50 } },
-    { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2' } },
-  ],
-  minSamples: 3000,
-  attributionWindowSeconds: 7200,
-  onMissingData: 'Abort',
-  stepTimeoutSeconds: 86_400,
-  drainSeconds: 120,
-  rollback: { cooldownSeconds: 3600, keepLastGreen: 2, freezeAfterFailures: 2 },
-  promotion: { requireApproval: true, windows: [{ days: ['Mon', 'Tue'], start: '09:00', seconds: 3600 }] },
-  prometheus: { url: 'http://prometheus.monitoring.svc:9090', timeoutSeconds: 5 },
-};
-
-export const fullRolloutStatus: Node = {
-  phase: 'Canary',
-  id: 'bbbbbbbbbb-t1',
-  stable: 'aaaaaaaaaa',
-  canary: 'bbbbbbbbbb',
-  weight: 50,
-  step: 1,
-  since: time,
-  samplesBefore: 10,
-  samples: 40,
-  lastGreen: ['cccccccccc'],
-  failures: [{ revision: 'bbbbbbbbbb', count: 1 }],
-  gates: [{ name: 'pass', verdict: 'Inconclusive', value: '0.9', baseline: '0.91', samples: 40, look: 0, message: 'look 1 of 5' }],
-  retried: 'once',
-  reason: 'Canary',
-  message: '50 % of tasks, step 2 of 2',
-};
 
 /** The least that a pool needs. */
 export const minimalPool: Node = {

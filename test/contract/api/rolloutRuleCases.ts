@@ -1,6 +1,7 @@
 // Rules of rollouts, which ExpertPool and EnergyModel share.
-import { fullPool, fullRollout } from './examples.ts';
+import { fullPool } from './examples.ts';
 import type { Node } from './fields.ts';
+import { fullRollout } from './rolloutExamples.ts';
 import { change, member, type RuleCase } from './ruleCase.ts';
 
 const all = fullRollout['gates'] as readonly (Node & { readonly type: string })[];
