@@ -54,7 +54,7 @@ export class LocalGates implements AsyncDisposable {
       ...(proposal.tool === 'FileWrite' && { content: proposal.content }),
       operator: 'pack',
       rails,
-      features: {},
+      features: rails.structure,
     });
     return opinion.allowed ? 'Nobody' : 'SecondOpinion';
   }
