@@ -19,6 +19,9 @@ import { decideOrder, type OrderDecision } from './decide.ts';
 
 const fieldManager = 'agentfleet-operator';
 
+/** Ms to wait after a write to what is newer than the cache shows; a cache that lags behind is tried again less and less often. */
+const conflictMs = { first: 50, longest: 2_000 } as const;
+
 /**
  * The controller of AgentTaskOrders: says what becomes of an order, and ties it to its task. The caches of the context
  * must be run by the caller.
@@ -27,6 +30,8 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
   const { caches, clock, log, registry } = context;
   const consistency = new Consistency({ clock, pollMs: 25 });
   const write = writer(context, consistency);
+  /** Conflicts one after the other by key. */
+  const conflicts = new Map<string, number>();
   const tasks = new ResourceClient<AgentTask>(context.transport, resources.agentTasks);
   // One that has ended is in no cache.
   const taskOf = async ({ metadata: { namespace = '' }, spec }: AgentTaskOrder, signal: AbortSignal): Promise<AgentTask | undefined> =>
@@ -42,6 +47,8 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
       }),
     ],
     reconcile: async (key, { signal }): Promise<Outcome> => {
+      const before = conflicts.get(key) ?? 0;
+      conflicts.delete(key);
       const order = caches.orders.lister.get(key);
       if (order === undefined || order.metadata.deletionTimestamp !== undefined) return done;
       const task = await taskOf(order, signal);
@@ -49,8 +56,9 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
       try {
         await write(order, decision, signal);
       } catch (error) {
-        if (isConflict(error) || isNotFound(error)) return requeueAfter(50);
-        throw error;
+        if (!isConflict(error) && !isNotFound(error)) throw error;
+        conflicts.set(key, before + 1);
+        return requeueAfter(Math.min(conflictMs.longest, conflictMs.first * 2 ** Math.min(before, 20)));
       }
       return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
     },
