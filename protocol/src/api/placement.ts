@@ -53,7 +53,7 @@ export function gpuMemory(path: string) {
       rules: [
         rule(
           "self.budget == 'Auto' || (!has(self.kvTokens) && !has(self.headroom))",
-          `${path}.kvTokens and ${path}.headroom belong to the budget Auto; remove them, or set ${path}.budget to Auto`,
+          `${path}.kvTokens and ${path}.headroom must be set beside the budget Auto only; remove them, or set ${path}.budget to Auto`,
         ),
       ],
     },
