@@ -1,5 +1,6 @@
 // Rules of ExpertPool and EnergyModel about GPUs.
-import { fullModel, fullPool } from './examples.ts';
+import { fullModel } from './modelExamples.ts';
+import { fullPool } from './poolExamples.ts';
 import type { Node } from './fields.ts';
 import { change, type RuleCase } from './ruleCase.ts';
 

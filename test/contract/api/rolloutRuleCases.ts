@@ -1,5 +1,5 @@
 // Rules of rollouts, which ExpertPool and EnergyModel share.
-import { fullPool } from './examples.ts';
+import { fullPool } from './poolExamples.ts';
 import type { Node } from './fields.ts';
 import { fullRollout } from './rolloutExamples.ts';
 import { change, member, type RuleCase } from './ruleCase.ts';

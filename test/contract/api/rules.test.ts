@@ -1,7 +1,8 @@
 // Every rule of every kind on a real API server: what it lets pass, what it refuses, and in which words.
 import { kinds, rulesOf } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fullModel, fullPool } from './examples.ts';
+import { fullModel } from './modelExamples.ts';
+import { fullPool } from './poolExamples.ts';
 import { fieldName, withValue, withValues, type Node } from './fields.ts';
 import { ruleCases } from './ruleCases.ts';
 import { collection, connect, createNamespace, enabled, install, whoAmI, type Answer, type Server } from './server.ts';

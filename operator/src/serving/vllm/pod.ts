@@ -1,4 +1,4 @@
-import type { V1Container, V1DeploymentSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
+import type { V1Container, V1DeploymentSpec, V1PodSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
 import { containerSecurity } from '../pod.ts';
 import { vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
 
@@ -17,6 +17,9 @@ export interface EnginePod {
   /** Time that answers under way get when the pod has to go. */
   readonly drainSeconds: number;
 }
+
+/** Members of a type that the client declares as a class. */
+type Plain<T> = Pick<T, keyof T>;
 
 /** Name of the container that a GPU is given to. */
 export const engineContainer = 'engine';
@@ -64,13 +67,14 @@ function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod)
 const endSeconds = 15;
 
 /** The Deployment of our server with an engine in front of it. Pure. */
-export function withEngine(spec: V1DeploymentSpec, engine: EnginePod): V1DeploymentSpec {
-  const pod = spec.template.spec;
+export function withEngine(spec: Plain<V1DeploymentSpec>, engine: EnginePod): V1DeploymentSpec {
+  const template: Plain<V1DeploymentSpec['template']> = spec.template;
+  const pod: Plain<V1PodSpec> | undefined = template.spec;
   if (pod === undefined) throw new RangeError('a server without a pod');
   return {
     ...spec,
     template: {
-      ...spec.template,
+      ...template,
       spec: {
         ...pod,
         terminationGracePeriodSeconds: engine.drainSeconds + endSeconds,

@@ -1,10 +1,10 @@
-import type { V1Container, V1EnvVar, V1JobSpec } from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { expertPort } from '@agentfleet/protocol/pool';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { containerSecurity, operatorLabels, podSecurity } from '../../../serving/index.ts';
-import { kept, owned, poolLabels, type Manifest } from '../manifests/manifest.ts';
+import { kept, owned, ownedBy, poolLabels, type Manifest } from '../manifests/manifest.ts';
 import type { WeightsItem } from './items.ts';
 
 /** Label of a job and its pod: which weights it reads. */
@@ -62,24 +62,36 @@ export function readingContainer(image: string, item: WeightsItem, digest: strin
   };
 }
 
+const hereabouts = (item: WeightsItem) => ({ name: item.place.volume.name, mountPath: item.place.mountPath });
+
+/** The container of the job. */
+function fetchingContainer(pool: ExpertPool, image: string, item: WeightsItem): V1Container {
+  const reading: Pick<V1Container, keyof V1Container> = readingContainer(image, item, undefined);
+  const secret = credentialOf(pool, item.weights.uri);
+  return {
+    ...reading,
+    name: 'weights',
+    env: [...environment(pool, item)],
+    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
+    volumeMounts: [
+      { ...hereabouts(item), ...(item.fetched ? {} : { readOnly: true }) },
+      ...(secret === undefined ? [] : [{ name: 'credential', mountPath: credentialDir, readOnly: true }]),
+    ],
+  };
+}
+
+function volumesOf(pool: ExpertPool, { place, weights }: WeightsItem): V1Volume[] {
+  const secret = credentialOf(pool, weights.uri);
+  if (secret === undefined) return [place.volume];
+  return [place.volume, { name: 'credential', secret: { secretName: secret.name, items: [{ key: secret.key, path: 'value' }] } }];
+}
+
 /**
  * The job that fetches weights where they have to be, and reads them: its termination message tells what they are. Its
  * name follows what is asked for, as the pods of a job cannot be changed. Pure.
  */
 export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): Manifest {
-  const { place, weights, fetched } = item;
-  const secret = credentialOf(pool, weights.uri);
   const own = { ...poolLabels(pool, 'weights'), [weightsLabel]: item.hash };
-  const container: V1Container = {
-    ...readingContainer(image, item, undefined),
-    name: 'weights',
-    env: [...environment(pool, item)],
-    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
-    volumeMounts: [
-      { name: place.volume.name, mountPath: place.mountPath, ...(fetched ? {} : { readOnly: true }) },
-      ...(secret === undefined ? [] : [{ name: 'credential', mountPath: credentialDir, readOnly: true }]),
-    ],
-  };
   const spec: Omit<V1JobSpec, 'selector'> = {
     backoffLimit: 3,
     template: {
@@ -89,23 +101,12 @@ export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): 
         automountServiceAccountToken: false,
         enableServiceLinks: false,
         securityContext: podSecurity,
-        containers: [container],
-        volumes: [
-          place.volume,
-          ...(secret === undefined
-            ? []
-            : [{ name: 'credential', secret: { secretName: secret.name, items: [{ key: secret.key, path: 'value' }] } }]),
-        ],
+        containers: [fetchingContainer(pool, image, item)],
+        volumes: volumesOf(pool, item),
       },
     },
   };
-  const { object, resource } = owned(
-    pool,
-    resources.jobs,
-    { name: weightsJobName(pool.metadata.name, item.name, item.hash), component: 'weights' },
-    { spec },
-  );
-  return { resource, object: { ...object, metadata: { ...object.metadata, labels: own } } };
+  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, item.hash), labels: own }, { spec });
 }
 
 /** The volume that weights are fetched into; it outlives the pool, as they are large. Pure. */

@@ -1,0 +1,46 @@
+import { condition, fullSandbox } from './taskExamples.ts';
+import type { Node } from './fields.ts';
+import { fullPlan, gpu } from './planExample.ts';
+
+const apiVersion = 'agentfleet.dev/v1alpha1';
+const sha = `sha256:${'ab'.repeat(32)}`;
+
+/** A verifier with every field. */
+export const fullModel: Node = {
+  apiVersion,
+  kind: 'EnergyModel',
+  metadata: { name: 'full' },
+  spec: {
+    artifact: { uri: 'builtin://features-v1', digest: sha, format: 'JSON' },
+    lambda: '0.8',
+    heads: [{ name: 'Code', lambda: '0.5' }],
+    scoring: { batchMax: 8, timeoutMillis: 500 },
+    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
+    thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
+    calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
+    gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
+  },
+};
+
+export const fullModelStatus: Node = {
+  observedGeneration: 1,
+  conditions: [condition],
+  phase: 'Ready',
+  endpoint: 'http://full-verifier.platform.svc:8000',
+  digest: sha,
+  replicas: 2,
+  ready: 2,
+  plan: fullPlan,
+  thresholdsInForce: {
+    vetoBelowProbability: '0.1',
+    warnBelowProbability: '0.2',
+    heads: [{ name: 'Shell', vetoBelowProbability: '0.2', warnBelowProbability: '0.5' }],
+  },
+  calibration: {
+    digest: sha,
+    samples: 400,
+    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02', samples: 400 }],
+    knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
+    fittedAt: '2030-01-01T00:00:00Z',
+  },
+};

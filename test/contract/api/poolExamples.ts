@@ -1,0 +1,156 @@
+import { condition, fullSandbox } from './taskExamples.ts';
+import type { Node } from './fields.ts';
+import { fullPlan, gpu } from './planExample.ts';
+import { fullRollout, fullRolloutStatus } from './rolloutExamples.ts';
+
+const apiVersion = 'agentfleet.dev/v1alpha1';
+const sha = `sha256:${'ab'.repeat(32)}`;
+
+/** The least that a pool needs. */
+export const minimalPool: Node = {
+  apiVersion,
+  kind: 'ExpertPool',
+  metadata: { name: 'minimal' },
+  spec: { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }] },
+};
+
+/** A pool with every field. */
+export const fullPool: Node = {
+  apiVersion,
+  kind: 'ExpertPool',
+  metadata: { name: 'full' },
+  spec: {
+    default: true,
+    allowedNamespaces: {
+      from: 'Selector',
+      selector: { matchLabels: { team: 'a' }, matchExpressions: [{ key: 'stage', operator: 'In', values: ['dev'] }] },
+    },
+    experts: [
+      {
+        name: 'gen',
+        role: 'Generalist',
+        domains: ['*'],
+        engine: { type: 'Synth' },
+        replicas: 2,
+        resources: { ...(fullSandbox['resources'] as Node), ...gpu },
+      },
+      { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } } },
+      { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } } },
+      { name: 'planner', role: 'Planner', engine: { type: 'Builtin' } },
+      {
+        name: 'core',
+        role: 'Specialist',
+        domains: ['go'],
+        engine: {
+          type: 'VLLM',
+          vLLM: {
+            image: 'registry.example.com/vllm:0.14',
+            maxModelLen: 8192,
+            maxNumSeqs: 32,
+            kvCacheBytes: '8Gi',
+            sleepAfterSeconds: 60,
+            drainSeconds: 60,
+            extraArgs: ['--seed=7'],
+          },
+        },
+        artifact: { uri: 'hf://example/coder@main', digest: sha, format: 'Safetensors', tokenizerHash: sha },
+        speculative: { draft: { uri: 's3://models/draft', digest: sha, format: 'Safetensors', tokenizerHash: sha }, numTokens: 4 },
+        residency: 'Always',
+        warmup: { timeoutSeconds: 600 },
+      },
+      {
+        name: 'rust',
+        role: 'Specialist',
+        domains: ['rust'],
+        engine: { type: 'Adapter', adapter: { base: 'core', rank: 32 } },
+        artifact: { uri: 'pvc://models/rust', format: 'Safetensors' },
+      },
+    ],
+    modelCache: {
+      size: '100Gi',
+      storageClassName: 'fast',
+      accessMode: 'ReadWriteMany',
+      hub: { host: 'hub.example.com', credential: 'hub' },
+    },
+    workers: { replicas: 2, concurrency: 4, resources: fullSandbox['resources'] },
+    sandbox: {
+      template: fullSandbox,
+      snapshotEngine: 'CAS',
+      userNamespace: 'Always',
+      warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }],
+    },
+    policy: {
+      minIsolation: 'Seccomp',
+      allowUnenforcedNetwork: true,
+      profiles: ['Default', 'Permissive'],
+      maxBudget: { wallSeconds: 3600, toolCalls: 500 },
+    },
+    storage: {
+      uri: 's3://agents/fleet',
+      endpoint: 'https://s3.example.com:9000',
+      region: 'eu-1',
+      forcePathStyle: true,
+      credential: 'store',
+      encryption: { credential: 'seal' },
+    },
+    credentials: [
+      { name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] },
+      { name: 'seal', secretRef: { name: 'seal', key: 'key' }, hosts: [] },
+      { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
+    ],
+    limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
+    energyModelRef: { name: 'judge' },
+    rollout: fullRollout,
+    placement: {
+      mode: 'DRA',
+      nvlink: 'Required',
+      antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
+      dryRun: true,
+      allowUnaccounted: true,
+    },
+    profiles: [
+      {
+        name: 'careful',
+        compute: { entropyFastNats: '1.5', margin: '2.0', riskThreshold: '0.4', kBase: 3, kMax: 12, earlyExitMargin: '2.5' },
+      },
+    ],
+  },
+};
+
+export const fullPoolStatus: Node = {
+  observedGeneration: 1,
+  conditions: [condition],
+  experts: [
+    {
+      name: 'gen',
+      role: 'Generalist',
+      phase: 'Starting',
+      digest: sha,
+      endpoint: 'http://full-gen.platform.svc:8000',
+      replicas: 1,
+      ready: 0,
+      message: 'starts',
+    },
+  ],
+  artifacts: [
+    {
+      name: 'core/draft',
+      uri: 's3://models/draft',
+      phase: 'Ready',
+      digest: sha,
+      bytesTotal: 1000,
+      bytesDone: 1000,
+      weightBytes: 900,
+      architecture: { layers: 2, kvHeads: 2, headSize: 64, hiddenSize: 256, feedForwardSize: 1024, vocabulary: 32_000 },
+      tokenizerHash: sha,
+      message: 'ok',
+    },
+  ],
+  workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
+  sandboxes: { warm: 2, starting: 1, claimed: 3 },
+  plan: fullPlan,
+  proposedPlan: fullPlan,
+  running: 3,
+  queued: 4,
+  rollout: fullRolloutStatus,
+};

@@ -1,0 +1,172 @@
+import type { Node } from './fields.ts';
+
+const apiVersion = 'agentfleet.dev/v1alpha1';
+const sha = `sha256:${'ab'.repeat(32)}`;
+
+/** The least that a task needs. */
+export const minimalTask: Node = {
+  apiVersion,
+  kind: 'AgentTask',
+  metadata: { name: 'minimal' },
+  spec: {
+    goal: 'Make the failing tests pass.',
+    workspace: { type: 'Git', git: { url: 'https://example.com/acme/parser', ref: 'main' } },
+    checks: [{ name: 'unit', command: ['npm', 'test'] }],
+  },
+};
+
+/** A sandbox with every field. */
+export const fullSandbox: Node = {
+  image: 'registry.example.com/tools:1',
+  resources: {
+    requests: { cpu: '500m', memory: '512Mi', 'ephemeral-storage': '1Gi' },
+    limits: { cpu: 2, memory: '1Gi', 'ephemeral-storage': '2Gi' },
+  },
+  workspaceSizeLimit: '2Gi',
+  runtimeClassName: 'gvisor',
+  nodeSelector: { 'example.com/pool': 'agents' },
+  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute', tolerationSeconds: 60 }],
+  priorityClassName: 'low',
+  podMetadata: { labels: { team: 'parser' }, annotations: { 'example.com/note': 'hello' } },
+};
+
+/** A task with every field, and the workspace of one type. */
+export function fullTask(workspace: Node): Node {
+  return {
+    apiVersion,
+    kind: 'AgentTask',
+    metadata: { name: 'full' },
+    spec: {
+      poolRef: { name: 'coding', namespace: 'platform' },
+      profile: 'careful',
+      dependsOn: [{ name: 'schema' }],
+      priority: 10,
+      goal: 'Make the failing tests pass.',
+      workspace,
+      setup: [{ name: 'deps', command: ['npm', 'ci'], timeoutSeconds: 300, network: 'Allowed' }],
+      checks: [{ name: 'unit', type: 'Command', command: ['npm', 'test'], timeoutSeconds: 300, format: 'TAP', expect: 'FailThenPass' }],
+      protect: { mode: 'Default', paths: ['tests/**'] },
+      policy: {
+        profile: 'Strict',
+        network: { mode: 'Allowed', hosts: [{ host: 'mirror.example.com', port: 8443 }] },
+        approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
+        minIsolation: 'Landlock',
+      },
+      budget: { wallSeconds: 1800, toolCalls: 200, whenExceeded: 'Fail' },
+      deadlineSeconds: 3600,
+      attempts: {
+        max: 2,
+        backoff: { seconds: 5, factor: 3, capSeconds: 60 },
+        rules: [{ class: 'CheckFailed', action: 'RollbackAndRetry' }],
+      },
+      sandbox: { ...fullSandbox, storage: { storageClassName: 'fast', size: '10Gi', volumeSnapshotClassName: 'keep' } },
+      snapshots: { policy: 'EveryStep', checkpointSeconds: 60 },
+      rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
+      suspend: true,
+      cancel: 'Stop',
+      retention: { sandboxSeconds: 60, snapshotsSeconds: 3600 },
+      ttlSecondsAfterFinished: 3600,
+    },
+  };
+}
+
+export const workspaces: Readonly<Record<string, Node>> = {
+  Git: {
+    type: 'Git',
+    git: { url: 'https://example.com/acme/parser', ref: 'main', subPath: 'packages/parser', credential: 'source', depth: 1 },
+  },
+  Inline: { type: 'Inline', inline: { files: [{ path: 'src/a.py', content: 'x = 1\n', mode: 0o755 }] } },
+  ConfigMap: { type: 'ConfigMap', configMap: { name: 'files' } },
+};
+
+export const condition = {
+  type: 'Ready',
+  status: 'True',
+  observedGeneration: 1,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+  reason: 'Running',
+  message: 'runs',
+};
+const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
+export const time = '2026-01-01T00:00:00Z';
+
+export const fullRun: Node = {
+  attempt: 1,
+  epoch: 3,
+  progress: { done: 1, total: 4, message: 'edits src/a.py' },
+  plan: [{ id: '1.2', kind: 'Step', intent: 'fix the bound', state: 'Running', p: '0.75', snapshot: 's0001', attempts: 1 }],
+  snapshots: { initial: 's0000', lastGreen: 's0001', current: 's0002', count: 3, engine: 'CAS', checkpointURI: 's3://agents/x' },
+  usage,
+  signals: {
+    risk: '0.2',
+    energy: '-1.25',
+    margin: '0.5',
+    entropyNats: '1.5',
+    pSuccess: '0.8',
+    k: 4,
+    deliberate: true,
+    degraded: ['draft: proposals are not weighed'],
+  },
+  experts: [{ role: 'Generalist', name: 'gen', digest: sha }],
+  pendingApproval: { action: sha, summary: 'remove build/', evidence: 'risk 0.9', expires: time },
+  isolation: { level: 'Landlock', network: 'Enforced', landlockABI: 7, userNamespace: false, runtimeClass: 'gvisor' },
+  auditRoot: 'ab'.repeat(32),
+  artifacts: [{ name: 'patch.diff', uri: 's3://agents/x/patch.diff', sha256: 'ab'.repeat(32), bytes: 512 }],
+  patch: '--- a/x\n+++ b/x\n',
+  rollback: { snapshot: 's0000', verified: true, manifestDigest: sha, irreversible: ['sent a request'] },
+  quiescedAt: '2026-01-01T00:00:00Z',
+  outcome: {
+    result: 'Failed',
+    class: 'CheckFailed',
+    reason: 'ChecksFailed',
+    message: '1 of 3 fails',
+    checks: [{ name: 'unit', passed: 2, failed: 1, skipped: 0, seconds: 3 }],
+  },
+};
+
+/** A status of a task with every field. */
+export const fullTaskStatus: Node = {
+  observedGeneration: 1,
+  phase: 'Running',
+  finished: 'false',
+  queue: { position: 2 },
+  conditions: [condition],
+  clock: { startedAt: time, pausedSeconds: 5, pausedAt: time },
+  assignment: {
+    attempt: 1,
+    epoch: 3,
+    worker: 'worker-0',
+    workerNamespace: 'platform',
+    sandbox: 'full-1',
+    warm: false,
+    since: time,
+    directive: 'Run',
+    revision: 'bbbbbbbbbb',
+    rollout: 'bbbbbbbbbb-t1',
+  },
+  attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],
+  totals: { usage },
+  rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
+  storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
+  approvals: [{ action: sha, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'admin', at: time }],
+  run: fullRun,
+};
+
+/** Orders of every type, with the fields that go with it. */
+export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
+  Object.entries({
+    Approve: { action: sha },
+    Reject: { action: sha, reason: 'too risky' },
+    Cancel: {},
+  }).map(([type, fields]) => [
+    type,
+    {
+      apiVersion,
+      kind: 'AgentTaskOrder',
+      metadata: { name: type.toLowerCase() },
+      spec: { taskRef: { name: 'full' }, type, requester: 'admin', ...fields },
+    },
+  ]),
+);
+
+export const fullOrderStatus: Node = { observedGeneration: 1, state: 'Accepted', message: 'ok', at: time, conditions: [condition] };
