@@ -158,7 +158,7 @@ async function startExpert(folder: string, record: Parameters<typeof AttemptBed.
       roles: ['Generalist'],
       queueLimit: 8,
       drainSeconds: 10,
-    batchLimit: 1,
+      batchLimit: 1,
       grammars: null,
       logLevel: 'silent',
     },
