@@ -129,4 +129,11 @@ export const operatorCrashes: readonly Mutant[] = [
     replace: '  if (over) return clears(facts, view);\n',
     test: companions,
   },
+  {
+    guarantee: 'nothing is made for an owner that another one of its name has followed',
+    file: 'operator/src/controllers/expertpool/presence.ts',
+    find: 'now.metadata.uid !== uid || ',
+    replace: '',
+    test: { kind: 'vitest', path: 'operator/src/controllers/expertpool/presence.test.ts' },
+  },
 ];

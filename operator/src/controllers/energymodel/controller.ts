@@ -23,6 +23,7 @@ import type { ChildWriter } from '../expertpool/children.ts';
 import { executePool } from '../expertpool/execute.ts';
 import { planChanged } from '../placement/changes.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
+import { isGone, makesAnew } from '../expertpool/presence.ts';
 import { readyEvent } from '../expertpool/statusWriter.ts';
 import { judgeCalibration } from './calibration.ts';
 import { decideModel } from './decide.ts';
@@ -91,12 +92,14 @@ export function createEnergyModelController(context: OperatorContext, { children
   const { caches, clock, log, registry, transport } = context;
   const observer: ModelObserver = { context, children, infos, notes: new NoteReader({ transport, clock, log }) };
   const writeStatus = statusWriter(context);
+  const models = new ResourceClient<EnergyModel>(transport, resources.energyModels);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const model = caches.energyModels.lister.get(key);
     if (model === undefined || model.metadata.deletionTimestamp !== undefined) return done;
     if (goes(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
     const snapshot = await observeModel(observer, model, signal);
     const decision = decideModel(snapshot);
+    if (makesAnew(decision.apply, snapshot.children) && (await isGone(models, model, signal))) return done;
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployment: [...deployments.values()][0] ?? snapshot.deployment };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];

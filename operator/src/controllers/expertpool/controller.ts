@@ -1,9 +1,11 @@
-import { Controller, done, isConflict, requeueAfter } from '@agentfleet/kube';
+import { Controller, done, isConflict, requeueAfter, ResourceClient } from '@agentfleet/kube';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { Outcome, ReconcileContext } from '@agentfleet/kube';
 import type { Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Namespace } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
 import type { ChildCaches } from './caches.ts';
 import type { ChildWriter } from './children.ts';
 import { lostStatus } from './conditions.ts';
@@ -13,6 +15,7 @@ import { homeOf } from './manifests/manifest.ts';
 import { NoteReader, notePollMs } from './notes.ts';
 import { observePool, toldBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
+import { isGone, makesAnew } from './presence.ts';
 import { replayPollMs, ReplayReader } from './replay.ts';
 import { withPlan } from './rollout/plan.ts';
 import { PoolRollouts } from './rollout/rollouts.ts';
@@ -92,6 +95,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   };
   const status = new PoolStatusWriter(context);
   const rollouts = new PoolRollouts(context, trials);
+  const pools = new ResourceClient<ExpertPool>(transport, resources.expertPools);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const pool = caches.pools.lister.get(key);
     // Everything that belongs to the pool goes with it, or with its namespace, by itself.
@@ -105,6 +109,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     }
     const snapshot = withPlan(seen, planned.plan);
     const decision = decidePool(snapshot);
+    if (makesAnew(decision.apply, snapshot.children) && (await isGone(pools, pool, signal))) return done;
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
