@@ -1,7 +1,7 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { ArmEvidence } from '../rollout/index.ts';
 import type { Pod } from '../runtime/objects.ts';
-import { originOf } from '../serving/index.ts';
+import { boundedText, originOf } from '../serving/index.ts';
 import { addSeries, readMetrics, since, type Series } from './metrics.ts';
 
 /** Asks a server for its metrics in the text format of Prometheus. Rejects when it does not answer with them. */
@@ -16,19 +16,9 @@ const freshMs = 5_000;
 /** Pods that are remembered. */
 const mostKnown = 4_096;
 
-/** Asks by HTTP. The answer is bounded: what runs in the pod is not ours to trust. */
-export const metricsByHttp: AskMetrics = async (origin, signal) => {
-  const response = await fetch(`${origin}/metrics`, { signal, redirect: 'error' });
-  if (!response.ok || response.body === null) throw new Error(`GET /metrics was answered with ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > longestAnswer) throw new Error(`the answer to GET /metrics is longer than ${longestAnswer} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-};
+/** Asks by HTTP. */
+export const metricsByHttp: AskMetrics = (origin, signal) =>
+  boundedText({ url: `${origin}/metrics`, what: 'GET /metrics', most: longestAnswer }, signal);
 
 interface Known {
   readonly first: Series;

@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { Rollout } from '@agentfleet/protocol/api';
+import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
 export type AskText = (url: string, signal: AbortSignal) => Promise<string>;
@@ -9,19 +10,9 @@ const longestAnswer = 65_536;
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
 
-/** Asks by HTTP. The answer is bounded. */
-export const textByHttp: AskText = async (url, signal) => {
-  const response = await fetch(url, { signal, redirect: 'error' });
-  if (!response.ok || response.body === null) throw new Error(`it answered with ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > longestAnswer) throw new Error(`its answer is longer than ${longestAnswer} bytes; write a query that answers one number`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-};
+/** Asks by HTTP. */
+export const textByHttp: AskText = (url, signal) =>
+  boundedText({ url, what: 'the query', most: longestAnswer, cure: 'write one that answers one number' }, signal);
 
 /** The number in an answer of `/api/v1/query`. @throws Error when it is not exactly one finite number */
 export function numberOf(text: string): number {

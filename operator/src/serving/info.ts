@@ -1,6 +1,7 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import { expertPort } from '@agentfleet/protocol/pool';
 import type { Pod } from '../runtime/objects.ts';
+import { boundedText } from './boundedText.ts';
 import { calibrationOf, type ToldCalibration } from './calibration.ts';
 
 /** The part of `GET /v1/info` that statuses tell. */
@@ -25,19 +26,9 @@ const mostKnown = 4_096;
 /** After which a pod that did not tell is asked again, ms. */
 export const infoRetryMs = 10_000;
 
-/** Asks by HTTP. The answer is bounded: what runs in the pod is not ours to trust. */
-export const askByHttp: AskInfo = async (origin, signal) => {
-  const response = await fetch(`${origin}/v1/info`, { signal, redirect: 'error' });
-  if (!response.ok || response.body === null) throw new Error(`GET /v1/info was answered with ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > longestAnswer) throw new Error(`the answer to GET /v1/info is longer than ${longestAnswer} bytes`);
-    chunks.push(chunk);
-  }
-  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
-};
+/** Asks by HTTP. */
+export const askByHttp: AskInfo = async (origin, signal) =>
+  JSON.parse(await boundedText({ url: `${origin}/v1/info`, what: 'GET /v1/info', most: longestAnswer }, signal)) as unknown;
 
 type Answer = Readonly<Record<string, unknown>>;
 

@@ -1,0 +1,25 @@
+/** What is asked for by HTTP, in words, and the longest answer that is read, bytes. */
+export interface BoundedQuestion {
+  readonly url: string;
+  readonly what: string;
+  readonly most: number;
+  /** What to do about an answer that is too long. */
+  readonly cure?: string;
+}
+
+/**
+ * The text of an answer. It is bounded, and redirects are not followed: what runs elsewhere is not ours to trust. Rejects
+ * when there is no answer, another status than success, or too much of it.
+ */
+export async function boundedText({ url, what, most, cure }: BoundedQuestion, signal: AbortSignal): Promise<string> {
+  const response = await fetch(url, { signal, redirect: 'error' });
+  if (!response.ok || response.body === null) throw new Error(`${what} was answered with ${response.status}`);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > most) throw new Error(`the answer to ${what} is longer than ${most} bytes${cure === undefined ? '' : `; ${cure}`}`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
