@@ -10,8 +10,8 @@ export const languageModels: readonly Mutant[] = [
   {
     guarantee: 'an engine never sleeps under a request',
     file: `${vllm}/residency.ts`,
-    find: 'if (this.#active === 0) await this.#options.control.sleep(1, this.#end.signal);',
-    replace: 'await this.#options.control.sleep(1, this.#end.signal);\n        this.#active += 0;',
+    find: 'if (this.#active === 0) await this.#options.control.sleep(this.#end.signal);',
+    replace: 'await this.#options.control.sleep(this.#end.signal);\n        this.#active += 0;',
     test: vitest(`${vllm}/residency.test.ts`),
   },
   {

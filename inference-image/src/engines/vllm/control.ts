@@ -5,9 +5,6 @@ export interface Adapter {
   readonly path: string;
 }
 
-/** How deep an engine sleeps: 1 keeps the weights in the memory of the host, 2 forgets them. */
-export type SleepLevel = 1 | 2;
-
 /** What is asked of an engine in one conversation. */
 export interface ChatRequest {
   readonly model: string;
@@ -45,7 +42,6 @@ export class VllmError extends Error {
 export interface VllmControlOptions {
   /** `http://host:port`. */
   readonly origin: string;
-  readonly apiKey: string | undefined;
   readonly timeoutMs: number;
 }
 
@@ -114,8 +110,9 @@ export class VllmControl {
     return choices.flatMap(replyOf);
   }
 
-  async sleep(level: SleepLevel, signal: AbortSignal): Promise<void> {
-    await this.#ask('POST', `/sleep?level=${level}`, undefined, signal);
+  /** The weights go to the memory of the host; what was computed of prompts is forgotten. */
+  async sleep(signal: AbortSignal): Promise<void> {
+    await this.#ask('POST', '/sleep?level=1', undefined, signal);
   }
 
   async wake(signal: AbortSignal): Promise<void> {
@@ -138,18 +135,6 @@ export class VllmControl {
     return missing.map(({ name }) => name);
   }
 
-  async removeAdapter(name: string, signal: AbortSignal): Promise<void> {
-    await this.#ask('POST', '/v1/unload_lora_adapter', { lora_name: name }, signal);
-  }
-
-  /** Generations that run or wait, from its metrics: an engine is drained when there is none. */
-  async inFlight(signal: AbortSignal): Promise<number> {
-    const text = await this.#text('GET', '/metrics', undefined, signal);
-    const values = ['vllm:num_requests_running', 'vllm:num_requests_waiting'].map((name) => gaugeOf(text, name));
-    if (values.some((value) => value === undefined)) throw new VllmError('GET /metrics', 200, 'no count of running and waiting requests');
-    return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-  }
-
   async #ask(method: string, path: string, body: unknown, signal: AbortSignal, timeoutMs?: number): Promise<unknown> {
     const text = await this.#text(method, path, body, signal, timeoutMs);
     if (text.trim() === '') return {};
@@ -162,12 +147,9 @@ export class VllmControl {
   }
 
   async #text(method: string, path: string, body: unknown, signal: AbortSignal, limitMs?: number): Promise<string> {
-    const { origin, apiKey, timeoutMs } = this.#options;
+    const { origin, timeoutMs } = this.#options;
     const what = `${method} ${path}`;
-    const headers = {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-    };
+    const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const init = {
       method,
       headers,
@@ -208,15 +190,4 @@ async function boundedText(response: Response, what: string): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** The sum of a gauge's series in the text format of Prometheus; undefined when it is not there. */
-function gaugeOf(text: string, name: string): number | undefined {
-  let sum: number | undefined;
-  for (const line of text.split('\n')) {
-    if (!line.startsWith(name) || !/^[{ ]/.test(line.slice(name.length))) continue;
-    const value = Number(line.slice(line.lastIndexOf(' ') + 1));
-    if (Number.isFinite(value)) sum = (sum ?? 0) + value;
-  }
-  return sum;
 }

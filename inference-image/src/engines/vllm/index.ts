@@ -24,7 +24,7 @@ const controlMs = 60_000;
 /** The engine; it need not answer yet. */
 export async function createVllmEngine(settings: VllmSettings, now: () => number, onError: (error: unknown) => void): Promise<VllmEngine> {
   const { origin, model, adapter, contextTokens, digest, sleepAfterSeconds } = settings;
-  const control = new VllmControl({ origin, apiKey: undefined, timeoutMs: controlMs });
+  const control = new VllmControl({ origin, timeoutMs: controlMs });
   const residency = sleepAfterSeconds === null ? undefined : new Residency({ control, idleMs: sleepAfterSeconds * 1000, timer, onError });
   const modelDigest = await codeDigest('vllm', [], `${digest ?? ''}\n${model}\n${adapter?.path ?? ''}`);
   return new VllmEngine({ control, model, adapter, contextTokens, residency, now, modelDigest });

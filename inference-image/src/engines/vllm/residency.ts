@@ -51,7 +51,7 @@ export class Residency {
     if (this.#end.signal.aborted) return;
     this.#cancel = this.#options.timer(this.#options.idleMs, () => {
       this.#queue(async () => {
-        if (this.#active === 0) await this.#options.control.sleep(1, this.#end.signal);
+        if (this.#active === 0) await this.#options.control.sleep(this.#end.signal);
       }).catch(this.#options.onError);
     });
   }

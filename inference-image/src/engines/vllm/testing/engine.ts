@@ -20,12 +20,10 @@ export class FakeEngine {
   readonly faults: EngineFaults = {};
   readonly #server: Server;
   readonly #model: string;
-  readonly #apiKey: string | undefined;
   readonly #adapters = new Set<string>();
   /** Whether it takes adapters. */
   adapters = true;
   sleeping = false;
-  running = 0;
   /** Whether chats wait for {@link release}. */
   held = false;
   #release: (() => void)[] = [];
@@ -34,9 +32,8 @@ export class FakeEngine {
   /** Bodies of the chats that were asked. */
   readonly chats: Record<string, unknown>[] = [];
 
-  constructor(model: string, apiKey?: string) {
+  constructor(model: string) {
     this.#model = model;
-    this.#apiKey = apiKey;
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
@@ -67,18 +64,12 @@ export class FakeEngine {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
-    const refused = this.#apiKey !== undefined && request.headers.authorization !== `Bearer ${this.#apiKey}`;
-    if (refused && pathname.startsWith('/v1/')) return send(response, 401, { error: 'Unauthorized' });
     const route = `${request.method} ${pathname}`;
-    if (route === 'GET /metrics') return void response.end(this.#metrics());
+    if (this.faults.flood === true) return void response.end('x'.repeat(5 << 20));
     if (route === 'GET /v1/models') return send(response, 200, { data: [this.#model, ...this.#adapters].map((id) => ({ id })) });
     if (route === 'POST /v1/completions') return this.#complete(body, response);
     if (route === 'POST /v1/chat/completions') return this.#hold(() => this.#chat(body, response), body);
     if (route === 'POST /v1/load_lora_adapter') return this.#load(body, response);
-    if (route === 'POST /v1/unload_lora_adapter')
-      return this.#adapters.delete(String(body['lora_name']))
-        ? void response.end('Success')
-        : send(response, 404, { message: 'not found' });
     if (route === 'POST /sleep') {
       this.sleeping = searchParams.get('level') !== null;
       return void response.end();
@@ -89,12 +80,6 @@ export class FakeEngine {
     }
     if (route === 'GET /is_sleeping') return send(response, 200, { is_sleeping: this.sleeping });
     send(response, 404, { detail: 'Not Found' });
-  }
-
-  #metrics(): string {
-    if (this.faults.flood === true) return 'x'.repeat(5 << 20);
-    const labels = `{engine="0",model_name="${this.#model}"}`;
-    return `# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running${labels} ${this.running}.0\nvllm:num_requests_waiting${labels} 1.0\n`;
   }
 
   #complete(body: Record<string, unknown>, response: ServerResponse): void {
