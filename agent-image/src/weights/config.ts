@@ -1,11 +1,9 @@
 import { isAbsolute } from 'node:path';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
-import type { WeightsFormat } from './source.ts';
 
 /** What the job works on. */
 export interface WeightsConfig {
   readonly uri: string;
-  readonly format: WeightsFormat;
   /** Folder with the files, or that they come to. */
   readonly folder: string;
   readonly digest: string | undefined;
@@ -38,7 +36,6 @@ export function readWeightsConfig(env: Env): WeightsConfig {
     : undefined;
   const config: WeightsConfig = {
     uri,
-    format: read<WeightsFormat>('AGENTFLEET_WEIGHTS_FORMAT', formatOf),
     folder: read('AGENTFLEET_WEIGHTS_FOLDER', folderOf),
     digest: optional('AGENTFLEET_WEIGHTS_DIGEST'),
     tokenizerHash: optional('AGENTFLEET_TOKENIZER_HASH'),
@@ -50,11 +47,6 @@ export function readWeightsConfig(env: Env): WeightsConfig {
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
-}
-
-function formatOf(value: string): WeightsFormat {
-  if (value === 'Safetensors' || value === 'GGUF') return value;
-  throw new Error(`"${value}" is not Safetensors or GGUF`);
 }
 
 function folderOf(value: string): string {

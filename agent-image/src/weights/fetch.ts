@@ -1,7 +1,7 @@
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { WeightsFailure } from './failure.ts';
-import { filesOf, type RemoteFile, type WeightsFormat, type WeightsSource } from './source.ts';
+import { filesOf, type RemoteFile, type WeightsSource } from './source.ts';
 
 /** Bytes of one request: what is asked for again when a connection breaks. */
 const partBytes = 32 * 2 ** 20;
@@ -14,7 +14,6 @@ export interface Progress {
 
 export interface FetchOptions {
   readonly source: WeightsSource;
-  readonly format: WeightsFormat;
   /** Folder that the files come to; what is there of an earlier try is kept. */
   readonly folder: string;
   readonly onProgress: (progress: Progress) => void;
@@ -25,9 +24,9 @@ export interface FetchOptions {
  * Fetches the files of a model into a folder. A file has its name only when it is whole; a part of it goes on where it was
  * left, in this process or a later one. Rejects with a WeightsFailure.
  */
-export async function fetchWeights({ source, format, folder, onProgress, signal }: FetchOptions): Promise<void> {
-  const files = filesOf(format, await source.list(signal));
-  if (files.length === 0) throw new WeightsFailure('NotFound', `there is no file of ${format} weights: correct the uri or the format`);
+export async function fetchWeights({ source, folder, onProgress, signal }: FetchOptions): Promise<void> {
+  const files = filesOf(await source.list(signal));
+  if (files.length === 0) throw new WeightsFailure('NotFound', 'there is no file of weights: correct the uri');
   const bytesTotal = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let bytesDone = 0;
   const advance = (bytes: number): void => onProgress({ bytesDone: (bytesDone += bytes), bytesTotal });

@@ -2,23 +2,10 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, open, readdir, readFile, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import {
-  headerLength,
-  lengthBytes,
-  readConfig,
-  readGguf,
-  tensorBytes,
-  type Architecture,
-  type FoundWeights,
-} from '@agentfleet/protocol/weights';
+import { headerLength, lengthBytes, readConfig, tensorBytes, type Architecture, type FoundWeights } from '@agentfleet/protocol/weights';
 import { WeightsFailure } from './failure.ts';
-import type { WeightsFormat } from './source.ts';
-
-/** A vocabulary and the names of tensors lie in it. */
-const mostGgufHeader = 64 * 2 ** 20;
 
 interface Expected {
-  readonly format: WeightsFormat;
   readonly digest: string | undefined;
   readonly tokenizerHash: string | undefined;
 }
@@ -49,7 +36,7 @@ export async function inspectWeights(folder: string, expected: Expected, signal:
       'TokenizerMismatch',
       `tokenizer.json is ${tokenizerHash ?? 'absent'}, and artifact.tokenizerHash is ${expected.tokenizerHash}: use weights with that tokenizer`,
     );
-  const { weightBytes, architecture } = await headersOf(files, expected.format);
+  const { weightBytes, architecture } = await headersOf(files);
   return { format: 'agentfleet.dev/weights/v1', digest, bytes, files: files.length, weightBytes, architecture, tokenizerHash };
 }
 
@@ -95,14 +82,9 @@ interface Headers {
   readonly architecture: Architecture | null;
 }
 
-async function headersOf(files: readonly WeightsFile[], format: WeightsFormat): Promise<Headers> {
-  const ending = format === 'GGUF' ? '.gguf' : '.safetensors';
-  const weights = files.filter(({ path }) => path.endsWith(ending));
-  if (weights.length === 0) throw new WeightsFailure('NotFound', `there is no ${ending} file: correct the folder or the format`);
-  if (format === 'GGUF') {
-    const headers = await Promise.all(weights.map(async ({ file }) => readGguf(await beginning(file, mostGgufHeader))));
-    return { weightBytes: headers.reduce((sum, header) => sum + header.weightBytes, 0), architecture: headers[0]?.architecture ?? null };
-  }
+async function headersOf(files: readonly WeightsFile[]): Promise<Headers> {
+  const weights = files.filter(({ path }) => path.endsWith('.safetensors'));
+  if (weights.length === 0) throw new WeightsFailure('NotFound', 'there is no .safetensors file: correct the folder');
   let weightBytes = 0;
   for (const { file } of weights) weightBytes += tensorBytes(await safetensorsHeader(file));
   const config = files.find(({ path }) => path === 'config.json');

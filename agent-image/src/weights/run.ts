@@ -48,7 +48,7 @@ async function work(
   const source = sourceOf(config, clock);
   if (source !== undefined) {
     await mkdir(config.folder, { recursive: true });
-    await fetchWeights({ source, format: config.format, folder: config.folder, onProgress, signal });
+    await fetchWeights({ source, folder: config.folder, onProgress, signal });
   }
   return inspectWeights(config.folder, config, signal);
 }

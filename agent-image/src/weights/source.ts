@@ -12,17 +12,11 @@ export interface WeightsSource {
   read(path: string, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
-const wanted = {
-  Safetensors: /\.(safetensors|json|txt|model|jinja|tiktoken)$/,
-  GGUF: /\.(gguf|json)$/,
-} as const;
-
-/** How weights are written. */
-export type WeightsFormat = keyof typeof wanted;
+const wanted = /\.(safetensors|json|txt|model|jinja|tiktoken)$/;
 
 /** The files that an engine reads: other formats of the same weights, pictures and words are left where they are. */
-export function filesOf(format: WeightsFormat, files: readonly RemoteFile[]): readonly RemoteFile[] {
-  return files.filter(({ path }) => wanted[format].test(path) && safe(path)).sort((a, b) => (a.path < b.path ? -1 : 1));
+export function filesOf(files: readonly RemoteFile[]): readonly RemoteFile[] {
+  return files.filter(({ path }) => wanted.test(path) && safe(path)).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 function safe(path: string): boolean {

@@ -54,7 +54,6 @@ async function run(env: Readonly<Record<string, string>>): Promise<WeightsReport
   const report = join(root, 'report');
   const folder = join(root, 'model');
   const whole = {
-    AGENTFLEET_WEIGHTS_FORMAT: 'Safetensors',
     AGENTFLEET_WEIGHTS_FOLDER: folder,
     AGENTFLEET_REPORT: report,
     AGENTFLEET_PORT: '0',
@@ -192,6 +191,5 @@ describe('weights in a hub or a bucket', () => {
 
 test('files that an engine does not read stay where they are', () => {
   const files = ['a.safetensors', 'b.gguf', 'c.bin', 'd.json', '/e.json', 'f/../g.json', 'h/i.json'].map((path) => ({ path, bytes: 1 }));
-  expect(filesOf('Safetensors', files).map(({ path }) => path)).toEqual(['a.safetensors', 'd.json', 'h/i.json']);
-  expect(filesOf('GGUF', files).map(({ path }) => path)).toEqual(['b.gguf', 'd.json', 'h/i.json']);
+  expect(filesOf(files).map(({ path }) => path)).toEqual(['a.safetensors', 'd.json', 'h/i.json']);
 });

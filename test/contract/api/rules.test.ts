@@ -124,6 +124,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     ['ExpertPool', 'spec.experts[0].engine.type', 'OpenAI'],
     ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Reflink'],
+    ['ExpertPool', 'spec.experts[4].artifact.format', 'GGUF'],
     ['EnergyModel', 'spec.artifact.format', 'ONNX'],
     ['EnergyModel', 'spec.calibration.method', 'Platt'],
   ] as const)('refuses %s %s: %s, which nothing obeys yet', async ([kind, field, value]) => {

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { V1Volume } from '@kubernetes/client-node';
 import type { Expert, ExpertPool, Weights } from '@agentfleet/protocol/api';
 import { modelsClaim } from '../../../pools/names.ts';
+import { shortHash } from '../../../revisions/index.ts';
 
 /** Where weights are inside of containers: the same path in the job that reads them and in every engine. */
 export interface WeightsPlace {
@@ -32,7 +32,7 @@ const root = '/weights';
 /** Name of the item of an expert's draft. */
 export const draftOf = (expert: string): string => `${expert}/draft`;
 
-const short = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+const short = (value: unknown): string => shortHash(value, 16);
 
 /** A claim is mounted whole: what is added to it later, such as an adapter, is there without another pod. */
 function placeOf(pool: ExpertPool, uri: string): WeightsPlace {
@@ -54,8 +54,8 @@ function placeOf(pool: ExpertPool, uri: string): WeightsPlace {
 
 function itemOf(pool: ExpertPool, { name: expert, artifact, speculative }: Expert, name: string, weights: Weights): WeightsItem {
   const { uri, digest = '', format, tokenizerHash = '' } = weights;
-  const hash = short(JSON.stringify([uri, digest, format, tokenizerHash]));
-  const owner = short(JSON.stringify([expert, artifact, speculative]));
+  const hash = short([uri, digest, format, tokenizerHash]);
+  const owner = short([expert, artifact ?? null, speculative ?? null]);
   return { name, expert, owner, weights, hash, place: placeOf(pool, uri), fetched: /^(s3|hf):/.test(uri) };
 }
 

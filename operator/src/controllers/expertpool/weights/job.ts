@@ -14,10 +14,9 @@ const credentialDir = '/etc/agentfleet/credential';
 
 function environment(pool: ExpertPool, { weights, place }: WeightsItem): readonly V1EnvVar[] {
   const { storage, modelCache } = pool.spec;
-  const { uri, format, digest, tokenizerHash } = weights;
+  const { uri, digest, tokenizerHash } = weights;
   const variables: Readonly<Record<string, string | undefined>> = {
     AGENTFLEET_WEIGHTS_URI: uri,
-    AGENTFLEET_WEIGHTS_FORMAT: format,
     AGENTFLEET_WEIGHTS_FOLDER: place.folder,
     AGENTFLEET_WEIGHTS_DIGEST: digest,
     AGENTFLEET_TOKENIZER_HASH: tokenizerHash,
@@ -45,7 +44,6 @@ export function readingContainer(image: string, item: WeightsItem, digest: strin
   const env = [
     // What was fetched is in the volume: here nothing is fetched.
     { name: 'AGENTFLEET_WEIGHTS_URI', value: item.fetched ? 'cache://' : weights.uri },
-    { name: 'AGENTFLEET_WEIGHTS_FORMAT', value: weights.format },
     { name: 'AGENTFLEET_WEIGHTS_FOLDER', value: place.folder },
     ...(digest === undefined ? [] : [{ name: 'AGENTFLEET_WEIGHTS_DIGEST', value: digest }]),
     ...(tokenizerHash === undefined ? [] : [{ name: 'AGENTFLEET_TOKENIZER_HASH', value: tokenizerHash }]),

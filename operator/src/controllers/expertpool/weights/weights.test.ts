@@ -110,7 +110,6 @@ describe('weights that are not known yet', () => {
     ]);
     expect(envOf(jobs[0])).toEqual({
       AGENTFLEET_WEIGHTS_URI: 'pvc://models/coder',
-      AGENTFLEET_WEIGHTS_FORMAT: 'Safetensors',
       AGENTFLEET_WEIGHTS_FOLDER: '/weights/claims/models/coder',
     });
     expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
