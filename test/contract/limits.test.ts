@@ -21,6 +21,7 @@ import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { longName } from '../../operator/src/limits/atLimit.ts';
 import { faultsOf } from '../../operator/src/limits/bounds.ts';
+import { told } from '../../operator/src/limits/told.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from '../../operator/src/limits/objects.ts';
 import type { Pod } from '../../operator/src/runtime/objects.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
@@ -36,22 +37,6 @@ const { namespace } = longest;
 const worker = 'worker-0';
 const smile = '\u{1F9EA}';
 const noWarm = { 'spec.sandbox.warm': () => [] };
-
-/** All that the operator makes or tells there. */
-const told = [
-  resources.agentTasks,
-  resources.expertPools,
-  resources.energyModels,
-  resources.deployments,
-  resources.services,
-  resources.serviceAccounts,
-  resources.networkPolicies,
-  resources.roles,
-  resources.roleBindings,
-  resources.podDisruptionBudgets,
-  resources.configMaps,
-  resources.pods,
-] as readonly Resource[];
 
 describe.runIf(enabled)('the largest objects', () => {
   let server: Server;

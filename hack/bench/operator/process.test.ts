@@ -22,4 +22,6 @@ it('reads how much of a machine was used, and says what the parts of a control p
   const before = { parts: { etcd: 1 }, busy: 10, idle: 10 };
   const after = { parts: { etcd: 3, kwok: 1 }, busy: 13, idle: 11 };
   expect(spentBetween(before, after, 500)).toEqual({ controlPlane: { etcd: 4, kwok: 2 }, idlePercent: 25 });
+  const anew = { ...after, parts: { ...after.parts, etcd: 0 } };
+  expect(spentBetween(before, anew, 500)).toEqual({ controlPlane: {}, idlePercent: 25 });
 });

@@ -30,13 +30,18 @@ const measures: readonly Measure[] = [
   { name: 'left after deletion', of: ({ leftovers }) => leftovers.objects + leftovers.pods },
   { name: 'nothing left after', of: ({ leftovers }) => leftovers.seconds, unit: 's' },
   { name: 'CPU of the API server per 1,000', of: ({ controlPlane }) => controlPlane['kube-apiserver'], unit: 's' },
-  { name: 'CPU of the whole control plane per 1,000', of: ({ controlPlane }) => sum(Object.values(controlPlane)), unit: 's' },
+  { name: 'CPU of the whole control plane per 1,000', of: ({ controlPlane }) => sumOf(Object.values(controlPlane)), unit: 's' },
   { name: 'cores that nobody used until all were ready', of: ({ idlePercent }) => idlePercent, unit: '%' },
   { name: 'CPU of the generator per 1,000', of: ({ generatorCpuSeconds }) => generatorCpuSeconds, unit: 's' },
 ];
 
 function sum(values: readonly number[]): number {
   return values.reduce((a, b) => a + b, 0);
+}
+
+/** Undefined for none: nothing was measured then. */
+function sumOf(values: readonly number[]): number | undefined {
+  return values.length === 0 ? undefined : sum(values);
 }
 
 function mean(values: readonly number[]): number {

@@ -28,13 +28,17 @@ export async function spentBy(folder: string): Promise<Spent> {
 
 const round = (value: number): number => Number(value.toFixed(2));
 
-/** What was spent between two reads, by the control plane for 1,000 objects, and how much of the machine was left. Pure. */
+/**
+ * What was spent between two reads, by the control plane for 1,000 objects, and how much of the machine was left. A part
+ * that was started anew meanwhile counts from zero again: what it spent is not known, nor what all spent together. Pure.
+ */
 export function spentBetween(
   before: Spent,
   after: Spent,
   objects: number,
 ): { readonly controlPlane: Readonly<Record<string, number>>; readonly idlePercent: number } {
-  const each = Object.entries(after.parts).map(
+  const anew = Object.entries(after.parts).some(([name, seconds]) => seconds < (before.parts[name] ?? 0));
+  const each = Object.entries(anew ? {} : after.parts).map(
     ([name, seconds]) => [name, round(((seconds - (before.parts[name] ?? 0)) / objects) * 1000)] as const,
   );
   const [busy, idle] = [after.busy - before.busy, after.idle - before.idle];

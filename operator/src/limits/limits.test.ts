@@ -8,26 +8,10 @@ import type { Namespace, Pod } from '../runtime/objects.ts';
 import { resources } from '../runtime/resources.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
+import { told } from './told.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from './objects.ts';
 
 const smile = '\u{1F9EA}';
-
-/** Whatever the operator makes or tells, in all namespaces. */
-const told = [
-  resources.agentTasks,
-  resources.agentTaskOrders,
-  resources.expertPools,
-  resources.energyModels,
-  resources.pods,
-  resources.deployments,
-  resources.services,
-  resources.serviceAccounts,
-  resources.networkPolicies,
-  resources.roles,
-  resources.roleBindings,
-  resources.podDisruptionBudgets,
-  resources.configMaps,
-] as readonly Resource[];
 
 const allFaults = (world: World): readonly string[] => told.flatMap((resource) => world.server.objects(resource).flatMap(faultsOf));
 
