@@ -8,7 +8,15 @@ export const fullPlan: Node = {
   hash: '0123456789abcdef',
   mode: 'DRA',
   assignments: [
-    { item: 'gen', slot: 'dgx-1/gpu0', uuid: 'GPU-7a', bytes: 36_507_222_016, claim: 'slot-dgx-1-gpu0-0123456789', admitted: true },
+    {
+      item: 'gen',
+      slot: 'dgx-1/gpu0',
+      uuid: 'GPU-7a',
+      bytes: 36_507_222_016,
+      claim: 'slot-dgx-1-gpu0-0123456789',
+      holder: '5e1f0a52-6a43-4a52-9d0e-2f6b6c1d7a10',
+      admitted: true,
+    },
   ],
   rejected: [{ item: 'py', slot: 'dgx-1/gpu1', reason: 'NotEnoughMemory', shortByBytes: 15_032_385_536 }],
   skippedModes: [{ mode: 'Reservation', reason: 'node dgx-1 offers 0 GPUs by the device plugin and 1 are needed' }],
