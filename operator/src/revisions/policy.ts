@@ -65,6 +65,10 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.draftAcceptance) };
     case 'RollbackSuccess':
       return { type: spec.type, name, ...numbers(spec.rollbackSuccess) };
+    case 'AUC':
+      return { type: spec.type, name, ...numbers(spec.auc) };
+    case 'ECE':
+      return { type: spec.type, name, ...numbers(spec.ece) };
     case 'Query':
     default:
       return { type: spec.type, name, ...bounds(spec.query) };

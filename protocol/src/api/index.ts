@@ -13,6 +13,7 @@ export {
   energyModel,
   EnergyModelSpec,
   EnergyModelStatus,
+  maxModelArms,
   Thresholds,
   type EnergyModel,
 } from './energymodel/index.ts';

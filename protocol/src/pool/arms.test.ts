@@ -26,4 +26,30 @@ describe('the brief of a task', () => {
   it('is none where a revision is not known: others would be counted for it', () => {
     expect(assignedBrief(brief, { revision: 'cccccccccc' })).toContain('cccccccccc');
   });
+
+  const verifier = (url: string): object => ({ name: 'judge', url });
+  const judged = {
+    ...brief,
+    verifier: verifier('http://va'),
+    verifierArms: [
+      { revision: a, verifier: verifier('http://va') },
+      { revision: b, verifier: verifier('http://vb') },
+    ],
+  } as unknown as PoolBrief;
+
+  it('has the verifier of the revision that its assignment names, beside the experts of theirs', () => {
+    expect(assignedBrief(judged, { verifierRevision: b })).toMatchObject({
+      verifier: { url: 'http://vb' },
+      experts: [{ url: 'http://a' }],
+    });
+    expect(assignedBrief(judged, { verifierRevision: a, revision: b })).toMatchObject({
+      verifier: { url: 'http://va' },
+      experts: [{ url: 'http://b' }],
+    });
+  });
+
+  it('has the verifier of all others where that revision is gone, but not when its end counts', () => {
+    expect(assignedBrief(judged, { verifierRevision: 'cccccccccc' })).toMatchObject({ verifier: { url: 'http://va' } });
+    expect(assignedBrief(judged, { verifierRevision: 'cccccccccc', rollout: 'cccccccccc-1' })).toContain('cccccccccc of the verifier');
+  });
 });

@@ -120,6 +120,24 @@ export const ExpertArm = Type.Object(
 );
 export type ExpertArm = Static<typeof ExpertArm>;
 
+/** The verifier of one revision, where several stand side by side. */
+export const VerifierArm = Type.Object({ revision, verifier: VerifierEndpoint }, { additionalProperties: false });
+export type VerifierArm = Static<typeof VerifierArm>;
+
+/** A revision that answers requests of tasks too, and is not heard. */
+export const ShadowBrief = Type.Object(
+  {
+    rollout: Type.String({ minLength: 1, maxLength: 32, description: 'tasks whose assignment names it are those whose requests are copied' }),
+    revision,
+    percent: Type.Integer({ minimum: 1, maximum: 100, description: 'of the requests' }),
+    maxInFlight: Type.Integer({ minimum: 1, maximum: 64, description: 'copies of one worker at a time; more are dropped' }),
+    experts: Type.Array(ExpertEndpoint, { description: 'those that the stable revision does not serve too' }),
+    verifier: Type.Union([VerifierEndpoint, Type.Null()]),
+  },
+  { additionalProperties: false },
+);
+export type ShadowBrief = Static<typeof ShadowBrief>;
+
 /** Content of the key `pool.json`. */
 export const PoolBrief = Type.Object(
   {
@@ -145,6 +163,10 @@ export const PoolBrief = Type.Object(
     arms: Type.Optional(
       Type.Array(ExpertArm, { description: 'revisions of the experts that tasks may be assigned to; absent: there is one only' }),
     ),
+    verifierArms: Type.Optional(
+      Type.Array(VerifierArm, { description: 'revisions of the verifier, each with its own calibration; absent: there is one only' }),
+    ),
+    shadow: Type.Optional(ShadowBrief),
     ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
   },
   { additionalProperties: false },

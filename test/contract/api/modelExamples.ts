@@ -1,6 +1,7 @@
 import { condition, fullSandbox } from './taskExamples.ts';
 import type { Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
+import { fullModelRollout, fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
@@ -19,6 +20,7 @@ export const fullModel: Node = {
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
+    rollout: fullModelRollout,
   },
 };
 
@@ -43,4 +45,24 @@ export const fullModelStatus: Node = {
     knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
     fittedAt: '2030-01-01T00:00:00Z',
   },
+  arms: [
+    {
+      revision: 'aaaaaaaaaa',
+      endpoint: 'http://full-verifier-aaaaaaaaaa.platform.svc:7080',
+      digest: sha,
+      thresholdsInForce: {
+        vetoBelowProbability: '0.1',
+        warnBelowProbability: '0.2',
+        heads: [{ name: 'Shell', vetoBelowProbability: '0.2', warnBelowProbability: '0.5' }],
+      },
+      calibration: { digest: sha, until: '2031-01-01T00:00:00Z' },
+    },
+    {
+      revision: 'bbbbbbbbbb',
+      endpoint: 'http://full-verifier-bbbbbbbbbb.platform.svc:7080',
+      thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.2' },
+      calibration: { abstains: 'NotTold' },
+    },
+  ],
+  rollout: fullRolloutStatus,
 };

@@ -1,7 +1,7 @@
 // A rollout and its status, which show every field of both.
 import type { Node } from './fields.ts';
 
-/** A rollout with every field and every kind of gate. */
+/** A rollout with every field and every kind of gate that a pool may have. */
 export const fullRollout: Node = {
   strategy: 'Canary',
   steps: [
@@ -26,6 +26,16 @@ export const fullRollout: Node = {
   rollback: { cooldownSeconds: 3600, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: true, windows: [{ days: ['Mon', 'Tue'], start: '09:00', seconds: 3600 }] },
   prometheus: { url: 'http://prometheus.monitoring.svc:9090', timeoutSeconds: 5 },
+};
+
+/** The same with the gates that a model may have. */
+export const fullModelRollout: Node = {
+  ...fullRollout,
+  gates: [
+    ...(fullRollout['gates'] as readonly Node[]).filter(({ type }) => type !== 'DraftAcceptance'),
+    { name: 'auc', type: 'AUC', auc: { min: '0.8', maxLoss: '0.004', minSamples: 150 } },
+    { name: 'ece', type: 'ECE', ece: { max: '0.05', maxGain: '0.02', minSamples: 150 } },
+  ],
 };
 
 export const fullRolloutStatus: Node = {

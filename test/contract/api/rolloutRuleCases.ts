@@ -1,18 +1,42 @@
 // Rules of rollouts, which ExpertPool and EnergyModel share.
 import { fullPool } from './poolExamples.ts';
 import type { Node } from './fields.ts';
-import { fullRollout } from './rolloutExamples.ts';
+import { fullModel } from './modelExamples.ts';
+import { fullModelRollout, fullRollout } from './rolloutExamples.ts';
 import { change, member, type RuleCase } from './ruleCase.ts';
 
-const all = fullRollout['gates'] as readonly (Node & { readonly type: string })[];
-const memberOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1);
+type GateNode = Node & { readonly type: string };
+const all = fullRollout['gates'] as readonly GateNode[];
+const ofModels = fullModelRollout['gates'] as readonly GateNode[];
+const memberOf = (gate: GateNode): string => Object.keys(gate).find((field) => field !== 'name' && field !== 'type') ?? '';
 
-const unionCases: readonly RuleCase[] = all.map((gate) => {
+const unionCase = (base: Node, gate: GateNode): RuleCase => {
   const { name, type } = gate;
-  const field = memberOf(type);
-  const message = `spec.rollout.gates[].${field} must be set exactly when spec.rollout.gates[].type is ${type}; ${member}`;
-  return change(fullPool, 'spec.rollout.gates', [gate], [{ name, type }], message);
-});
+  const message = `spec.rollout.gates[].${memberOf(gate)} must be set exactly when spec.rollout.gates[].type is ${type}; ${member}`;
+  return change(base, 'spec.rollout.gates', [gate], [{ name, type }], message);
+};
+
+const isHeldOut = ({ type }: GateNode): boolean => type === 'AUC' || type === 'ECE';
+
+/** Each kind of gate on its kind of object, and refused on the other one. */
+const unionCases: readonly RuleCase[] = [
+  ...all.map((gate) => unionCase(fullPool, gate)),
+  ...ofModels.filter(isHeldOut).map((gate) => unionCase(fullModel, gate)),
+  change(
+    fullPool,
+    'spec.rollout.gates',
+    [all[1]],
+    ofModels.filter(isHeldOut),
+    'spec.rollout.gates[].type must not be AUC or ECE here: experts are not calibrated; put the gate into spec.rollout of the EnergyModel, or remove it',
+  ),
+  change(
+    fullModel,
+    'spec.rollout.gates',
+    [all[1]],
+    [all[1], all.find(({ type }) => type === 'DraftAcceptance')],
+    'spec.rollout.gates[].type must not be DraftAcceptance here: a verifier has no draft; put the gate into spec.rollout of the ExpertPool, or remove it',
+  ),
+];
 
 const pass = (taskPass: Node): readonly Node[] => [{ name: 'pass', type: 'TaskPass', taskPass }];
 const at = (field: string, low: string, high: string, refused: string): RuleCase =>

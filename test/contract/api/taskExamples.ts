@@ -142,6 +142,7 @@ export const fullTaskStatus: Node = {
     since: time,
     directive: 'Run',
     revision: 'bbbbbbbbbb',
+    verifierRevision: 'cccccccccc',
     rollout: 'bbbbbbbbbb-t1',
   },
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', usage }],

@@ -36,7 +36,9 @@ export const Assignment = struct(
     since: timestamp('When it was assigned.'),
     directive: choice('What the worker is to do.', directives),
     revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
-    rollout: optional(rolloutId('The rollout that the end of the task is counted for.')),
+    verifierRevision: optional(revisionName('Revision of the EnergyModel that judges its acts; absent: the model has no rollout.')),
+    rollout: optional(rolloutId('The rollout, of the pool or of its model, that the end of the task is counted for.')),
+    shadow: optional(rolloutId('The rollout whose revision gets copies of the requests of the task; its answers are compared only.')),
   },
   // Written as a whole: its fields need no bookkeeping each.
   { atomic: true },

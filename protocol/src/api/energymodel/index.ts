@@ -5,6 +5,7 @@ import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
 import { gpuMemory, PlanStatus, slotName } from '../placement.ts';
+import { modelGateRule, revisionName, Rollout, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,
   choice,
@@ -105,16 +106,21 @@ export const ModelResources = struct(
 );
 
 /** `EnergyModel.spec`. */
-export const EnergyModelSpec = struct('What judges, and how strictly.', {
-  artifact: Artifact,
-  lambda: weight('Weight of E_model beside the features.', '1.0'),
-  heads: optional(heads),
-  scoring: Scoring,
-  thresholds: Thresholds,
-  calibration: optional(CalibrationSpec),
-  gates: optional(GateSpec),
-  resources: ModelResources,
-});
+export const EnergyModelSpec = struct(
+  'What judges, and how strictly.',
+  {
+    artifact: Artifact,
+    lambda: weight('Weight of E_model beside the features.', '1.0'),
+    heads: optional(heads),
+    scoring: Scoring,
+    thresholds: Thresholds,
+    calibration: optional(CalibrationSpec),
+    gates: optional(GateSpec),
+    resources: ModelResources,
+    rollout: optional(Rollout),
+  },
+  { rules: [modelGateRule] },
+);
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
 export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;
@@ -148,6 +154,31 @@ export const CalibrationStatus = struct('How the model in use was calibrated, as
 });
 export type CalibrationStatus = Static<typeof CalibrationStatus>;
 
+const ThresholdsInForce = struct('What acts are measured by.', {
+  vetoBelowProbability: probability('Below it the act is refused.'),
+  warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
+  heads: optional(
+    listByKey('Heads with thresholds of their own, from the calibration.', 'name', HeadThresholds, { max: energyHeads.length }),
+  ),
+});
+
+const ArmCalibration = struct('Whether its probabilities count, where the spec asks for a calibration.', {
+  abstains: optional(text('Why none counts; absent: they count.', { max: 64, min: 1 })),
+  digest: optional(digest('Of its calibration.')),
+  until: optional(timestamp('From when on it is stale.')),
+});
+
+/** Revisions that `status.arms` shows. */
+export const maxModelArms = 16;
+
+const ModelArm = struct('One revision: where it answers, and what its own calibration makes of its answers.', {
+  revision: revisionName('Which one.'),
+  endpoint: text('Address inside the cluster.', { max: 512 }),
+  digest: optional(digest('What is in use, as it tells.')),
+  thresholdsInForce: ThresholdsInForce,
+  calibration: optional(ArmCalibration),
+});
+
 /** `EnergyModel.status`. */
 export const EnergyModelStatus = struct('What has become of the model.', {
   observedGeneration: optional(observedGeneration),
@@ -157,17 +188,11 @@ export const EnergyModelStatus = struct('What has become of the model.', {
   digest: optional(digest('What is in use, as it tells.')),
   replicas: optional(integer('Pods that exist.', 0, 1000)),
   ready: optional(integer('Pods that answer.', 0, 1000)),
-  thresholdsInForce: optional(
-    struct('What acts are measured by.', {
-      vetoBelowProbability: probability('Below it the act is refused.'),
-      warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
-      heads: optional(
-        listByKey('Heads with thresholds of their own, from the calibration.', 'name', HeadThresholds, { max: energyHeads.length }),
-      ),
-    }),
-  ),
+  thresholdsInForce: optional(ThresholdsInForce),
   calibration: optional(CalibrationStatus),
   plan: optional(PlanStatus),
+  arms: optional(atomicList('Revisions that have pods; the stable one first.', ModelArm, { max: maxModelArms })),
+  rollout: optional(RolloutStatus),
 });
 export type EnergyModelStatus = Static<typeof EnergyModelStatus>;
 

@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
 import type { Resource } from '../meta.ts';
-import { Rollout } from '../rollout/index.ts';
+import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
 import { experts } from './experts.ts';
@@ -94,7 +94,7 @@ export const ExpertPoolSpec = struct(
     rollout: optional(Rollout),
     placement: optional(PoolPlacement),
   },
-  { rules: [...storageRules, ...weightsRules, ...placementRules] },
+  { rules: [...storageRules, ...weightsRules, ...placementRules, poolGateRule] },
 );
 export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
 

@@ -1,5 +1,5 @@
 import type { Static, TObject, TProperties, TUnsafe } from 'typebox';
-import { decimal, integer, labelName, listByKey, optional, probability, rule, struct, text, union } from '../schema/index.ts';
+import { decimal, integer, labelName, listByKey, optional, probability, rule, struct, text, union, type Rule } from '../schema/index.ts';
 
 const samples = (description: string, fallback: number) => integer(description, 1, 10_000_000, fallback);
 
@@ -66,6 +66,18 @@ const RollbackSuccess = struct('Rollbacks that were verified by hash.', {
   minSamples: samples('Rollbacks of the canary, at least.', 50),
 });
 
+const AUC = struct('Area under the ROC curve on problems that the verifier never saw, as its pods tell; the worst head decides.', {
+  min: probability('At least.', '0.75'),
+  maxLoss: probability('Less than that of the stable revision, at most.', '0.005'),
+  minSamples: samples('Labelled acts of each head, at least.', 100),
+});
+
+const ECE = struct('Expected calibration error on the same problems; the worst head decides.', {
+  max: probability('At most.', '0.03'),
+  maxGain: probability('More than that of the stable revision, at most.', '0.01'),
+  minSamples: samples('Labelled acts of each head, at least.', 100),
+});
+
 const Query = struct(
   'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
   {
@@ -88,6 +100,8 @@ const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
   VetoRate,
   DraftAcceptance,
   RollbackSuccess,
+  AUC,
+  ECE,
   Query,
 });
 
@@ -105,6 +119,24 @@ export type GateSpec = { readonly name: string } & Static<typeof Checks>;
 
 /** `spec.rollout.gates`. */
 export const gates = listByKey('All have to pass; without data none does.', 'name', Gate, { max: 16 }) as unknown as TUnsafe<GateSpec[]>;
+
+const gateRule = (types: readonly string[], message: string): Rule =>
+  rule(
+    `!has(self.rollout) || !has(self.rollout.gates) || !self.rollout.gates.exists(gate, gate.type in [${types.map((type) => `'${type}'`).join(', ')}])`,
+    `spec.rollout.gates[].type must not be ${types.join(' or ')} here: ${message}`,
+  );
+
+/** What no gate of a pool can measure; a rule of its spec. */
+export const poolGateRule = gateRule(
+  ['AUC', 'ECE'],
+  'experts are not calibrated; put the gate into spec.rollout of the EnergyModel, or remove it',
+);
+
+/** What no gate of a model can measure; a rule of its spec. */
+export const modelGateRule = gateRule(
+  ['DraftAcceptance'],
+  'a verifier has no draft; put the gate into spec.rollout of the ExpertPool, or remove it',
+);
 
 /** Verdicts of gates. */
 export const verdicts = ['Pass', 'Fail', 'Inconclusive', 'InsufficientData'] as const;

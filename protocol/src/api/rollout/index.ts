@@ -1,5 +1,5 @@
-/** Rollouts: how another revision of a pool's experts comes into use. */
-export { type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
+/** Rollouts: how another revision of a pool's experts, or of a model, comes into use. */
+export { modelGateRule, poolGateRule, type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
 export { Rollout, weekdays } from './spec.ts';
 export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';
 

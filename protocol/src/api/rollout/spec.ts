@@ -61,7 +61,7 @@ const Prometheus = struct('Who answers the gates of type Query.', {
   timeoutSeconds: integer('After which an answer counts as missing.', 1, 30, 5),
 });
 
-/** `spec.rollout` of ExpertPool. */
+/** `spec.rollout` of ExpertPool and EnergyModel. */
 export const Rollout = struct(
   'How another revision of what serves comes into use; left out: pods are replaced at once.',
   {

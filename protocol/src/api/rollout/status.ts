@@ -26,7 +26,7 @@ const Failures = struct('Failed rollouts of one revision.', {
   count: integer('How often.', 1, 1000),
 });
 
-/** `status.rollout` of ExpertPool. */
+/** `status.rollout` of ExpertPool and EnergyModel. */
 export const RolloutStatus = struct(
   'How far the rollout of a revision is. Where tasks go is decided by stable, canary and weight alone.',
   {

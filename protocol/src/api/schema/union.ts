@@ -7,11 +7,17 @@ export type Members = Readonly<Record<string, TSchema | null>>;
 
 /** The object's type: for each value of `type` the one member that goes with it. */
 export type UnionOf<M extends Members> = {
-  [K in keyof M & string]: { type: K } & (M[K] extends TSchema ? { [P in Uncapitalize<K>]: Static<M[K]> } : unknown);
+  [K in keyof M & string]: { type: K } & (M[K] extends TSchema ? { [P in MemberName<K>]: Static<M[K]> } : unknown);
 }[keyof M & string];
 
-/** Name of the member that belongs to a value of `type`: `ConfigMap` → `configMap`. */
+/** Types that are an acronym and nothing else: their members are all in lower case. */
+const acronyms = ['AUC', 'ECE'] as const;
+
+type MemberName<K extends string> = K extends (typeof acronyms)[number] ? Lowercase<K> : Uncapitalize<K>;
+
+/** Name of the member that belongs to a value of `type`: `ConfigMap` → `configMap`, `AUC` → `auc`. */
 export function memberName(type: string): string {
+  if (acronyms.some((acronym) => acronym === type)) return type.toLowerCase();
   return type.charAt(0).toLowerCase() + type.slice(1);
 }
 
