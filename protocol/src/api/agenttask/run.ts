@@ -16,6 +16,7 @@ import {
   text,
   timestamp,
 } from '../schema/index.ts';
+import { revisionName, rolloutId } from '../rollout/status.ts';
 import { failureClasses } from './phases.ts';
 import { usageFields } from './usage.ts';
 
@@ -125,6 +126,35 @@ const Outcome = struct('How the attempt ended.', {
   checks: optional(atomicList('Results of the checks.', CheckResult, { max: 16 })),
 });
 
+const counted = (description: string) => integer(description, 0, 2_147_483_647);
+
+const ShadowReport = struct(
+  'What became of the copies of requests that a revision in shadow got: counts only, over all attempts.',
+  {
+    rollout: rolloutId('The rollout in whose shadow phase they were sent.'),
+    revision: revisionName('Revision that was asked.'),
+    asked: counted('Copies that were sent.'),
+    answered: counted('Copies that were answered.'),
+    failed: counted('Copies without an answer, or with one that is none.'),
+    dropped: counted('Copies that were not sent or not waited for, so that nobody waits for them.'),
+    stableMillis: counted('Time of the stable revision for what both answered, summed.'),
+    shadowMillis: counted('Time of the shadow for the same.'),
+    candidates: counted('Proposals of which both had a first candidate.'),
+    sameCandidates: counted('Those whose first candidate is the same, by its hash.'),
+    bothVetoed: counted('Acts that both verifiers refuse.'),
+    onlyStableVetoed: counted('Acts that only the stable one refuses.'),
+    onlyShadowVetoed: counted('Acts that only the shadow would refuse.'),
+    neitherVetoed: counted('Acts that neither refuses.'),
+    onlyOneWarned: counted('Acts that neither refuses, and just one warns of.'),
+    abstained: counted('Acts of which one of them says nothing, because it is not calibrated.'),
+    stableThousandths: counted('Probabilities of acts by the stable one, summed, in thousandths.'),
+    shadowThousandths: counted('Probabilities of the same acts by the shadow.'),
+    apartThousandths: counted('Distances of the two, summed.'),
+  },
+  { atomic: true },
+);
+export type ShadowReport = Static<typeof ShadowReport>;
+
 /** `AgentTask.status.run`: all that only the worker or the keeper can know. The worker owns it. */
 export const Run = struct('Report of the worker about the current attempt.', {
   attempt: integer('Attempt that this is about.', 1, 1_000_000),
@@ -139,6 +169,7 @@ export const Run = struct('Report of the worker about the current attempt.', {
   isolation: optional(Isolation),
   auditRoot: optional(text('Head of the event log, SHA-256 in hexadecimal.', { max: 64, pattern: hash })),
   artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
+  shadow: optional(ShadowReport),
   patch: optional(text('Change as a unified diff, cut with a marker.', { max: maxPatchCharacters })),
   rollback: optional(Restored),
   quiescedAt: optional(
