@@ -39,6 +39,8 @@ export interface UpOptions {
   readonly gvisor?: boolean | undefined;
   /** Also make volumes and VolumeSnapshots, by the StorageClass `agentfleet-dir`. Only with a node of our own. */
   readonly csi?: boolean | undefined;
+  /** Also give the node four devices that stand for GPUs, of the DeviceClass `gpu.example.com`. Only with a node of our own. */
+  readonly dra?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Receives one line for each step; default: standard error with the seconds since the start. */
   readonly log?: ((line: string) => void) | undefined;

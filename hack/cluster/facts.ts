@@ -25,10 +25,11 @@ export interface WantedParts {
   readonly kwok: boolean;
   readonly gvisor: boolean;
   readonly csi: boolean;
+  readonly dra: boolean;
 }
 
 /** The families that a tier needs. helm is not needed by the cluster but by everybody who installs something on it. */
-export function familiesFor({ tier, kwok, gvisor, csi }: WantedParts): FamilyName[] {
+export function familiesFor({ tier, kwok, gvisor, csi, dra }: WantedParts): FamilyName[] {
   const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router'];
   return [
     'kubernetes',
@@ -37,6 +38,7 @@ export function familiesFor({ tier, kwok, gvisor, csi }: WantedParts): FamilyNam
     ...(kwok ? (['kwok'] as const) : []),
     ...(gvisor ? (['gvisor'] as const) : []),
     ...(csi ? (['csi'] as const) : []),
+    ...(dra ? (['dra'] as const) : []),
   ];
 }
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ClusterError, down, kubeconfigPath, renderStatus, status, up, verifyCluster, type Tier } from './index.ts';
 
-const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--gvisor] [--csi] [--verify]
+const usage = `usage: cluster up [--tier control-plane|node] [--context NAME] [--kwok] [--gvisor] [--csi] [--dra] [--verify]
        cluster down [--purge]
        cluster status [--json]
        cluster kubeconfig
@@ -13,6 +13,7 @@ const options = {
   kwok: { type: 'boolean' },
   gvisor: { type: 'boolean' },
   csi: { type: 'boolean' },
+  dra: { type: 'boolean' },
   verify: { type: 'boolean' },
   purge: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -34,6 +35,7 @@ async function bringUp(values: Values): Promise<void> {
     kwok: values.kwok,
     gvisor: values.gvisor,
     csi: values.csi,
+    dra: values.dra,
     signal: interrupted.signal,
   });
   if (values.verify) {

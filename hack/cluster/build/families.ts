@@ -4,7 +4,18 @@ import { fileURLToPath } from 'node:url';
 
 /** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
 export type FamilyName =
-  'kubernetes' | 'containerd' | 'runc' | 'coredns' | 'kube-router' | 'helm' | 'kwok' | 'gvisor' | 'csi' | 'versitygw' | 'agent-sandbox';
+  | 'kubernetes'
+  | 'containerd'
+  | 'runc'
+  | 'coredns'
+  | 'kube-router'
+  | 'helm'
+  | 'kwok'
+  | 'gvisor'
+  | 'csi'
+  | 'dra'
+  | 'versitygw'
+  | 'agent-sandbox';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -83,6 +94,8 @@ export const families: readonly Family[] = [
     rename: { driver: 'agentfleet-csi' },
     sources: ['driver'],
   },
+  // Only where somebody asks for devices; the driver is the example of Kubernetes, whose GPUs are names.
+  { ...plain, name: 'dra', module: 'sigs.k8s.io/dra-example-driver', binaries: ['dra-example-kubeletplugin'] },
   // Not of the cluster: S3 for tests and for fleets without a cloud. It goes into an image, so it must stay static.
   {
     ...plain,

@@ -17,7 +17,7 @@ const around = {
 
 describe('the CSI driver of tests and its sidecars', () => {
   it('are built only where somebody asks for them', () => {
-    const wanted = { tier: 'node', kwok: false, gvisor: false } as const;
+    const wanted = { tier: 'node', kwok: false, gvisor: false, dra: false } as const;
     expect(familiesFor({ ...wanted, csi: false })).not.toContain('csi');
     expect(familiesFor({ ...wanted, csi: true })).toContain('csi');
   });

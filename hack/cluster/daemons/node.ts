@@ -16,6 +16,11 @@ export function gvisorFolder({ state }: Pick<Surroundings['layout'], 'state'>): 
   return join(state, 'gvisor');
 }
 
+/** Where drivers of devices beside our node say what a device puts into a container. It goes with the node. */
+export function cdiFolder({ run }: Pick<Surroundings['layout'], 'run'>): string {
+  return join(run, 'cdi');
+}
+
 /** containerd's configuration. Its sandboxes keep their network namespaces below the state folder, so they are surely ours. */
 export function containerdConfig({ layout, binaries }: Pick<Surroundings, 'layout' | 'binaries'>): string {
   return `version = 3
@@ -34,7 +39,7 @@ disabled_plugins = [
   # Without CAP_SYS_RESOURCE nobody may lower an OOM score; unrestricted, no sandbox would start at all.
   restrict_oom_score_adj = true
   enable_cdi = true
-  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]
+  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi", "${cdiFolder(layout)}"]
   netns_mounts_under_state_dir = true
 [plugins."io.containerd.cri.v1.runtime".cni]
   bin_dirs = ["/usr/lib/cni"]

@@ -14,6 +14,7 @@ import { choosePorts, type Ports } from '../ports.ts';
 import { preflight } from '../preflight.ts';
 import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
 import { startCsi } from './csi.ts';
+import { startDra } from './dra.ts';
 import { installGvisor } from './gvisor.ts';
 import { startKwok } from './kwok.ts';
 import { importMissing, nodeImages, startNode } from './node.ts';
@@ -82,7 +83,13 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   const tier = before?.tier === 'node' ? 'node' : (options.tier ?? 'node');
   const kwok = before?.kwok === true || options.kwok === true;
   const node = tier === 'node';
-  const wanted = { tier, kwok, gvisor: node && options.gvisor === true, csi: node && options.csi === true };
+  const wanted = {
+    tier,
+    kwok,
+    gvisor: node && options.gvisor === true,
+    csi: node && options.csi === true,
+    dra: node && options.dra === true,
+  };
   const found = await survey(layout, wanted, await runningPids(layout));
   const go = refuseIfUnfit(found, log);
   await installPackages(found.facts.missingPackages, log, options.signal);
@@ -98,5 +105,6 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
   await launch(start, tier, kwok, go);
   if (wanted.gvisor) await installGvisor(start);
   if (wanted.csi) await startCsi(start);
+  if (wanted.dra) await startDra(start);
   return handle(layout, tier, binaries, start.started.length > 0);
 }
