@@ -20,8 +20,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function start(env: Readonly<Record<string, string>>): ChildProcess {
-  child = spawn(execPath, [join(import.meta.dirname, 'main.ts')], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+function start(env: Readonly<Record<string, string>>, ...args: readonly string[]): ChildProcess {
+  child = spawn(execPath, [join(import.meta.dirname, 'main.ts'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   return child;
 }
 
@@ -54,6 +54,17 @@ describe('the process', () => {
     expect(local).toEqual(overHttp);
     expect((await fetch(`${http}/readyz`)).status).toBe(200);
     process.kill('SIGTERM');
+    expect(await once(process, 'exit')).toEqual([0, null]);
+  });
+
+  it('holds a GPU as long as its pod may: the word to stop is for its tenants first', async () => {
+    const process = start({}, 'hold-gpu');
+    for await (const line of createInterface({ input: process.stdout as NonNullable<typeof process.stdout> })) {
+      expect(JSON.parse(line)).toMatchObject({ msg: 'holding' });
+      break;
+    }
+    process.kill('SIGTERM');
+    process.kill('SIGINT');
     expect(await once(process, 'exit')).toEqual([0, null]);
   });
 

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import process, { env, exit, stderr, stdout } from 'node:process';
+import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
+import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, Logger } from './logger.ts';
 import { startServer } from './start.ts';
 
@@ -33,8 +34,29 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+/** Where the kubelet reads the last words of a container. */
+const lastWords = '/dev/termination-log';
+
+/** Holds a GPU or looks at it, and serves nothing. */
+async function lookAtGpu(task: GpuTask): Promise<void> {
+  const ended = new Promise<void>((resolve) => {
+    if (task !== 'hold-gpu') return resolve();
+    const awake = setInterval(() => {}, 2 ** 30); // nothing else keeps the process alive
+    // Its tenants end too, and the GPU is theirs until they have: the grace period of the pod says when it is over.
+    process.on('SIGTERM', () => {});
+    process.once('SIGINT', () => {
+      clearInterval(awake);
+      resolve();
+    });
+    stdout.write('{"level":"info","msg":"holding"}\n');
+  });
+  exit(await runGpuTask(task, { env, places: gpuPlaces, lastWords, ended }));
+}
+
 try {
-  await main();
+  const task = gpuTaskOf(argv.slice(2));
+  if (task === undefined) await main();
+  else await lookAtGpu(task);
 } catch (error) {
   stderr.write(`${error instanceof ConfigError ? error.message : JSON.stringify(errorFields(error))}\n`);
   exit(1);
