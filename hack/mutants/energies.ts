@@ -227,4 +227,11 @@ export const energies: readonly Mutant[] = [
     replace: "beside.has(place) || place === 'inside' || path === workspace",
     test: vitest(`${rails}/structure.test.ts`),
   },
+  {
+    guarantee: 'what the text of a program tells counts only for one that ran',
+    file: 'agent-image/src/attempt/executed.ts',
+    find: 'measured.compileErrors === 0 && measured.crashed === 0 ?',
+    replace: 'measured.crashed === 0 ?',
+    test: vitest('agent-image/src/attempt/executed.test.ts'),
+  },
 ];

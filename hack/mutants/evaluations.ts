@@ -222,4 +222,11 @@ export const evaluations: readonly Mutant[] = [
     replace: '',
     test: vitest('local/pool.test.ts'),
   },
+  {
+    guarantee: 'a pack is judged by the structure of commands, as a worker judges them',
+    file: `${source}/local/judge.ts`,
+    find: 'features: rails.structure,',
+    replace: 'features: {},',
+    test: vitest('local/judge.test.ts'),
+  },
 ];

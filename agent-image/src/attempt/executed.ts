@@ -3,9 +3,17 @@ import { wholeRun } from '../checks/index.ts';
 import type { Proof } from './evidence.ts';
 import type { TrialResult } from './notes.ts';
 
-/** What the runs of a trial measured, summed over its checks; nothing where none ran. */
-export function executedFeatures(proofs: readonly Proof[], result: TrialResult): Features {
+/**
+ * What the runs of a trial measured, summed over its checks; nothing where none ran. `text` is what its text tells of a program that
+ * runs: it counts where all files were read and nothing went down.
+ */
+export function executedFeatures(proofs: readonly Proof[], result: TrialResult, text: Features = {}): Features {
   if (proofs.length === 0) return {};
+  const measured = runFeatures(proofs, result);
+  return measured.compileErrors === 0 && measured.crashed === 0 ? { ...measured, ...text } : measured;
+}
+
+function runFeatures(proofs: readonly Proof[], result: TrialResult): Features {
   const sum = (of: (proof: Proof) => number): number => proofs.reduce((total, proof) => total + of(proof), 0);
   return {
     testsTotal: sum(testsTotal),

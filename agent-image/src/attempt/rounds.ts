@@ -10,6 +10,7 @@ import type { SearchNode } from './node.ts';
 import type { TriedNote } from './notes.ts';
 import { propose } from './proposals.ts';
 import type { Scope } from './scope.ts';
+import type { TextFeatures } from './sources.ts';
 import { budgetUsed, controlStep, proposers, type StepFacts, type StepSignals } from './steps.ts';
 import type { Trial } from './trial.ts';
 
@@ -30,6 +31,8 @@ export interface Round {
   readonly plan: Plan;
   readonly response: GenerateResponse;
   readonly ranking: Ranking;
+  /** What the texts of candidates tell, by their ids; nothing where no model reads it. */
+  readonly texts: ReadonlyMap<string, TextFeatures>;
   /** What is tried before the next round is asked for, the best first. */
   readonly due: readonly Ranked[];
 }
@@ -71,10 +74,14 @@ export class Rounds {
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
     const { files, localisation, suspicion } = focus;
     const trialSeconds = median(this.#seconds);
-    const measure = (some: readonly Candidate[]): Promise<ReadonlyMap<string, Features>> => this.#scope.sources.ofCandidates(some, files);
+    let texts: ReadonlyMap<string, TextFeatures> = new Map();
+    const measure = async (some: readonly Candidate[]): Promise<ReadonlyMap<string, Features>> => {
+      texts = await this.#scope.sources.ofCandidates(some, files);
+      return new Map([...texts].map(([id, { before: known }]) => [id, known]));
+    };
     const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
     const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > mind.compute.earlyExitMargin;
-    return { expert, control, plan, response, ranking, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
+    return { expert, control, plan, response, ranking, texts, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
   }
 
   /**
@@ -118,7 +125,7 @@ export class Rounds {
     trial: Trial,
     wallSeconds: number,
   ): Promise<Pick<Required<TriedNote>, 'facts' | 'signals'>> {
-    const executed = executedFeatures(trial.proofs, trial.result);
+    const executed = executedFeatures(trial.proofs, trial.result, round.texts.get(ranked.candidate.id)?.ran);
     // A candidate with commands may have waited for a person: only its checks tell how long such a step takes.
     const acted = (ranked.candidate.acts ?? []).length > 0;
     const seconds = acted ? (executed.seconds ?? 0) : wallSeconds;

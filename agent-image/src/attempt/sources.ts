@@ -7,12 +7,27 @@ import type { Hands } from './hands.ts';
 /** A look at sources takes no longer, seconds; past it they are not measured. */
 const timeoutSeconds = 20;
 
+/** What the text of a change tells. */
+export interface TextFeatures {
+  /** What is known before it is tried. */
+  readonly before: Features;
+  /** What counts beside what its run measures. */
+  readonly ran: Features;
+}
+
 /** What changes of sources tell before they are tried, measured in the sandbox of the attempt. */
 export interface SourceReader {
   /** Features by id of a candidate; nothing for one whose edits do not fit the files. */
-  ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, Features>>;
+  ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, TextFeatures>>;
   /** Of one file that is about to be written. */
   ofRewrite(rewrite: Rewrite): Promise<Features>;
+}
+
+const nothing: TextFeatures = { before: {}, ran: {} };
+
+function textFeatures({ complexityDelta, lintDelta, ...before }: Features): TextFeatures {
+  const ran = { ...(complexityDelta !== undefined && { complexityDelta }), ...(lintDelta !== undefined && { lintDelta }) };
+  return { before, ran };
 }
 
 /** Without a parser nothing is measured, which costs a model what it would have read. */
@@ -22,10 +37,10 @@ export function createSourceReader(hands: Hands, grammars: Grammars | undefined)
     return end.exitCode === 0 ? stdout : null;
   };
   const python = pythonSurfaces(hands.root.path, run);
-  const measure = async (changes: readonly (readonly SourceChange[])[]): Promise<readonly Features[]> => {
-    if (grammars === undefined || changes.length === 0) return changes.map(() => ({}));
+  const measure = async (changes: readonly (readonly SourceChange[])[]): Promise<readonly TextFeatures[]> => {
+    if (grammars === undefined || changes.length === 0) return changes.map(() => nothing);
     const read = async (path: string): Promise<string | null> => (await hands.read(path))?.toString('utf8') ?? null;
-    return measureSources(changes, { python, read, grammars });
+    return (await measureSources(changes, { python, read, grammars })).map(textFeatures);
   };
   return {
     ofCandidates: async (candidates, files) => {
@@ -36,9 +51,9 @@ export function createSourceReader(hands: Hands, grammars: Grammars | undefined)
         if (change !== null) changes.set(id, change);
       }
       const measured = await measure([...changes.values()]);
-      return new Map([...changes.keys()].map((id, at) => [id, measured[at] ?? {}]));
+      return new Map([...changes.keys()].map((id, at) => [id, measured[at] ?? nothing]));
     },
-    ofRewrite: async (rewrite) => (await measure([[sourceOf(rewrite)]]))[0] ?? {},
+    ofRewrite: async (rewrite) => (await measure([[sourceOf(rewrite)]]))[0]?.before ?? {},
   };
 }
 

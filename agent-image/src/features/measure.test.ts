@@ -76,7 +76,7 @@ describe('Python', () => {
   }, 120_000);
 
   it.each(wrong)('counts %s', (name) => {
-    expect(found.get(name)).toEqual({ apiMismatch: 1, brokenNodes: 0 });
+    expect(found.get(name)).toMatchObject({ apiMismatch: 1, brokenNodes: 0 });
   });
 
   it.each(unsure)('does not guess at %s', (name) => {
@@ -86,8 +86,8 @@ describe('Python', () => {
 
   it('is after minus before, so that an edit does not answer for the rest of its file', async () => {
     const old = 'import math\nx = math.sqr(2)\n';
-    expect(await measured('m.py', old, `${old}y = 1\n`)).toEqual({ apiMismatch: 0, brokenNodes: 0 });
-    expect(await measured('m.py', old, 'import math\nx = math.sqrt(2)\n')).toEqual({ apiMismatch: -1, brokenNodes: 0 });
+    expect(await measured('m.py', old, `${old}y = 1\n`)).toMatchObject({ apiMismatch: 0, brokenNodes: 0 });
+    expect(await measured('m.py', old, 'import math\nx = math.sqrt(2)\n')).toMatchObject({ apiMismatch: -1, brokenNodes: 0 });
   });
 
   it('tells what no longer parses, and nothing of what it uses', async () => {
@@ -97,7 +97,7 @@ describe('Python', () => {
 
   it('runs nothing of the workspace', async () => {
     const trapped = await measured('m.py', '', 'import trap\n', { 'trap.py': 'raise SystemExit("it ran")\n' });
-    expect(trapped).toEqual({ apiMismatch: 0, brokenNodes: 0 });
+    expect(trapped).toMatchObject({ apiMismatch: 0, brokenNodes: 0 });
   });
 
   it.each([
@@ -119,7 +119,7 @@ describe('Python', () => {
   });
 
   it('takes numbers alone from the sandbox', async () => {
-    const run: RunProgram = () => Promise.resolve('[[-5, 0.5]]');
+    const run: RunProgram = () => Promise.resolve('[[-5, 0.5, "1", null]]');
     const ports = { grammars, python: pythonSurfaces('/w', run), read: nothingThere };
     expect(await measureSources([[{ path: 'm.py', before: null, after: 'x = 1\n' }]], ports)).toEqual([{}]);
   });
@@ -142,7 +142,7 @@ describe('JavaScript and TypeScript', () => {
     ['a method that the class of a value lacks', 'const seen = new Set();\nseen.push(1);\n'],
     ['a name that is bound nowhere', 'export const f = () => nothere + 1;\n'],
   ])('counts %s', async (_, after) => {
-    expect(await measured('src/m.ts', '', after, tree)).toEqual({ apiMismatch: 1, brokenNodes: 0 });
+    expect(await measured('src/m.ts', '', after, tree)).toMatchObject({ apiMismatch: 1, brokenNodes: 0 });
   });
 
   it.each([
@@ -158,7 +158,7 @@ describe('JavaScript and TypeScript', () => {
     ['what is handed on', "import { x } from './all.mjs';\nx();\n"],
     ['names that are bound twice', 'let f = (a) => a;\n{\n  let f = (a, b) => a + b;\n  f(1, 2);\n}\n'],
   ])('does not guess at %s', async (_, after) => {
-    expect(await measured('src/m.mjs', '', after, { 'src/all.mjs': "export * from 'somewhere';\n" })).toEqual({
+    expect(await measured('src/m.mjs', '', after, { 'src/all.mjs': "export * from 'somewhere';\n" })).toMatchObject({
       apiMismatch: 0,
       brokenNodes: 0,
     });
@@ -167,12 +167,12 @@ describe('JavaScript and TypeScript', () => {
   it('reads the types of TypeScript', async () => {
     const code =
       'interface A<T> {\n  readonly a?: T;\n}\nexport const f = <T,>(a: A<T>, b = 1): T | undefined => (b ? a.a : undefined);\nf<string>({}, 2);\nenum E {\n  A,\n}\nexport const e: E = E.A;\n';
-    expect(await measured('m.ts', '', code)).toEqual({ apiMismatch: 0, brokenNodes: 0 });
+    expect(await measured('m.ts', '', code)).toMatchObject({ apiMismatch: 0, brokenNodes: 0 });
   });
 
   it('tells what no longer parses', async () => {
     expect(await measured('m.js', 'f = 1;\n', 'f = (1;\n')).toMatchObject({ brokenNodes: 1 });
     expect(await measured('m.ts', 'let a: number;\n', 'let a: = ;\n')).toMatchObject({ brokenNodes: 1 });
-    expect(await measured('m.json', '{}', '{')).toEqual({ apiMismatch: 0, brokenNodes: 1 });
+    expect(await measured('m.json', '{}', '{')).toMatchObject({ apiMismatch: 0, brokenNodes: 1 });
   });
 });

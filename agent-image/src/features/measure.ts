@@ -1,9 +1,10 @@
 import { domainOf } from '../attempt/languages.ts';
 import type { Grammars } from '../rails/syntax/grammars.ts';
 import type { ParseFile } from './javascript/modules.ts';
+import { complexityOf, findingsOf } from './javascript/findings.ts';
 import { readSource } from './javascript/read.ts';
 import { surfaceOf } from './javascript/surface.ts';
-import { untold, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
+import { plain, untold, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
 
 /** A source of Python, with the other files of its change. */
 export type PythonSource = readonly [path: string, text: string, others: Readonly<Record<string, string>>];
@@ -21,10 +22,11 @@ export interface MeasurePorts {
 const maxChars = 65_536;
 
 /**
- * API mismatch and broken places of each change, after minus before. A feature that cannot be told of one of its files is left out.
+ * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be told of
+ * one of its files is left out.
  *
  * @example
- * await measureSources([[{ path: 'm.py', before: 'len([])\n', after: 'len([], 1)\n' }]], ports); // [{ apiMismatch: 1, brokenNodes: 0 }]
+ * await measureSources([[{ path: 'm.py', before: 'len([])\n', after: 'len([], 1)\n' }]], ports); // [{ apiMismatch: 1, brokenNodes: 0, … }]
  */
 export async function measureSources(
   changes: readonly (readonly SourceChange[])[],
@@ -44,25 +46,23 @@ export async function measureSources(
   );
 }
 
-interface Delta {
-  readonly mismatches: number | null;
-  readonly broken: number | null;
-}
-
-const nothing: Delta = { mismatches: 0, broken: 0 };
-
-async function deltaOf(one: SourceChange, change: readonly SourceChange[], python: PythonBatch, ports: MeasurePorts): Promise<Delta> {
+async function deltaOf(one: SourceChange, change: readonly SourceChange[], python: PythonBatch, ports: MeasurePorts): Promise<Surface> {
   const domain = domainOf(one.path);
   if (one.after.length > maxChars || (one.before?.length ?? 0) > maxChars) return untold;
   const surface = async (text: string, after: boolean): Promise<Surface> => {
     if (domain === 'python') return python.surface(one, after);
     if (domain === 'javascript' || domain === 'typescript') return javascriptSurface(one.path, text, after ? change : [], ports);
-    return one.path.endsWith('.json') ? { mismatches: 0, broken: isJson(text) ? 0 : 1 } : nothing;
+    return one.path.endsWith('.json') ? { ...plain, broken: isJson(text) ? 0 : 1 } : plain;
   };
   const after = await surface(one.after, true);
-  const before = one.before === null ? nothing : await surface(one.before, false);
-  const minus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a - b);
-  return { mismatches: minus(after.mismatches, before.mismatches), broken: minus(after.broken, before.broken) };
+  const before = one.before === null ? plain : await surface(one.before, false);
+  return each((of) => minus(after[of], before[of]));
+}
+
+const minus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a - b);
+
+function each(of: (name: keyof Surface) => number | null): Surface {
+  return { mismatches: of('mismatches'), broken: of('broken'), complexity: of('complexity'), findings: of('findings') };
 }
 
 async function javascriptSurface(
@@ -73,7 +73,7 @@ async function javascriptSurface(
 ): Promise<Surface> {
   const found = readSource(path, text, grammars);
   if (found === null) return untold;
-  if ('broken' in found) return { mismatches: null, broken: found.broken };
+  if ('broken' in found) return { ...untold, broken: found.broken };
   const texts = new Map(change.map(({ path: own, after }) => [own, after]));
   const parse: ParseFile = async (other) => {
     const source = texts.get(other) ?? (await read(other));
@@ -81,7 +81,8 @@ async function javascriptSurface(
     const parsed = source.length > maxChars ? null : readSource(other, source, grammars);
     return parsed !== null && 'root' in parsed ? parsed.root : null;
   };
-  return surfaceOf(found.root, path, parse);
+  const { root } = found;
+  return { ...(await surfaceOf(root, path, parse)), complexity: complexityOf(root), findings: findingsOf(root) };
 }
 
 function isJson(text: string): boolean {
@@ -93,14 +94,17 @@ function isJson(text: string): boolean {
   }
 }
 
-function sumOf(deltas: readonly Delta[]): SourceFeatures {
-  const sum = (of: (one: Delta) => number | null): number | null =>
-    deltas.reduce<number | null>(
-      (total, one) => (total === null ? null : ((value) => (value === null ? null : total + value))(of(one))),
-      0,
-    );
-  const [apiMismatch, brokenNodes] = [sum(({ mismatches }) => mismatches), sum(({ broken }) => broken)];
-  return { ...(apiMismatch !== null && { apiMismatch }), ...(brokenNodes !== null && { brokenNodes }) };
+function sumOf(deltas: readonly Surface[]): SourceFeatures {
+  const sums = each((of) =>
+    deltas.reduce<number | null>((total, { [of]: value }) => (total === null || value === null ? null : total + value), 0),
+  );
+  const { mismatches, broken, complexity, findings } = sums;
+  return {
+    ...(mismatches !== null && { apiMismatch: mismatches }),
+    ...(broken !== null && { brokenNodes: broken }),
+    ...(complexity !== null && { complexityDelta: complexity }),
+    ...(findings !== null && { lintDelta: findings }),
+  };
 }
 
 /** All Python sources of a round in one run; equal ones are looked at once. */

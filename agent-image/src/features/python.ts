@@ -55,8 +55,14 @@ function parsed(answer: string, count: number): readonly Surface[] | null {
   if (!Array.isArray(found) || found.length !== count) return null;
   return found.map((one: unknown) => {
     if (!Array.isArray(one)) return untold;
-    const [mismatches, broken] = one as readonly unknown[];
-    return { mismatches: counted(mismatches), broken: counted(broken) };
+    const [mismatches, broken, complexity, findings] = (one as readonly unknown[]).map(counted);
+    return {
+      ...untold,
+      mismatches: mismatches ?? null,
+      broken: broken ?? null,
+      complexity: complexity ?? null,
+      findings: findings ?? null,
+    };
   });
 }
 

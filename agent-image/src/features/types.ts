@@ -1,7 +1,10 @@
 import type { Features } from '@agentfleet/protocol/inference';
 
-/** What the text of changed sources tells before anything runs. */
-export type SourceFeatures = Pick<Features, 'apiMismatch' | 'brokenNodes'>;
+/**
+ * What the text of changed sources tells. The first two are known before anything runs; a model reads the others beside what a run
+ * measured.
+ */
+export type SourceFeatures = Pick<Features, 'apiMismatch' | 'brokenNodes' | 'complexityDelta' | 'lintDelta'>;
 
 /** A source file before and after a change; `before` is null for a new one. */
 export interface SourceChange {
@@ -11,10 +14,19 @@ export interface SourceChange {
   readonly after: string;
 }
 
-/** One source: uses of names, arity and keywords that are not there, and places that do not parse; null: it cannot be told. */
+/** One source; null: it cannot be told. */
 export interface Surface {
+  /** Uses of names, arity and keywords that are not there. */
   readonly mismatches: number | null;
+  /** Places that do not parse. */
   readonly broken: number | null;
+  /** Cyclomatic complexity of the whole file. */
+  readonly complexity: number | null;
+  /** What a linter would hold against it. */
+  readonly findings: number | null;
 }
 
-export const untold: Surface = { mismatches: null, broken: null };
+/** Of a file that is no program. */
+export const plain: Surface = { mismatches: 0, broken: 0, complexity: 0, findings: 0 };
+
+export const untold: Surface = { mismatches: null, broken: null, complexity: null, findings: null };

@@ -28,7 +28,6 @@ api_use = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(api_use)
 LIBC = ctypes.CDLL(None)
 HIDDEN_BUILTINS = {'open', 'exec', 'eval', 'compile', '__import__', 'input', 'breakpoint', 'exit', 'quit', 'help'}
-DECISIONS = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.comprehension, ast.BoolOp)
 
 
 class OutOfTime(BaseException):
@@ -37,16 +36,6 @@ class OutOfTime(BaseException):
 
 def on_alarm(signum, frame):
     raise OutOfTime()
-
-
-def complexity(tree):
-    total = 1
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BoolOp):
-            total += len(node.values) - 1
-        elif isinstance(node, DECISIONS):
-            total += 1
-    return total
 
 
 def load(source, name):
@@ -109,7 +98,7 @@ def oracle(request):
             answers.append('!' + value.partition(':')[0])
         else:
             raise ValueError('the reference does not end on ' + request['calls'][at])
-    return {'expected': answers, 'complexity': complexity(ast.parse(request['source']))}
+    return {'expected': answers, 'complexity': api_use.complexity(ast.parse(request['source']))}
 
 
 def judged(request, at, kind, value, line):
@@ -130,7 +119,7 @@ def judged(request, at, kind, value, line):
 def run(request):
     mismatches = [None, None]
     if request.get('api'):
-        mismatches = api_use.judged('program.py', request['source'], api_use.Modules('/nonexistent', {}))
+        mismatches = api_use.judged('program.py', request['source'], api_use.Modules('/nonexistent', {}))[:2]
     try:
         tree = ast.parse(request['source'])
         space, _ = load(request['source'], request['name'])
@@ -150,7 +139,8 @@ def run(request):
             messages[at] = [message, line]
         if lines is not None:
             covered.append(sorted(lines))
-    found = {'compiles': True, 'outcomes': outcomes, 'messages': messages, 'covered': covered, 'complexity': complexity(tree)}
+    found = {'compiles': True, 'outcomes': outcomes, 'messages': messages, 'covered': covered, 'complexity': api_use.complexity(tree),
+             'lint': api_use.findings(tree)}
     return {**found, 'api': mismatches}
 
 

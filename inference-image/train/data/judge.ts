@@ -18,6 +18,8 @@ export interface Run {
   /** Lines that each call executed; only when they were asked for. */
   readonly covered: readonly (readonly number[])[];
   readonly complexity: number;
+  /** What a linter would hold against it. */
+  readonly lint: number;
   /** [uses of what a module lacks, places that do not parse], as a worker measures them; null: it cannot be told. */
   readonly api: readonly [mismatches: number | null, broken: number | null];
   readonly crashed: boolean;
@@ -81,7 +83,7 @@ export class Judge {
     const { runs = [] } = await this.#ask({ op: 'run', ...program, sources, expected, trace, api });
     const outcomes = 'F'.repeat(program.calls.length);
     return sources.map((_, at) => {
-      const none: Run = { outcomes, compiles: true, messages: {}, covered: [], complexity: 0, api: [null, null], crashed: false };
+      const none: Run = { outcomes, compiles: true, messages: {}, covered: [], complexity: 0, lint: 0, api: [null, null], crashed: false };
       return { ...none, ...runs[at] };
     });
   }

@@ -72,6 +72,7 @@ class Exploration {
   readonly #options: SearchOptions;
   #baseline = '';
   #complexity = 0;
+  #lint = 0;
 
   constructor(problem: Problem, expected: readonly string[], options: SearchOptions) {
     this.#problem = problem;
@@ -85,7 +86,7 @@ class Exploration {
     const here = await judge.run(this.#program(source), this.#expected, { trace: true, api: true });
     const outcomes = seen(here.outcomes);
     if (!here.compiles || here.crashed || !outcomes.includes('P', 0) || !/[FT]/.test(outcomes)) return null;
-    if (depth === 0) [this.#baseline, this.#complexity] = [outcomes, here.complexity];
+    if (depth === 0) [this.#baseline, this.#complexity, this.#lint] = [outcomes, here.complexity, here.lint];
     const generated = await this.#generate(source, here, candidates[depth === 0 ? 0 : 1]);
     if (generated === null || generated.candidates.length === 0) return null;
     const at = this.states.length;
@@ -169,7 +170,7 @@ class Exploration {
       compileErrors: run.compiles ? 0 : 1,
       timedOut: timeouts > 0 ? 1 : 0,
       crashed: run.crashed ? 1 : 0,
-      ...(run.compiles && !run.crashed && { complexityDelta: run.complexity - this.#complexity }),
+      ...(run.compiles && !run.crashed && { complexityDelta: run.complexity - this.#complexity, lintDelta: run.lint - this.#lint }),
       ...apiDelta(api, run.api),
     };
     const result = run.crashed ? 'Crashed' : resultOf(this.#baseline, before, now, right);

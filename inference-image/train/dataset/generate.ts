@@ -80,7 +80,7 @@ function featuresOf(drafted: Draft, before: Run, after: Run): Features {
     compileErrors: after.compiles ? 0 : 1,
     timedOut: is.includes('T') ? 1 : 0,
     crashed: after.crashed ? 1 : 0,
-    ...(after.compiles && !after.crashed && { complexityDelta: after.complexity - before.complexity }),
+    ...(after.compiles && !after.crashed && { complexityDelta: after.complexity - before.complexity, lintDelta: after.lint - before.lint }),
   };
 }
 

@@ -28,7 +28,7 @@ const prototypes = new Map<string, object>([
 ]);
 
 /** What a parsed file uses that is not there. Never runs it. */
-export async function surfaceOf(root: Node, path: string, parse: ParseFile): Promise<Surface> {
+export async function surfaceOf(root: Node, path: string, parse: ParseFile): Promise<Pick<Surface, 'mismatches' | 'broken'>> {
   const { missing, modules, functions } = await importsOf(root, path, parse);
   const bindings = bindingsOf(root);
   const use: Use = {

@@ -1,7 +1,7 @@
-"""Counts what a Python file asks of modules that they do not have: names, arity, keywords.
+"""Counts what a Python file asks of modules that they do not have: names, arity, keywords; its complexity, and what a linter would say.
 
 Reads one JSON object from standard input, {"root", "sources": [[path, text], …]}, and answers one line: for each source [mismatches,
-broken], null in the place of what could not be told. Files of the workspace are parsed and never run; of the standard library only
+broken, complexity, findings], null in the place of what could not be told. Files of the workspace are parsed and never run; of the standard library only
 modules without effects are imported. Runs on Python 3.8 and later.
 """
 
@@ -321,20 +321,95 @@ def members_of(node):
     return None if unknown or '__getattr__' in names or '__slots__' in names else (names, shapes)
 
 
+DECISIONS = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension)
+JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+IDLE = (ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Name, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.Tuple)
+NOWHERE = {'locals', 'vars', 'eval', 'exec', 'globals', '__all__'}
+
+
+def complexity(tree):
+    """Cyclomatic complexity of a whole file: 1, and 1 for each decision."""
+    booleans = sum(len(node.values) - 1 for node in ast.walk(tree) if isinstance(node, ast.BoolOp))
+    return 1 + booleans + sum(isinstance(node, DECISIONS) for node in ast.walk(tree))
+
+
+def findings(tree):
+    """What the usual linters hold against a file, of what is hardly ever meant."""
+    return sum(wrong(node) for node in ast.walk(tree)) + unused_imports(tree) + sum(
+        unread(node) for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+
+
+def wrong(node):
+    """How much is wrong with one node, without those below it."""
+    count = sum(
+        isinstance(one, JUMPS)
+        for block in (getattr(node, 'body', None), getattr(node, 'orelse', None), getattr(node, 'finalbody', None))
+        if isinstance(block, list)
+        for one in block[:-1]
+    )
+    if isinstance(node, ast.Compare):
+        sides = [node.left] + node.comparators
+        for operator, left, right in zip(node.ops, sides, sides[1:]):
+            identity = isinstance(operator, (ast.Is, ast.IsNot))
+            equality = isinstance(operator, (ast.Eq, ast.NotEq))
+            count += identity and any(isinstance(one, ast.Constant) and isinstance(one.value, (str, bytes, int, float)) and not isinstance(one.value, bool) for one in (left, right))
+            count += equality and isinstance(right, ast.Constant) and right.value is None
+            count += isinstance(left, (ast.Name, ast.Attribute)) and ast.dump(left) == ast.dump(right)
+    elif isinstance(node, ast.Assign):
+        count += len(node.targets) == 1 and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == node.value.id
+    elif isinstance(node, ast.ExceptHandler):
+        count += node.type is None
+    elif isinstance(node, ast.Dict):
+        keys = [repr(key.value) for key in node.keys if isinstance(key, ast.Constant)]
+        count += len(keys) - len(set(keys))
+    elif isinstance(node, ast.JoinedStr):
+        count += not any(isinstance(part, ast.FormattedValue) for part in node.values)
+    elif isinstance(node, ast.Expr):
+        count += isinstance(node.value, IDLE)
+    elif isinstance(node, ast.arguments):
+        count += sum(isinstance(one, (ast.List, ast.Dict, ast.Set)) for one in node.defaults + [one for one in node.kw_defaults if one is not None])
+    return int(count)
+
+
+def unused_imports(tree):
+    """Names that are imported at the top and used nowhere; none where they may be meant for others."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    if used & NOWHERE:
+        return 0
+    bound = []
+    for node in tree.body:
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != '__future__'):
+            # `import a as a` is how a module gives on what it has.
+            bound += [(one.asname or one.name).split('.')[0] for one in node.names if one.name != '*' and one.asname != one.name]
+    return sum(name not in used for name in bound)
+
+
+def unread(function):
+    """Local names that get a value once or more and are read nowhere in the function."""
+    inner = [node for node in ast.walk(function) if node is not function]
+    if any(isinstance(node, (ast.Global, ast.Nonlocal)) or (isinstance(node, ast.Name) and node.id in NOWHERE) for node in inner):
+        return 0
+    read = {node.id for node in inner if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)}
+    read |= {node.target.id for node in inner if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+    plain = {one.id for node in scope_of(function) if isinstance(node, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
+    return sum(name not in read and not name.startswith('_') for name in plain)
+
+
 def judged(path, text, modules):
-    """[mismatches, broken] of one file."""
+    """[mismatches, broken, complexity, findings] of one file."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return [None, 1]
+        return [None, 1, None, None]
     except (RecursionError, MemoryError):
-        return [None, None]
+        return [None, None, None, None]
     try:
         count = Count(tree, path, modules)
         count.visit(tree)
-        return [count.found, 0]
+        return [count.found, 0, complexity(tree), findings(tree)]
     except RecursionError:
-        return [None, 0]
+        return [None, 0, None, None]
 
 
 def main():

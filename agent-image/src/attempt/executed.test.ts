@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import type { Proof } from './evidence.ts';
+import { executedFeatures } from './executed.ts';
+
+/** A check that ran; its one test ended as told. */
+function proof(outcome: 'Passed' | 'Errored'): Proof {
+  const tests = [{ id: 'm.py', kind: 'Container', outcome }];
+  const run = { results: { tests }, end: { timedOut: false, exitCode: outcome === 'Passed' ? 0 : 1 }, millis: 5 };
+  const verdict = { newlyPassing: [], regressed: [], missing: [], newlySkipped: [] };
+  return { run, verdict } as unknown as Proof;
+}
+
+const text = { complexityDelta: 2, lintDelta: -1 };
+
+describe('what a run measured', () => {
+  it('stands beside what the text of a program that runs tells', () => {
+    expect(executedFeatures([proof('Passed')], 'Equal', text)).toMatchObject({ ...text, compileErrors: 0, crashed: 0 });
+  });
+
+  it.each([
+    ['nothing ran', [], 'Equal'],
+    ['a file cannot be read', [proof('Errored')], 'Equal'],
+    ['the sandbox went down', [proof('Passed')], 'Crashed'],
+  ] as const)('stands alone where %s', (_, proofs, result) => {
+    const features = executedFeatures(proofs, result, text);
+    expect(features.complexityDelta).toBeUndefined();
+    expect(features.lintDelta).toBeUndefined();
+  });
+});
