@@ -1,8 +1,29 @@
 // How pods get at the GPUs of their slots, from claims of the scheduler down to a plain environment. Pure.
-export { chooseMode, modes, type Mode, type ModeChoice, type ModeFacts, type SkippedMode } from './ladder.ts';
-export { podPlacementOf, withoutGpu, type EnvVar, type PodPlacement, type PodSlot } from './podPlacement.ts';
+export {
+  chooseMode,
+  modes,
+  type Injection,
+  type Mode,
+  type ModeChoice,
+  type ModeFacts,
+  type SkippedMode,
+  type SlotFacts,
+} from './ladder.ts';
+export {
+  gpuRuntimeClass,
+  gpuTolerations,
+  hostname,
+  podPlacementOf,
+  withoutGpu,
+  type EnvVar,
+  type PodPlacement,
+  type PodSlot,
+  type Toleration,
+} from './podPlacement.ts';
 export {
   bindingOf,
+  busAnnotation,
+  holderAnnotation,
   renderShareClaim,
   renderSlotClaim,
   slotClaimName,

@@ -2,6 +2,19 @@
 export const modes = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
 export type Mode = (typeof modes)[number];
 
+/** What a pod that asked for a GPU by its environment saw. */
+export type Injection = 'Works' | 'Refused' | 'Silent';
+
+export interface SlotFacts {
+  readonly name: string;
+  readonly node: string;
+  readonly published: boolean;
+  /** Engines on it, of all pools and models. */
+  readonly tenants: number;
+  /** Those of them that are of others. */
+  readonly strangers?: number;
+}
+
 /** What was found out about the cluster and about the plan's slots. */
 export interface ModeFacts {
   /** Whether the API server serves `resource.k8s.io/v1`. */
@@ -10,14 +23,16 @@ export interface ModeFacts {
   readonly deviceClass: boolean;
   /** Two stacks hand out the GPUs of one node; the messages say which. */
   readonly conflicts: readonly string[];
-  /** Slots of the plan, each with its node and whether a driver publishes its GPU. */
-  readonly slots: readonly { readonly name: string; readonly node: string; readonly published: boolean; readonly tenants: number }[];
+  /** Slots of the plan, each with its node, whether a driver publishes its GPU, and how many engines of whom are there. */
+  readonly slots: readonly SlotFacts[];
   /** GPUs that the device plugin offers, by node. */
   readonly pluginGpus: ReadonlyMap<string, number>;
   /** Whether the RuntimeClass that injects GPUs by environment is there. */
   readonly runtimeClass: boolean;
-  /** What the probe pod saw when it asked for a GPU by environment; undefined when none ran. */
-  readonly injection: 'Works' | 'Refused' | undefined;
+  /** Nodes whose device plugin gives one GPU to several pods. */
+  readonly sharing?: readonly string[];
+  /** What probe pods saw when they asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
+  readonly injection: Injection | undefined;
   /** Whether the pool accepts GPUs that nobody accounts for. */
   readonly allowUnaccounted: boolean;
   /** Modes whose pods the caller can make; default all. */
@@ -34,6 +49,8 @@ export interface ModeChoice {
   /** Absent when no mode can be used; then the reasons say what each lacks. */
   readonly mode: Mode | undefined;
   readonly skipped: readonly SkippedMode[];
+  /** Set when a probe pod has to answer first. */
+  readonly asks?: true;
 }
 
 /** Picks the first mode whose requirements hold; a mode that the user names is taken or refused, never exchanged. Pure. */
@@ -43,14 +60,19 @@ export function chooseMode(requested: Mode | 'Auto', facts: ModeFacts): ModeChoi
     const reason = lackOf(mode, facts);
     if (reason === undefined) return { mode, skipped };
     skipped.push({ mode, reason });
+    // What comes after would be taken for good, and the answer is a matter of seconds.
+    if (reason === unanswered) return { mode: undefined, skipped, asks: true };
   }
   return { mode: undefined, skipped };
 }
 
+const unanswered = 'it is not known yet whether a pod gets a GPU by its environment: the probe pod has not answered';
+
 function lackOf(mode: Mode, facts: ModeFacts): string | undefined {
   const [conflict] = facts.conflicts;
   if (conflict !== undefined) return conflict;
-  if (facts.rendered?.includes(mode) === false) return 'this version of the operator does not make its pods: use DRA, WholeGPU or Env';
+  if (facts.rendered?.includes(mode) === false)
+    return 'this version of the operator does not make its pods: use DRA, Reservation, WholeGPU or Env';
   return lacks[mode](facts);
 }
 
@@ -65,8 +87,9 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
     const short = shortOfPlugin(facts);
     if (short !== undefined) return short;
     if (!facts.runtimeClass) return 'the RuntimeClass nvidia is not there: tenants of a reserved GPU get at it by their environment';
-    if (facts.injection === undefined)
-      return 'it is not known yet whether a pod gets a GPU by its environment: the probe pod has not answered';
+    if (facts.injection === undefined) return unanswered;
+    if (facts.injection === 'Silent')
+      return 'the pod that asked for a GPU by its environment did not get on: see to the RuntimeClass nvidia, its image and the node';
     return facts.injection === 'Works'
       ? undefined
       : 'the node hands out no GPU by environment (the container toolkit refuses it to unprivileged pods)';
@@ -79,6 +102,8 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
   Monopod(facts) {
     const nodes = new Set(facts.slots.map(({ node }) => node));
     if (nodes.size > 1) return `the slots are of ${nodes.size} nodes: one pod has to hold all of them`;
+    const joined = facts.slots.filter(({ strangers = 0 }) => strangers > 0).map(({ name }) => name);
+    if (joined.length > 0) return `${joined.join(', ')} has tenants of others: the pod that holds a GPU shares it with nobody`;
     return shortOfPlugin(facts);
   },
   Env(facts) {
@@ -90,7 +115,10 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
   },
 };
 
-function shortOfPlugin({ slots, pluginGpus }: ModeFacts): string | undefined {
+function shortOfPlugin({ slots, pluginGpus, sharing = [] }: ModeFacts): string | undefined {
+  const shared = slots.find(({ node }) => sharing.includes(node));
+  if (shared !== undefined)
+    return `the device plugin of node ${shared.node} gives one GPU to several pods: turn off time-slicing and MPS there`;
   const needed = new Map<string, number>();
   for (const { node } of slots) needed.set(node, (needed.get(node) ?? 0) + 1);
   for (const [node, count] of needed) {

@@ -29,6 +29,16 @@ describe('the mode', () => {
     expect(chooseMode('Auto', { ...plugin, pluginGpus: new Map() }).mode).toBe('Env');
   });
 
+  test('waits for the probe where only that is missing, and takes no other one for good', () => {
+    const waiting = chooseMode('Auto', { ...plugin, injection: undefined });
+    expect(waiting).toMatchObject({ mode: undefined, asks: true });
+    expect(waiting.skipped.map(({ mode }) => mode)).toEqual(['DRA', 'Reservation']);
+    expect(chooseMode('Reservation', { ...plugin, injection: undefined })).toMatchObject({ mode: undefined, asks: true });
+    // Nobody is asked what would not matter.
+    expect(chooseMode('Auto', { ...plugin, injection: undefined, runtimeClass: false })).toMatchObject({ mode: 'WholeGPU' });
+    expect(chooseMode('Auto', { ...plugin, injection: 'Silent' })).toMatchObject({ mode: 'WholeGPU' });
+  });
+
   test('is none when no requirement holds; then each says what it lacks', () => {
     const bare = { ...plugin, pluginGpus: new Map(), allowUnaccounted: false };
     const choice = chooseMode('Auto', bare);
@@ -53,6 +63,9 @@ describe('the mode', () => {
     ['an old API server', 'DRA', { resourceApi: false }, /1\.34 or newer/],
     ['no DeviceClass', 'DRA', { deviceClass: false }, /DeviceClass/],
     ['a probe that has not answered', 'Reservation', { ...plugin, injection: undefined }, /probe pod has not answered/],
+    ['a probe that never got on', 'Reservation', { ...plugin, injection: 'Silent' }, /did not get on/],
+    ['a plugin that shares GPUs', 'Reservation', { ...plugin, sharing: ['dgx-1'] }, /turn off time-slicing/],
+    ['tenants of others', 'Monopod', { ...plugin, slots: unpublished.map((slot) => ({ ...slot, strangers: 1 })) }, /shares it with nobody/],
     ['no RuntimeClass', 'Reservation', { ...plugin, runtimeClass: false }, /RuntimeClass nvidia/],
     ['too few GPUs', 'WholeGPU', { ...plugin, pluginGpus: new Map([['dgx-1', 1]]) }, /offers 1 GPUs by the device plugin and 2 are needed/],
     [
@@ -151,6 +164,22 @@ describe('a pod on its slots', () => {
       expect(placement.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-3d' });
     }
     expect(() => podPlacementOf('Reservation', [{ ...slot, uuid: undefined }])).toThrow(/not known yet/);
+  });
+
+  test('by rules that hold in every mode', () => {
+    for (const mode of modes) {
+      const { env, limits, claims, resourceClaims, runtimeClassName } = podPlacementOf(mode, [slot, draft]);
+      const visible = env.find(({ name }) => name === 'NVIDIA_VISIBLE_DEVICES')?.value;
+      expect(env[0], mode).toEqual({ name: 'CUDA_DEVICE_ORDER', value: 'PCI_BUS_ID' });
+      // Never an extended resource with a claim, and never a visible device beside what somebody injects.
+      const ways = [claims.length > 0, limits['nvidia.com/gpu'] !== undefined, visible !== undefined];
+      expect(ways.filter(Boolean), mode).toHaveLength(1);
+      expect(resourceClaims.length > 0, mode).toBe(mode === 'DRA');
+      expect(runtimeClassName === 'nvidia', mode).toBe(mode === 'Reservation' || mode === 'Env');
+      expect(visible === undefined || visible === 'GPU-3d,GPU-2c', mode).toBe(true);
+    }
+    // It asks for nothing by which admission would let it onto a node with this taint.
+    expect(podPlacementOf('Reservation', [slot]).tolerations).toEqual([{ key: 'nvidia.com/gpu', operator: 'Exists' }]);
   });
 
   test('without a slot sees no GPU at all', () => {

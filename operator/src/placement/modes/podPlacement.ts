@@ -25,14 +25,24 @@ export interface PodPlacement {
   readonly env: readonly EnvVar[];
   readonly runtimeClassName: string | undefined;
   readonly nodeSelector: Readonly<Record<string, string>>;
+  /** Left out: none. */
+  readonly tolerations?: readonly Toleration[];
+}
+
+export interface Toleration {
+  readonly key: string;
+  readonly operator: 'Exists';
 }
 
 /** The order in which CUDA numbers devices; its default is by speed, which differs from what everybody else names. */
 const busOrder: EnvVar = { name: 'CUDA_DEVICE_ORDER', value: 'PCI_BUS_ID' };
 /** Base images say `all`: a pod without a GPU would see every one of the node. */
 const noGpu: EnvVar = { name: 'NVIDIA_VISIBLE_DEVICES', value: 'void' };
-const runtimeClass = 'nvidia';
-const hostname = 'kubernetes.io/hostname';
+/** What injects GPUs by environment. */
+export const gpuRuntimeClass = 'nvidia';
+export const hostname = 'kubernetes.io/hostname';
+/** Pods that ask for no extended resource do not get it by admission, and nodes with GPUs often have this taint. */
+export const gpuTolerations: readonly Toleration[] = [{ key: 'nvidia.com/gpu', operator: 'Exists' }];
 
 /** A pod that needs no GPU, on a node that may have some. */
 export const withoutGpu: PodPlacement = {
@@ -68,7 +78,12 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
     if (uuid === undefined) throw new RangeError(`slot ${name}: its GPU is not known yet`);
     return uuid;
   });
-  return { ...base, runtimeClassName: runtimeClass, env: [busOrder, { name: 'NVIDIA_VISIBLE_DEVICES', value: uuids.join(',') }] };
+  return {
+    ...base,
+    runtimeClassName: gpuRuntimeClass,
+    env: [busOrder, { name: 'NVIDIA_VISIBLE_DEVICES', value: uuids.join(',') }],
+    ...(mode === 'Reservation' ? { tolerations: gpuTolerations } : {}),
+  };
 }
 
 function claimName(index: number): string {

@@ -4,6 +4,8 @@ import type { SlotBinding } from '../inventory/index.ts';
 /** Labels and annotations of a slot's claim. */
 export const slotLabel = 'agentfleet.dev/slot';
 export const uuidAnnotation = 'agentfleet.dev/gpu-uuid';
+/** The uid of the pod that reserves the GPU: another one, another template, so that its tenants are replaced. */
+export const holderAnnotation = 'agentfleet.dev/gpu-holder';
 export const busAnnotation = 'agentfleet.dev/gpu-pci-bus-id';
 
 /** What is written and read of a ResourceClaim of `resource.k8s.io/v1`. */
