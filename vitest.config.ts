@@ -48,9 +48,9 @@ export default defineConfig({
           include: ['test/e2e/*.test.ts'],
           globalSetup: ['test/e2e/globalSetup.ts'],
           testTimeout: 300_000,
-          hookTimeout: 180_000,
-          // Files kill what others need (the operator, the API server): one after the other.
-          fileParallelism: false,
+          // A file may wait for its turn: some kill what others need, and run alone (test/e2e/turns).
+          hookTimeout: 900_000,
+          maxWorkers: 2,
         },
       },
     ],

@@ -6,6 +6,7 @@ import { openArtifacts, type Artifacts } from '../../hack/demo/fleet/artifacts.t
 import { deleteNamespace, Kubectl } from '../../hack/sandbox/index.ts';
 import { History } from './history.ts';
 import type { Repository } from './repositories.ts';
+import { Turns } from './turns/turns.ts';
 
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 
@@ -117,6 +118,8 @@ interface FleetOptions {
   readonly podSecurity?: PodSecurity;
   /** False: the pool has a volume instead of a bucket. */
   readonly storage?: boolean;
+  /** True: the file kills what others need (the operator, the API server), so that no other one runs meanwhile. */
+  readonly alone?: boolean;
   /** Makes what the pool needs, in its namespace. */
   readonly before?: (fleet: Fleet) => Promise<void>;
 }
@@ -126,7 +129,10 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
   const ground = inject('fleet');
   const kubectl = new Kubectl({ kubeconfig: ground.kubeconfig, context: ground.context, bin: (name) => ground.bins[name] ?? name });
   const fleet = new Fleet(kubectl, `aft-${prefix}-${randomBytes(3).toString('hex')}`, ground.system);
+  const turns = new Turns(ground.run);
+  let end = (): Promise<void> => Promise.resolve();
   beforeAll(async () => {
+    end = await (options.alone === true ? turns.alone() : turns.beside());
     await openNamespace(fleet, options.podSecurity ?? 'restricted');
     const where = { kubeconfig: ground.kubeconfig, context: ground.context, namespace: fleet.namespace };
     fleet.tasks = await History.of(resources.agentTasks, where);
@@ -141,10 +147,14 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
     await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', '--timeout=90s');
   });
   afterAll(async () => {
-    await fleet.tasks.close();
-    await fleet.pods.close();
-    await fleet.artifacts.close();
-    await deleteNamespace(kubectl, fleet.namespace);
+    try {
+      await fleet.tasks.close();
+      await fleet.pods.close();
+      await fleet.artifacts.close();
+      await deleteNamespace(kubectl, fleet.namespace);
+    } finally {
+      await end();
+    }
   });
   return fleet;
 }

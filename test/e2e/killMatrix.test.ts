@@ -9,6 +9,7 @@ import { matrixTable } from './matrix/table.ts';
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
 const fleet = useFleet('kill', {
+  alone: true,
   pool: {
     experts: [
       { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const pollMs = 200;
+
+/** Whose turn it is among the files of one run, which are processes of their own. */
+export class Turns {
+  readonly #folder: string;
+
+  constructor(run: string, parent = tmpdir()) {
+    this.#folder = join(parent, `agentfleet-e2e-${run}`);
+  }
+
+  /** Beside others; waits while somebody is alone, or is about to be. Resolves to what ends it. */
+  async beside(): Promise<() => Promise<void>> {
+    const mark = join(this.#folder, `beside-${randomUUID()}`);
+    await mkdir(this.#folder, { recursive: true });
+    for (;;) {
+      await writeFile(mark, '');
+      // Looked at after the mark stands: of two at the same moment, the one who wants to be alone waits for the mark.
+      if (!(await this.#names()).includes('alone')) return () => rm(mark, { force: true });
+      await rm(mark);
+      await sleep(pollMs);
+    }
+  }
+
+  /** With nobody beside; waits for those that are there, and none comes meanwhile. Resolves to what ends it. */
+  async alone(): Promise<() => Promise<void>> {
+    const mark = join(this.#folder, 'alone');
+    await mkdir(this.#folder, { recursive: true });
+    while (!(await made(mark))) await sleep(pollMs);
+    while ((await this.#names()).some((name) => name.startsWith('beside-'))) await sleep(pollMs);
+    return () => rm(mark, { recursive: true, force: true });
+  }
+
+  #names(): Promise<readonly string[]> {
+    return readdir(this.#folder);
+  }
+}
+
+async function made(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
