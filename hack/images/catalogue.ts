@@ -35,6 +35,7 @@ export interface Parts {
   inference(): Promise<Bundle>;
   operator(): Promise<Bundle>;
   agent(): Promise<Bundle>;
+  engine(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
   s3Server(): Promise<S3Server>;
   npm(): Promise<HashedFile>;
@@ -49,6 +50,8 @@ export interface ImageDefinition {
   readonly rootfs: RecipeName;
   /** Given where an image is left out when a part of it cannot be fetched: what is then missing, in words. */
   readonly without?: string;
+  /** For tests: built only when it is named. */
+  readonly onRequest?: true;
   context(parts: Parts): Promise<readonly ContextFile[]>;
 }
 
@@ -72,6 +75,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     operator: once(() => bundle('operator', join(repository, 'operator/src/main.ts'))),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
+    engine: once(() => bundle('engine', join(repository, 'inference-image/src/engines/vllm/testing/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
     s3Server: once(() => s3Server(signal)),
@@ -97,7 +101,7 @@ const nodeContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
 /** Node, and one program of ours with what it finds beside itself. */
 const programContext = async (
   parts: Parts,
-  program: 'keeper' | 'inference' | 'operator' | 'agent',
+  program: 'keeper' | 'inference' | 'operator' | 'agent' | 'engine',
   modules: readonly string[] = [],
 ): Promise<readonly ContextFile[]> => {
   const [node, { code, licences }, marker] = await Promise.all([nodeContext(parts), parts[program](), parts.moduleMarker()]);
@@ -211,13 +215,22 @@ export const catalogue: readonly ImageDefinition[] = [
   { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: toolsContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },
   { name: 's3', dockerfile: 'hack/images/s3/Dockerfile', rootfs: 'base', context: s3Context },
+  {
+    name: 'engine',
+    dockerfile: 'hack/images/engine/Dockerfile',
+    rootfs: 'base',
+    onRequest: true,
+    context: (parts) => programContext(parts, 'engine'),
+  },
 ];
 
-/** The images of these names, or all. Throws on a name that is not in the catalogue. */
+/** The images of these names, or all that are not for tests. Throws on a name that is not in the catalogue. */
 export function selectImages(names: readonly string[] = []): readonly ImageDefinition[] {
   const unknown = names.filter((name) => !catalogue.some((image) => image.name === name));
   if (unknown.length > 0) {
     throw new Error(`No image ${unknown.join(', ')}; there are ${catalogue.map((image) => image.name).join(', ')}.`);
   }
-  return names.length === 0 ? catalogue : catalogue.filter((image) => names.includes(image.name));
+  return names.length === 0
+    ? catalogue.filter(({ onRequest }) => onRequest !== true)
+    : catalogue.filter((image) => names.includes(image.name));
 }

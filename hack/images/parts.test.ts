@@ -70,3 +70,8 @@ test('an unknown image is refused with the known ones', () => {
   expect(() => selectImages(['base', 'nope'])).toThrow(/No image nope; there are base, sandbox, .*tools-busybox/);
   expect(selectImages(['tools']).map(({ name }) => name)).toEqual(['tools']);
 });
+
+test('an image for tests is built only when it is named', () => {
+  expect(selectImages().map(({ name }) => name)).not.toContain('engine');
+  expect(selectImages(['engine']).map(({ name }) => name)).toEqual(['engine']);
+});

@@ -66,7 +66,7 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
   const word = reservedWord(demand.extraArgs);
   if (word !== undefined) throw new VllmArgumentError(word);
   return [
-    '--model',
+    // First and without a flag: `vllm serve`, which images start, takes it so in all versions, and `--model` not in all.
     demand.modelPath,
     '--served-model-name',
     ...servedNames(demand),
@@ -92,13 +92,20 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
   ];
 }
 
+/** Ranks that engines reserve room for; an adapter of a lower one fits. */
+const engineRanks = [8, 16, 32, 64, 128, 256, 320, 512];
+
+function engineRank(rank: number): number {
+  return engineRanks.find((known) => known >= rank) ?? rank;
+}
+
 function optionalArguments({ shards, quantization, adapters, draft, sleep }: VllmDemand): readonly string[] {
   return [
     ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
     ...(quantization === undefined ? [] : ['--quantization', quantization]),
     ...(adapters === undefined
       ? []
-      : ['--enable-lora', '--max-loras', String(adapters.count), '--max-lora-rank', String(adapters.maxRank)]),
+      : ['--enable-lora', '--max-loras', String(adapters.count), '--max-lora-rank', String(engineRank(adapters.maxRank))]),
     ...(draft === undefined
       ? []
       : [

@@ -20,7 +20,7 @@ const demand: VllmDemand = {
 describe('the command line', () => {
   test('says bytes, names and raw logprobs, and nothing that was not asked for', () => {
     expect(vllmArguments(demand).join(' ')).toBe(
-      '--model /models/core --served-model-name coding.core coding.core@sha256:ab --host :: --port 8000 --max-model-len 32768 ' +
+      '/models/core --served-model-name coding.core coding.core@sha256:ab --host :: --port 8000 --max-model-len 32768 ' +
         '--max-num-seqs 64 --kv-cache-memory-bytes 18253611008 --enable-prefix-caching --max-logprobs 20 --logprobs-mode raw_logprobs ' +
         '--structured-outputs-config.backend xgrammar',
     );
@@ -32,7 +32,7 @@ describe('the command line', () => {
       ...demand,
       shards: 2,
       quantization: 'awq_marlin',
-      adapters: { count: 4, maxRank: 64 },
+      adapters: { count: 4, maxRank: 48 },
       draft: { modelPath: '/models/draft', tokens: 5 },
       sleep: true,
       extraArgs: ['--seed=7'],
@@ -55,6 +55,22 @@ describe('the command line', () => {
     ]);
     expect(vllmEnvironment(more).map(({ name }) => name)).toContain('VLLM_SERVER_DEV_MODE');
     expect(vllmEnvironment(more).map(({ name }) => name)).toContain('VLLM_ALLOW_RUNTIME_LORA_UPDATING');
+  });
+
+  test('starts with the weights, without a flag', () => {
+    expect(vllmArguments(demand)[0]).toBe('/models/core');
+    expect(vllmArguments(demand)).not.toContain('--model');
+  });
+
+  test.each([
+    [1, '8'],
+    [8, '8'],
+    [33, '64'],
+    [257, '320'],
+    [512, '512'],
+  ])('reserves room for an adapter of rank %i as engines can', (maxRank, words) => {
+    const command = vllmArguments({ ...demand, adapters: { count: 1, maxRank } });
+    expect(command[command.indexOf('--max-lora-rank') + 1]).toBe(words);
   });
 
   test.each(['--gpu-memory-utilization=0.9', '--gpu_memory_utilization', '--model', '--tensor-parallel-size=4', '--api-key=x'])(

@@ -15,11 +15,29 @@ export interface EngineFaults {
   cut?: boolean;
 }
 
+/** How an engine is, and what it has. */
+export interface EngineOptions {
+  /** Further names that it answers to. */
+  readonly aliases?: readonly string[];
+  /** Whether there is an adapter in a folder; default: in all. */
+  readonly hasAdapter?: (folder: string) => boolean;
+  /** Whether it can sleep; default: yes. */
+  readonly sleeps?: boolean;
+}
+
+/** What a test asks of a running engine, and how it is: `POST /testing`. */
+export interface EngineState {
+  readonly held: boolean;
+  /** Chats that wait for {@link FakeEngine.release}. */
+  readonly waiting: number;
+}
+
 /** An HTTP server with the endpoints, statuses and forgetfulness of a vLLM engine, and no model. */
 export class FakeEngine {
   readonly faults: EngineFaults = {};
   readonly #server: Server;
-  readonly #model: string;
+  readonly #models: readonly string[];
+  readonly #options: EngineOptions;
   readonly #adapters = new Set<string>();
   /** Whether it takes adapters. */
   adapters = true;
@@ -32,13 +50,14 @@ export class FakeEngine {
   /** Bodies of the chats that were asked. */
   readonly chats: Record<string, unknown>[] = [];
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(model: string, options: EngineOptions = {}) {
+    this.#models = [model, ...(options.aliases ?? [])];
+    this.#options = options;
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
-  async start(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+  async start(port = 0, host = '127.0.0.1'): Promise<string> {
+    await new Promise<void>((resolve, reject) => this.#server.once('error', reject).listen(port, host, resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
@@ -66,20 +85,29 @@ export class FakeEngine {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
     const route = `${request.method} ${pathname}`;
     if (this.faults.flood === true) return void response.end('x'.repeat(5 << 20));
-    if (route === 'GET /v1/models') return send(response, 200, { data: [this.#model, ...this.#adapters].map((id) => ({ id })) });
+    if (route === 'GET /health') return void response.end();
+    if (route === 'POST /testing') return send(response, 200, this.#told(body));
+    if (route === 'GET /v1/models') return send(response, 200, { data: [...this.#models, ...this.#adapters].map((id) => ({ id })) });
     if (route === 'POST /v1/completions') return this.#complete(body, response);
     if (route === 'POST /v1/chat/completions') return this.#hold(() => this.#chat(body, response), body);
     if (route === 'POST /v1/load_lora_adapter') return this.#load(body, response);
-    if (route === 'POST /sleep') {
-      this.sleeping = searchParams.get('level') !== null;
-      return void response.end();
-    }
-    if (route === 'POST /wake_up') {
-      this.sleeping = false;
-      return void response.end();
-    }
-    if (route === 'GET /is_sleeping') return send(response, 200, { is_sleeping: this.sleeping });
-    send(response, 404, { detail: 'Not Found' });
+    if (this.#options.sleeps === false || !this.#sleep(route, searchParams, response)) send(response, 404, { detail: 'Not Found' });
+  }
+
+  /** Whether that was about sleep. */
+  #sleep(route: string, query: URLSearchParams, response: ServerResponse): boolean {
+    if (route === 'POST /sleep') this.sleeping = query.get('level') !== null;
+    else if (route === 'POST /wake_up') this.sleeping = false;
+    else if (route !== 'GET /is_sleeping') return false;
+    send(response, 200, { is_sleeping: this.sleeping });
+    return true;
+  }
+
+  #told({ held, replies }: { readonly held?: boolean; readonly replies?: readonly string[] }): EngineState {
+    if (replies !== undefined) this.replies = replies;
+    if (held === false) this.release();
+    else if (held === true) this.held = true;
+    return { held: this.held, waiting: this.#release.length };
   }
 
   #complete(body: Record<string, unknown>, response: ServerResponse): void {
@@ -116,7 +144,7 @@ export class FakeEngine {
   #knows(body: Record<string, unknown>, response: ServerResponse): boolean {
     const model = String(body['model']);
     if (this.faults.generate !== undefined) send(response, this.faults.generate, { message: 'EngineDeadError' });
-    else if (model !== this.#model && !this.#adapters.has(model))
+    else if (!this.#models.includes(model) && !this.#adapters.has(model))
       send(response, 404, { message: `The model \`${model}\` does not exist.` });
     else return true;
     return false;
@@ -124,7 +152,8 @@ export class FakeEngine {
 
   #load(body: Record<string, unknown>, response: ServerResponse): void {
     const name = String(body['lora_name']);
-    if (!this.adapters) return send(response, 404, { message: 'no adapter at its path' });
+    if (!this.adapters || this.#options.hasAdapter?.(String(body['lora_path'])) === false)
+      return send(response, 404, { message: 'no adapter at its path' });
     if (this.#adapters.has(name)) return send(response, 400, { message: `The lora adapter '${name}' has already been loaded.` });
     this.#adapters.add(name);
     response.end(`Success: LoRA adapter '${name}' added successfully.`);
