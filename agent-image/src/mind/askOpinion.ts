@@ -1,5 +1,4 @@
-import { actFeatures, judgeBounds, scoreBounds, type EnergyHead, type PolicyVerdict } from '@agentfleet/protocol/inference';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { actFeatures, judgeBounds, scoreBounds, type PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
 import { decisions } from '../rails/index.ts';
 import { abstention } from './calibration.ts';
@@ -7,8 +6,7 @@ import { partMillis, type Steering } from './control.ts';
 import type { Fleet } from './fleet.ts';
 import { decide, type Voice, type Voices } from './opinion.ts';
 import { scoresOrSilence } from './scores.ts';
-
-const id = 'act';
+import { actId, thresholdsOf } from './verdicts.ts';
 
 /** Asks Policy and Verifier about an act, and decides together with the planner's newest word. */
 export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: Steering): Promise<SecondOpinion> {
@@ -28,12 +26,6 @@ export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: plan
   return decide(voices, act.rails);
 }
 
-/** Those of the head, else those of the model. */
-function thresholdsOf(verifier: PoolBrief['verifier'], head: EnergyHead): Pick<Voices, 'vetoBelowProbability' | 'warnBelowProbability'> {
-  const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
-  return { vetoBelowProbability, warnBelowProbability };
-}
-
 /** A long content is judged in pieces, so that nothing hides behind a bound; the worst one counts. */
 async function askPolicy(fleet: Fleet, { tool, subject, content, rails }: ActInQuestion): Promise<Voice<PolicyVerdict>> {
   const policy = fleet.member('Policy');
@@ -43,7 +35,7 @@ async function askPolicy(fleet: Fleet, { tool, subject, content, rails }: ActInQ
     return { silent: 'the act is too long to be judged' };
   const found = rails.findings.slice(0, 64).map((rail) => rail.slice(0, 64));
   const acts = pieces.map((piece, at) => ({
-    id: `${id}${at}`,
+    id: `${actId}${at}`,
     tool,
     subject,
     rails: found,
@@ -70,10 +62,10 @@ async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | un
     ...(unsafe !== undefined && { policyUnsafe: unsafe }),
   };
   const text = `${act.subject}${act.content === undefined ? '' : `\n${act.content}`}`.slice(0, scoreBounds.maxTextChars);
-  const scores = await scoresOrSilence(fleet, [{ id, head: act.head, text, operator: act.operator.slice(0, 128), features }]);
+  const scores = await scoresOrSilence(fleet, [{ id: actId, head: act.head, text, operator: act.operator.slice(0, 128), features }]);
   if (scores === null) return null;
   if (typeof scores === 'string') return { silent: scores };
-  const score = scores.get(id);
+  const score = scores.get(actId);
   if (score === undefined) return { silent: 'no score' };
   const { verifier } = fleet;
   const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);

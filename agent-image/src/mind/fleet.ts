@@ -2,6 +2,7 @@ import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@age
 import type { Features } from '@agentfleet/protocol/inference';
 import type { Participant } from '../attempt/mind.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
+import type { Comparison, Mirror } from '../shadow/index.ts';
 
 export interface FleetOptions {
   readonly pool: Pick<PoolBrief, 'experts' | 'verifier'> & Partial<Pick<PoolBrief, 'absent'>>;
@@ -14,6 +15,8 @@ export interface FleetOptions {
   readonly now?: () => number;
   /** What verifiers read, by their addresses; shared by the attempts of a worker, so that each needs not find out anew. */
   readonly reads?: Map<string, ReadonlySet<keyof Features>>;
+  /** Copies answered questions to a revision in shadow. Absent: there is none. */
+  readonly mirror?: Pick<Mirror, 'question'>;
 }
 
 /** A part with its role. */
@@ -22,10 +25,16 @@ export interface Member extends Part {
 }
 
 /** How a question is asked. */
-export interface Manner {
+export interface Manner<C extends PartCapability = PartCapability> {
   readonly timeoutMillis: number;
   /** What is done when there is no answer. */
   readonly without: string;
+  /** Compares the answer with that of a verifier in shadow. */
+  readonly compare?: (
+    stable: Exchanges[C]['response'],
+    shadow: Exchanges[C]['response'],
+    verifier: NonNullable<PoolBrief['verifier']>,
+  ) => Comparison;
 }
 
 const maxTold = 128;
@@ -83,17 +92,26 @@ export class Fleet {
     member: Member,
     capability: C,
     request: Exchanges[C]['request'],
-    { timeoutMillis, without }: Manner,
+    { timeoutMillis, without, compare }: Manner<C>,
   ): Promise<Exchanges[C]['response'] | string> {
-    const { parts, signal } = this.options;
-    const said = await parts.ask(member, { capability, request, timeoutMillis, signal });
+    const { parts, signal, mirror } = this.options;
+    const question = mirror?.question();
+    const said = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
     if ('absent' in said) {
       this.tell(member, `${said.absent}; ${without}`);
       return said.absent;
     }
     this.#missing.delete(keyOf(member));
     this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: said.answer.modelDigest });
-    return said.answer;
+    const { answer } = said;
+    question?.copy({
+      part: member,
+      capability,
+      request,
+      timeoutMillis,
+      compare: (shadow, verifier) => (verifier === null ? {} : (compare?.(answer, shadow, verifier) ?? {})),
+    });
+    return answer;
   }
 
   /** Tells what a part does not do. */

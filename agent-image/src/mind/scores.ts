@@ -1,6 +1,8 @@
-import { featureSet, type EnergyScore, type ScoreItem } from '@agentfleet/protocol/inference';
+import { featureSet, type EnergyScore, type ScoreItem, type ScoreResponse } from '@agentfleet/protocol/inference';
+import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { abstention } from './calibration.ts';
 import type { Fleet } from './fleet.ts';
+import { compareActs } from './verdicts.ts';
 
 /**
  * Energies by id, in batches of what the verifier takes. Null without a verifier or an answer: energies of one batch alone
@@ -25,7 +27,9 @@ export async function scoresOrSilence(
   const scores = new Map<string, EnergyScore>();
   for (let at = 0; at < items.length; at += verifier.batchMax) {
     const request = { requestId: fleet.requestId, featureSet, items: items.slice(at, at + verifier.batchMax) };
-    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, manner);
+    const compare = (answer: ScoreResponse, shadow: ScoreResponse, other: VerifierEndpoint): ReturnType<typeof compareActs> =>
+      compareActs(request.items, { verifier, answer }, { verifier: other, answer: shadow }, fleet.options.now?.() ?? null);
+    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, { ...manner, compare });
     if (typeof answer === 'string') return answer;
     const why = abstention(verifier.calibration, answer.calibration ?? null, fleet.options.now?.() ?? null);
     if (why !== null) fleet.tell(verifier, `${why}; it ranks and vetoes nothing`);

@@ -55,7 +55,7 @@ const checksTo =
     run.outcome?.checks === undefined ? run : { ...run, outcome: { ...run.outcome, checks: run.outcome.checks.slice(0, count) } };
 
 const without =
-  (field: 'patch' | 'plan' | 'signals' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots'): Reduction =>
+  (field: 'patch' | 'plan' | 'signals' | 'shadow' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots'): Reduction =>
   (run) => {
     const { [field]: _, ...rest } = run;
     return rest;
@@ -88,6 +88,7 @@ const reductions: readonly Reduction[] = [
   withoutCheckpoint,
   artifactsTo(2),
   without('experts'),
+  without('shadow'),
   without('artifacts'),
   approvalTo(64),
   messageTo(64),

@@ -31,7 +31,12 @@ export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   const run = task.status?.run;
   if (run === undefined) return { attempt, epoch };
   // A new attempt of a task that has a durable copy still has it.
-  if (run.attempt !== attempt) return { attempt, epoch, ...(run.snapshots?.checkpointURI !== undefined && { snapshots: run.snapshots }) };
+  if (run.attempt !== attempt) {
+    const { snapshots, shadow } = run;
+    const copied = snapshots?.checkpointURI === undefined ? {} : { snapshots };
+    // Copies are counted over all attempts.
+    return { attempt, epoch, ...copied, ...(shadow !== undefined && { shadow }) };
+  }
   // Whoever waits for an approval says so again.
   const { pendingApproval: _, ...mine } = run;
   if (run.epoch === epoch) return mine;

@@ -17,6 +17,7 @@ import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
+import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { TokenSource } from './sandbox/token.ts';
@@ -47,11 +48,14 @@ export class TenureFactory {
   readonly #sweeper: Sweeper;
   /** What verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
+  readonly #lane = new Lane();
+  readonly #copies: CopyClient;
 
   constructor(options: TenureFactoryOptions) {
     this.#options = options;
     const { config, clock, log, transport } = options;
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
+    this.#copies = new CopyClient({ clock });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({ client, pod: config.pod, serviceAccount: config.serviceAccount, clock });
   }
@@ -70,14 +74,17 @@ export class TenureFactory {
       typeof assigned === 'string' ? known : assigned,
       ablationNames(task.metadata.annotations?.[ablationAnnotations.asked]),
     );
+    const mirror = this.#mirror(task, log);
     const options = {
       engine: typeof assigned === 'string' ? withoutRevision(engine, assigned) : engine,
       pool,
-      experts: experts.of(pool.experts),
+      experts: mirroredExperts(experts.of(pool.experts), mirror),
+      mirror,
       openMind: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
         const compute = computeOf(pool, of.spec.profile);
-        return new FleetMind({ pool, compute, parts: experts.parts, name, signal, now: () => clock.now(), reads: this.#reads });
+        const own = { pool, compute, name, signal, ...(mirror !== undefined && { mirror }) };
+        return new FleetMind({ ...own, parts: experts.parts, now: () => clock.now(), reads: this.#reads });
       },
       store: this.#store(pool.storage),
       link: this.#link({ namespace, name: sandbox, epoch }, log),
@@ -92,6 +99,18 @@ export class TenureFactory {
       onSuperseded: onSpent,
     };
     return new Tenure(options, task);
+  }
+
+  /** Copies requests of a task that was assigned in the shadow phase of a rollout, as long as the brief says that it lasts. */
+  #mirror({ status }: AgentTask, log: Log): Mirror | undefined {
+    const { brief, clock } = this.#options;
+    const rollout = status?.assignment?.shadow;
+    if (rollout === undefined) return undefined;
+    const shadow = (): PoolBrief['shadow'] => {
+      const { shadow: now } = brief();
+      return now?.rollout === rollout ? now : undefined;
+    };
+    return new Mirror({ shadow, before: status?.run?.shadow, client: this.#copies, lane: this.#lane, clock, log });
   }
 
   #link(ref: { readonly namespace: string; readonly name: string; readonly epoch: number }, log: Log): SandboxLink {

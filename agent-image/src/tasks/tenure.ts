@@ -4,6 +4,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Mind } from '../attempt/mind.ts';
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
 import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
+import type { Mirror } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
@@ -19,6 +20,8 @@ export interface TenureOptions {
   readonly experts: Experts;
   /** The learned parts for one run of the engine, until its signal. */
   readonly openMind: (task: AgentTask, signal: AbortSignal) => Mind;
+  /** Copies requests to a revision in shadow; undefined: the task is in no shadow phase. */
+  readonly mirror?: Pick<Mirror, 'counts' | 'close'> | undefined;
   readonly store: ArtifactStore;
   readonly link: SandboxLink;
   readonly openDurability: CopiesOptions['open'];
@@ -88,6 +91,7 @@ export class Tenure {
 
   /** Nothing more is written about the task from here on. */
   drop(): void {
+    this.#options.mirror?.close();
     this.#life.abort();
   }
 
@@ -125,6 +129,8 @@ export class Tenure {
       if (stop.aborted) throw error;
       this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
       outcome = outcomeOf(error);
+    } finally {
+      this.#options.mirror?.close();
     }
     // What an engine says that was told to stop counts only when stopping was the order.
     if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
@@ -233,7 +239,7 @@ export class Tenure {
       const { outcome: _, rollback: __, quiescedAt: ___, ...rest } = change;
       const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
       const snapshots = rest.snapshots && { snapshots: this.#copies.named(rest.snapshots) };
-      reporter.report({ ...rest, ...snapshots, ...(usage === undefined ? {} : { usage }) }, options);
+      reporter.report({ ...rest, ...snapshots, ...this.#shadowed, ...(usage === undefined ? {} : { usage }) }, options);
     };
     const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
     const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
@@ -248,9 +254,15 @@ export class Tenure {
     const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, clock.monotonic() - began);
     const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
     const progress = { done, total, message: inBrief(outcome) };
-    reporter.report({ outcome, usage, progress, pendingApproval: undefined }, { urgent: true });
+    reporter.report({ outcome, usage, progress, ...this.#shadowed, pendingApproval: undefined }, { urgent: true });
     onOutcome?.(outcome);
     log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
+  }
+
+  /** What became of copies; told with what is written anyway, so that they cost no write. */
+  get #shadowed(): Report {
+    const shadow = this.#options.mirror?.counts;
+    return shadow === undefined ? {} : { shadow };
   }
 
   #sayLost(): void {

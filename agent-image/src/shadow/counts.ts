@@ -1,0 +1,73 @@
+import type { ShadowReport } from '@agentfleet/protocol/api';
+
+/** What a verifier alone says of an act. Abstain: it is not calibrated. */
+export type Verdict = 'Pass' | 'Warn' | 'Veto' | 'Abstain';
+
+/** A verdict, and the probability that it was made of. */
+export interface Judged {
+  readonly verdict: Verdict;
+  readonly pSuccess: number | null;
+}
+
+/** What a copy is compared by; contents do not get here. */
+export interface Comparison {
+  /** Whether the first candidates are the same; undefined: one of them has none. */
+  readonly sameCandidate?: boolean;
+  readonly acts?: readonly { readonly stable: Judged; readonly shadow: Judged }[];
+}
+
+/** Beyond it nothing is added: the most that the status may hold. */
+const most = 2_147_483_647;
+
+type Counter = Exclude<keyof ShadowReport, 'rollout' | 'revision'>;
+
+/** Counts of nothing. Pure. */
+export function noCounts(rollout: string, revision: string): ShadowReport {
+  return {
+    rollout,
+    revision,
+    asked: 0,
+    answered: 0,
+    failed: 0,
+    dropped: 0,
+    stableMillis: 0,
+    shadowMillis: 0,
+    candidates: 0,
+    sameCandidates: 0,
+    bothVetoed: 0,
+    onlyStableVetoed: 0,
+    onlyShadowVetoed: 0,
+    neitherVetoed: 0,
+    onlyOneWarned: 0,
+    abstained: 0,
+    stableThousandths: 0,
+    shadowThousandths: 0,
+    apartThousandths: 0,
+  };
+}
+
+/** Counts with some more of each. Pure. */
+export function plus(counts: ShadowReport, more: Readonly<Partial<Record<Counter, number>>>): ShadowReport {
+  const sums = Object.entries(more).map(([name, value]) => [
+    name,
+    Math.min(most, counts[name as Counter] + Math.max(0, Math.round(value))),
+  ]);
+  return { ...counts, ...(Object.fromEntries(sums) as Partial<ShadowReport>) };
+}
+
+/** Counts with what a comparison found. Pure. */
+export function compared(counts: ShadowReport, { sameCandidate, acts = [] }: Comparison): ShadowReport {
+  const begun = sameCandidate === undefined ? counts : plus(counts, { candidates: 1, sameCandidates: Number(sameCandidate) });
+  return acts.reduce((sum, { stable, shadow }) => plus(sum, actCounts(stable, shadow)), begun);
+}
+
+function actCounts(stable: Judged, shadow: Judged): Readonly<Partial<Record<Counter, number>>> {
+  const [p, q] = [stable.pSuccess, shadow.pSuccess];
+  if (stable.verdict === 'Abstain' || shadow.verdict === 'Abstain' || p === null || q === null) return { abstained: 1 };
+  const sums = { stableThousandths: 1000 * p, shadowThousandths: 1000 * q, apartThousandths: 1000 * Math.abs(p - q) };
+  const [mine, theirs] = [stable.verdict === 'Veto', shadow.verdict === 'Veto'];
+  if (mine && theirs) return { ...sums, bothVetoed: 1 };
+  if (mine) return { ...sums, onlyStableVetoed: 1 };
+  if (theirs) return { ...sums, onlyShadowVetoed: 1 };
+  return { ...sums, neitherVetoed: 1, onlyOneWarned: Number(stable.verdict !== shadow.verdict) };
+}

@@ -1,0 +1,221 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '@agentfleet/kube';
+import { settle, VirtualClock } from '@agentfleet/kube/testing';
+import type { ShadowReport } from '@agentfleet/protocol/api';
+import type { ScoreResponse } from '@agentfleet/protocol/inference';
+import type { ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import { compared, noCounts, plus, type Judged } from './counts.ts';
+import { Lane } from './lane.ts';
+import { Mirror, type Answered } from './mirror.ts';
+import { isSampled } from './sampled.ts';
+
+const [rollout, revision] = ['bbbbbbbbbb-1', 'bbbbbbbbbb'];
+const verifier: VerifierEndpoint = {
+  name: 'judge',
+  url: 'http://judge',
+  batchMax: 4,
+  timeoutMillis: 300,
+  vetoBelowProbability: 0.2,
+  warnBelowProbability: 0.4,
+  whenUnavailable: 'FailClosed',
+};
+const brief: ShadowBrief = {
+  rollout,
+  revision,
+  percent: 100,
+  maxInFlight: 2,
+  verifier,
+  experts: [
+    { name: 'other', role: 'Policy', engine: 'Builtin', domains: ['*'], url: 'http://other' },
+    { name: 'tpc', role: 'Policy', engine: 'Builtin', domains: ['*'], url: 'http://tpc' },
+  ],
+};
+
+const response = { scores: [] } as unknown as ScoreResponse;
+const judged = (verdict: Judged['verdict'], pSuccess: number | null): Judged => ({ verdict, pSuccess });
+const item = { id: 'act', head: 'Shell' as const, text: 't', operator: 'o', features: {} };
+const asked = (requestId: string, more: Partial<Answered<'Score'>> = {}): Answered<'Score'> => ({
+  part: { name: 'judge', role: 'Verifier' },
+  capability: 'Score',
+  request: { requestId, featureSet: 'features/v3', items: [item] },
+  timeoutMillis: 200,
+  compare: () => ({ acts: [{ stable: judged('Pass', 0.9), shadow: judged('Veto', 0.1) }] }),
+  ...more,
+});
+
+type Said = { readonly answer: ScoreResponse; readonly millis: number } | { readonly failed: string } | 'hangs';
+
+function bench(said: (at: number) => Said = () => ({ answer: response, millis: 7 }), shadow: ShadowBrief | undefined = brief) {
+  const clock = new VirtualClock();
+  const lane = new Lane();
+  const state = { shadow, sent: [] as { readonly url: string; readonly timeoutMillis: number }[] };
+  const ask = async ({ to, timeoutMillis }: { to: { url: string }; timeoutMillis: number }, signal: AbortSignal): Promise<object> => {
+    const answer = said(state.sent.push({ url: to.url, timeoutMillis }) - 1);
+    if (answer !== 'hangs') return answer;
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ failed: 'aborted' }), { once: true }));
+  };
+  const client = { ask } as never;
+  const mirror = new Mirror({ shadow: () => state.shadow, before: undefined, client, lane, clock, log: silentLog });
+  const copy = (id: string, more: Partial<Answered<'Score'>> = {}): void => mirror.question().copy(asked(id, more));
+  return { clock, lane, state, mirror, copy };
+}
+
+const sumOf = ({ answered, failed, dropped }: ShadowReport): number => answered + failed + dropped;
+
+describe('copies of requests', () => {
+  it('are sent after the real answer, compared, and counted', async () => {
+    const { clock, state, mirror, copy } = bench();
+    const question = mirror.question();
+    await clock.advance(40);
+    question.copy(asked('a'));
+    expect(state.sent).toEqual([]);
+    await clock.advance(1);
+    expect(state.sent).toEqual([{ url: 'http://judge', timeoutMillis: 300 }]);
+    expect(mirror.counts).toMatchObject({
+      rollout,
+      revision,
+      asked: 1,
+      answered: 1,
+      stableMillis: 40,
+      shadowMillis: 7,
+      onlyShadowVetoed: 1,
+    });
+    expect(mirror.counts).toMatchObject({ stableThousandths: 900, shadowThousandths: 100, apartThousandths: 800 });
+    copy('b');
+    await clock.advance(1);
+    expect(mirror.counts?.answered).toBe(2);
+  });
+
+  it('are as many at a time as the brief says; others are dropped, and so they are while real ones wait', async () => {
+    const { clock, state, mirror, copy } = bench(() => 'hangs');
+    for (const id of ['a', 'b', 'c', 'd']) copy(id);
+    await clock.advance(1);
+    expect(state.sent).toHaveLength(2);
+    expect(mirror.counts).toMatchObject({ asked: 2, dropped: 2, answered: 0 });
+    const busy = bench();
+    const waiting = Array.from({ length: 4 }, () => busy.mirror.question());
+    busy.copy('a');
+    await busy.clock.advance(1);
+    expect(busy.mirror.counts).toMatchObject({ asked: 0, dropped: 1 });
+    for (const question of waiting) question.end();
+    busy.copy('b');
+    await busy.clock.advance(1);
+    expect(busy.mirror.counts).toMatchObject({ asked: 1, answered: 1, dropped: 1 });
+  });
+
+  it('end with the task, and free their places; nothing is sent afterwards', async () => {
+    const { clock, lane, state, mirror, copy } = bench(() => 'hangs');
+    copy('a');
+    await clock.advance(1);
+    copy('b');
+    mirror.close();
+    await settle();
+    expect(mirror.counts).toMatchObject({ asked: 1, dropped: 2 });
+    copy('c');
+    await clock.advance(1000);
+    expect([state.sent.length, mirror.counts?.dropped]).toEqual([1, 2]);
+    expect([1, 2].map(() => lane.enter(2))).toEqual([true, true]);
+  });
+
+  it('are sent once: what fails, or cannot be compared, is counted and not tried again', async () => {
+    const { clock, state, mirror, copy } = bench(() => ({ failed: 'it answered 503' }));
+    copy('a');
+    await clock.advance(60_000);
+    expect([state.sent.length, mirror.counts?.failed]).toEqual([1, 1]);
+    const odd = bench();
+    odd.copy('a', {
+      compare: () => {
+        throw new Error('what is this');
+      },
+    });
+    await odd.clock.advance(1);
+    expect(odd.mirror.counts).toMatchObject({ failed: 1, answered: 0, onlyShadowVetoed: 0 });
+  });
+
+  it('go to the one of the same name, else of the same role, and never to a verifier that takes fewer items', async () => {
+    const { clock, state, mirror } = bench();
+    const judge = (name: string, role: 'Policy' | 'Planner'): void =>
+      mirror.question().copy({ part: { name, role }, capability: 'Judge', request: { requestId: name, acts: [] }, timeoutMillis: 50 });
+    judge('tpc', 'Policy');
+    await clock.advance(1);
+    judge('gone', 'Policy');
+    await clock.advance(1);
+    judge('hrm', 'Planner');
+    await clock.advance(1);
+    expect(state.sent.map(({ url, timeoutMillis }) => [url, timeoutMillis])).toEqual([
+      ['http://tpc', 50],
+      ['http://other', 50],
+    ]);
+    mirror.question().copy(asked('many', { request: { requestId: 'many', featureSet: 'features/v3', items: Array.from({ length: 5 }, () => item) } }));
+    await clock.advance(1);
+    expect(state.sent).toHaveLength(2);
+  });
+
+  it('stop when the phase ends, and begin at nothing in another rollout', async () => {
+    const { clock, state, mirror, copy } = bench();
+    copy('a');
+    await clock.advance(1);
+    state.shadow = undefined;
+    copy('b');
+    await clock.advance(1);
+    expect(mirror.counts?.asked).toBe(1);
+    state.shadow = { ...brief, rollout: 'cccccccccc-1', revision: 'cccccccccc' };
+    copy('c');
+    await clock.advance(1);
+    expect(mirror.counts).toMatchObject({ rollout: 'cccccccccc-1', revision: 'cccccccccc', asked: 1 });
+  });
+
+  it('whatever the shadow says: each copy is counted once, and no place is lost', async () => {
+    const said = fc.constantFrom<Said>({ answer: response, millis: 3 }, { failed: 'no' }, 'hangs');
+    await fc.assert(
+      fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 30 }), fc.nat({ max: 3 }), async (answers, pause) => {
+        const { clock, lane, mirror, copy } = bench((at) => answers[at % answers.length] ?? 'hangs');
+        for (const [at] of answers.entries()) {
+          copy(`r${at}`);
+          await clock.advance(at % 4 < pause ? 1 : 0);
+        }
+        mirror.close();
+        await clock.advance(1);
+        expect(sumOf(mirror.counts ?? noCounts(rollout, revision))).toBe(answers.length);
+        expect([1, 2, 3].map(() => lane.enter(2))).toEqual([true, true, false]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('which requests are copied', () => {
+  const ids = Array.from({ length: 5000 }, (_, index) => `uid.1.1.m${index}`);
+
+  it('is the same at every time, as many as the percent says, and others in another rollout', () => {
+    const some = ids.filter((id) => isSampled(rollout, id, 20));
+    expect(Math.abs(some.length / ids.length - 0.2)).toBeLessThan(0.02);
+    expect(some.every((id) => isSampled(rollout, id, 20))).toBe(true);
+    expect(ids.filter((id) => isSampled(rollout, id, 100))).toHaveLength(ids.length);
+    expect(some.filter((id) => isSampled('cccccccccc-1', id, 20)).length).toBeLessThan(0.4 * some.length);
+  });
+});
+
+describe('counts', () => {
+  it('put an act into one cell of the table, and into none when a verifier says nothing', () => {
+    const verdicts = ['Pass', 'Warn', 'Veto', 'Abstain'] as const;
+    for (const stable of verdicts)
+      for (const shadow of verdicts) {
+        const one = compared(noCounts(rollout, revision), { acts: [{ stable: judged(stable, 0.5), shadow: judged(shadow, 0.5) }] });
+        const cells = one.bothVetoed + one.onlyStableVetoed + one.onlyShadowVetoed + one.neitherVetoed;
+        const silent = stable === 'Abstain' || shadow === 'Abstain';
+        expect([cells, one.abstained], `${stable} ${shadow}`).toEqual(silent ? [0, 1] : [1, 0]);
+        if (silent) continue;
+        expect([one.onlyStableVetoed, one.onlyShadowVetoed]).toEqual([
+          Number(stable === 'Veto' && shadow !== 'Veto'),
+          Number(shadow === 'Veto' && stable !== 'Veto'),
+        ]);
+      }
+  });
+
+  it('stay inside what the status holds', () => {
+    const full = plus(noCounts(rollout, revision), { shadowMillis: 2_147_483_640 });
+    expect(plus(full, { shadowMillis: 100, asked: -3 })).toMatchObject({ shadowMillis: 2_147_483_647, asked: 0 });
+  });
+});

@@ -1,0 +1,155 @@
+import { asError, sleep, type Clock, type Log } from '@agentfleet/kube';
+import type { ShadowReport } from '@agentfleet/protocol/api';
+import type { ExpertEndpoint, ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import type { CopyCapability, CopyClient, CopyExchanges } from './ask.ts';
+import { compared, noCounts, plus, type Comparison } from './counts.ts';
+import type { Lane } from './lane.ts';
+import { isSampled } from './sampled.ts';
+
+export interface MirrorOptions {
+  /** What is in shadow now, of the task's rollout; undefined once nothing is. */
+  readonly shadow: () => ShadowBrief | undefined;
+  /** Counts of earlier attempts of the task, of whatever rollout. */
+  readonly before: ShadowReport | undefined;
+  readonly client: Pick<CopyClient, 'ask'>;
+  /** Shared by all tasks of a worker. */
+  readonly lane: Lane;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Who was asked in earnest. */
+type Asked = Pick<ExpertEndpoint, 'name'> & { readonly role: ExpertEndpoint['role'] | 'Verifier' };
+
+/** A request whose real answer has come. */
+export interface Answered<C extends CopyCapability> {
+  readonly part: Asked;
+  readonly capability: C;
+  readonly request: CopyExchanges[C]['request'];
+  /** How long a copy is waited for; for a verifier the shadow's own time limit counts. */
+  readonly timeoutMillis: number;
+  /** Compares the real answer with that of the shadow. */
+  readonly compare?: (shadow: CopyExchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
+}
+
+/** A real request on its way. */
+export interface Question {
+  /** It has ended, with or without an answer. */
+  end(): void;
+  /** Copies it, when its answer has come. Returns at once and never throws. */
+  copy<C extends CopyCapability>(answered: Answered<C>): void;
+}
+
+/**
+ * Copies some requests of one task to a revision in shadow. Nobody waits for a copy, none is sent twice, and what becomes of
+ * it changes counters only: a shadow that hangs, lies or refuses is a number in a report.
+ */
+export class Mirror {
+  readonly #options: MirrorOptions;
+  readonly #closed = new AbortController();
+  #counts: ShadowReport | undefined;
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    this.#counts = options.before;
+  }
+
+  /** For `status.run`; undefined as long as there is nothing to tell. */
+  get counts(): ShadowReport | undefined {
+    return this.#counts;
+  }
+
+  /** To be called when a real request is sent. */
+  question(): Question {
+    const { lane, clock } = this.#options;
+    const began = clock.monotonic();
+    const over = lane.waits();
+    let millis: number | undefined;
+    const end = (): void => {
+      if (millis !== undefined) return;
+      millis = clock.monotonic() - began;
+      over();
+    };
+    return {
+      end,
+      copy: (answered) => {
+        end();
+        this.#copy(answered, millis ?? 0);
+      },
+    };
+  }
+
+  /** Ends what is under way; nothing is copied any more. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  #copy<C extends CopyCapability>(answered: Answered<C>, stableMillis: number): void {
+    const { shadow, lane } = this.#options;
+    const brief = this.#closed.signal.aborted ? undefined : shadow();
+    if (brief === undefined) return;
+    const to = fits(brief, answered) ? partOf(brief, answered.part) : undefined;
+    if (to === undefined || !isSampled(brief.rollout, answered.request.requestId, brief.percent)) return;
+    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered, stableMillis });
+    else this.#count(brief, { dropped: 1 });
+  }
+
+  /** Never rejects. */
+  async #send<C extends CopyCapability>(copy: Sent<C>): Promise<void> {
+    const { lane, log } = this.#options;
+    try {
+      await this.#compare(copy);
+    } catch (error) {
+      this.#count(copy.brief, { failed: 1 });
+      log.warn('an answer of a shadow could not be compared', { part: copy.to.name, error: asError(error).message });
+    } finally {
+      lane.leave();
+    }
+  }
+
+  async #compare<C extends CopyCapability>({ brief, to, answered, stableMillis }: Sent<C>): Promise<void> {
+    const { clock, client, log } = this.#options;
+    const { signal } = this.#closed;
+    const { capability, request, compare } = answered;
+    // The task goes on with the real answer first.
+    if (!(await sleep(clock, 0, signal))) return this.#count(brief, { dropped: 1 });
+    this.#count(brief, { asked: 1 });
+    const timeoutMillis = capability === 'Score' ? (brief.verifier?.timeoutMillis ?? answered.timeoutMillis) : answered.timeoutMillis;
+    const said = await client.ask({ to, capability, request, timeoutMillis }, signal);
+    if (signal.aborted) return this.#count(brief, { dropped: 1 });
+    if ('failed' in said) {
+      log.debug('a shadow gave no answer', { part: to.name, capability, error: said.failed });
+      return this.#count(brief, { failed: 1 });
+    }
+    const found = compare?.(said.answer, brief.verifier) ?? {};
+    this.#count(brief, { answered: 1, stableMillis, shadowMillis: said.millis });
+    this.#counts = compared(this.#of(brief), found);
+  }
+
+  #of({ rollout, revision }: ShadowBrief): ShadowReport {
+    return this.#counts?.rollout === rollout ? this.#counts : noCounts(rollout, revision);
+  }
+
+  #count(brief: ShadowBrief, more: Parameters<typeof plus>[1]): void {
+    this.#counts = plus(this.#of(brief), more);
+  }
+}
+
+interface Sent<C extends CopyCapability> {
+  readonly brief: ShadowBrief;
+  readonly to: { readonly name: string; readonly url: string };
+  readonly answered: Answered<C>;
+  readonly stableMillis: number;
+}
+
+/** A batch that the verifier in shadow would refuse for its size says nothing about it. */
+function fits<C extends CopyCapability>({ verifier }: ShadowBrief, { capability, request }: Answered<C>): boolean {
+  return capability !== 'Score' || verifier === null || (request as CopyExchanges['Score']['request']).items.length <= verifier.batchMax;
+}
+
+/** Who of the shadow answers in the place of another one: of the same name, else of the same role. */
+function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent<CopyCapability>['to'] | undefined {
+  if (role === 'Verifier') return verifier ?? undefined;
+  const alike = experts.filter((expert) => expert.role === role);
+  return alike.find((expert) => expert.name === name) ?? alike[0];
+}
