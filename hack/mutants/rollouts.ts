@@ -2,6 +2,7 @@ import type { Mutant } from './mutants.ts';
 
 const rollout = 'operator/src/rollout';
 const whole: Mutant['test'] = { kind: 'vitest', path: `${rollout}/rollout.test.ts` };
+const gates: Mutant['test'] = { kind: 'vitest', path: `${rollout}/gates/gates.test.ts` };
 const statistics: Mutant['test'] = { kind: 'vitest', path: `${rollout}/statistics/statistics.test.ts` };
 
 const revisions: Mutant['test'] = { kind: 'vitest', path: 'operator/src/revisions/revisions.test.ts' };
@@ -44,6 +45,27 @@ export const rollouts: readonly Mutant[] = [
     test: whole,
   },
   {
+    guarantee: 'no task is given to a canary before its golden set passed',
+    file: `${rollout}/machine/advance.ts`,
+    find: '  if (held !== undefined) return held;\n',
+    replace: "  if (held?.phase === 'RollingBack') return held;\n",
+    test: whole,
+  },
+  {
+    guarantee: 'a golden set that changed is judged anew before the weight grows',
+    file: `${rollout}/machine/advance.ts`,
+    find: 'if (anew !== undefined) return',
+    replace: 'if (anew !== undefined && last) return',
+    test: whole,
+  },
+  {
+    guarantee: 'a golden set of which half was run does not pass',
+    file: `${rollout}/gates/goldenSet.ts`,
+    find: 'if (samples !== stable.total)',
+    replace: 'if (samples > stable.total)',
+    test: gates,
+  },
+  {
     guarantee: 'a rollback takes every task from the canary',
     file: `${rollout}/machine/advance.ts`,
     find: "{ phase: 'RollingBack', weight: 0, failures, reason, message, gates }",
@@ -55,7 +77,7 @@ export const rollouts: readonly Mutant[] = [
     file: `${rollout}/gates/evaluate.ts`,
     find: '  if (look >= 0 && previous?.look === look) return previous;\n',
     replace: '',
-    test: whole,
+    test: gates,
   },
   {
     guarantee: 'one task sees one checkpoint, and a greater weight only adds tasks',

@@ -17,6 +17,7 @@ const warnings: ReadonlySet<string> = new Set([
   'GateFailed',
   'EnginesFailed',
   'MissingData',
+  'NoGoldenResult',
   'Frozen',
   'Incompatible',
   'ClockSkew',

@@ -25,6 +25,7 @@ export function policyOf(spec: Rollout): RolloutPolicy {
   return {
     strategy: spec.strategy,
     shadowSeconds: 0,
+    beforeTraffic: (spec.gates ?? []).flatMap(({ name, type }) => (type === 'GoldenSet' ? [name] : [])),
     steps: spec.steps,
     minSamples: spec.minSamples,
     onMissingData: spec.onMissingData,
@@ -69,6 +70,8 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.auc) };
     case 'ECE':
       return { type: spec.type, name, ...numbers(spec.ece) };
+    case 'GoldenSet':
+      return { type: spec.type, name, maxLoss: Number(spec.goldenSet.maxLoss), minSamples: spec.goldenSet.minSamples };
     case 'Query':
     default:
       return { type: spec.type, name, ...bounds(spec.query) };

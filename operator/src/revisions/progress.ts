@@ -1,6 +1,15 @@
 import { canonical } from '@agentfleet/kube';
 import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
-import { advance, evaluateGate, type ArmEvidence, type Evidence, type GateResult, type RolloutState } from '../rollout/index.ts';
+import {
+  advance,
+  evaluateGate,
+  type ArmEvidence,
+  type Evidence,
+  type Gate,
+  type GateResult,
+  type RolloutPolicy,
+  type RolloutState,
+} from '../rollout/index.ts';
 import { gatesOf, policyOf, type Designs } from './policy.ts';
 import { statusOf, wholeOf, type Whole } from './state.ts';
 import { isWindowOpen } from './windows.ts';
@@ -71,11 +80,12 @@ interface Given {
 
 function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Whole {
   const { state, id } = whole;
-  const judged = state.phase === 'Canary' || state.phase === 'Shadowing';
-  const found = judged ? evidenceOf(whole, seen) : undefined;
+  const policy = policyOf(spec);
+  const asked = askedGates(state, policy, spec, seen);
+  const found = asked === undefined ? undefined : evidenceOf(whole, seen);
   const samples = found?.canary.tasks.total ?? whole.samples;
-  const gates = found !== undefined ? judge(spec, designs, found, state.gates) : state.gates;
-  const next = advance(state, policyOf(spec), {
+  const gates = found === undefined ? state.gates : judge(gatesOf(asked, designs), found, state.gates);
+  const next = advance(state, policy, {
     desired: seen.desired,
     canaryEngines: seen.canaryEngines,
     stableReady: true,
@@ -94,17 +104,23 @@ function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Who
   return { ...whole, state: next, id, samples, samplesBefore: stepped ? samples : whole.samplesBefore };
 }
 
+/** Gates that are looked at now: those that need no tasks as soon as the engines answer, all as soon as it may be tried. */
+function askedGates({ phase }: RolloutState, { beforeTraffic }: RolloutPolicy, { gates }: Rollout, seen: Seen): Rollout['gates'] {
+  if (phase === 'Canary' || phase === 'Shadowing') return gates ?? [];
+  const early = phase === 'Loading' && seen.canaryEngines === 'Ready' && beforeTraffic.length > 0;
+  return early ? gates?.filter(({ name }) => beforeTraffic.includes(name)) : undefined;
+}
+
 function evidenceOf({ state, id }: Whole, seen: Seen): { readonly stable: ArmEvidence; readonly canary: ArmEvidence } | undefined {
   const { stable, canary } = state;
   return id === undefined || stable === undefined || canary === undefined ? undefined : seen.evidence(id, { stable, canary });
 }
 
 function judge(
-  spec: Rollout,
-  designs: Designs,
+  gates: readonly Gate[],
   { canary, stable }: { readonly canary: ArmEvidence; readonly stable: ArmEvidence },
   before: readonly GateResult[],
 ): readonly GateResult[] {
   const previous = new Map(before.map((result) => [result.name, result]));
-  return gatesOf(spec.gates, designs).map((gate) => evaluateGate(gate, canary, stable, previous.get(gate.name)));
+  return gates.map((gate) => evaluateGate(gate, canary, stable, previous.get(gate.name)));
 }

@@ -1,6 +1,14 @@
 // How a new revision of a pool's experts or of a verifier comes to serve: shadow, canary, gates, a flip of the pointer, and
 // back. Pure: controllers bring evidence and write down the state. May import nothing of the project.
-export { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './gates/index.ts';
+export {
+  evaluateGate,
+  type ArmEvidence,
+  type Gate,
+  type GateResult,
+  type GoldenEvidence,
+  type Verdict,
+  type HeldOut,
+} from './gates/index.ts';
 export { advance, idle, type Evidence, type Phase, type RolloutPolicy, type RolloutState, type Step } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
 export { defaultLooks, designOf, type Design, type DesignGoal } from './statistics/index.ts';

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './gates/index.ts';
+import type { GateResult, Verdict } from './gates/index.ts';
 import { advance, idle, type Evidence, type RolloutPolicy, type RolloutState } from './machine/index.ts';
 import { goesToCanary } from './routing.ts';
-import { designOf } from './statistics/index.ts';
 
 const policy: RolloutPolicy = {
   strategy: 'Canary',
   shadowSeconds: 60,
+  beforeTraffic: [],
   steps: [
     { weight: 10, minSamples: 10, pauseSeconds: 5 },
     { weight: 50, minSamples: 20, pauseSeconds: 5 },
@@ -107,6 +107,26 @@ describe('a rollout', () => {
     expect(settle(promoting, { canaryEngines: 'Loading' }, {}, 2)).toMatchObject({ stable: 'a', weight: 0 });
   });
 
+  test('gets no task before the gates that need none pass, and goes back when one fails', () => {
+    const by = { beforeTraffic: ['g'] };
+    const waiting = settle(serving, { gates: [gate('Inconclusive')] }, by);
+    expect(waiting).toMatchObject({ phase: 'Loading', weight: 0, reason: 'GoldenSet', phaseSince: 1010 });
+    expect(waiting.gates).toHaveLength(1);
+    const stuck = settle(waiting, { gates: [gate('InsufficientData')], now: 1500 }, by);
+    expect(stuck).toMatchObject({ phase: 'Loading', weight: 0, reason: 'NoGoldenResult' });
+    expect(settle(waiting, { gates: [], now: 1500 }, by)).toMatchObject({ phase: 'Loading', weight: 0 });
+    expect(settle(waiting, { gates: [gate('InsufficientData')], now: 9999 }, by)).toMatchObject({ phase: 'Loading', reason: 'Held' });
+    const aborted = settle(waiting, { gates: [gate('InsufficientData')], now: 9999 }, { ...by, onMissingData: 'Abort' }, 2);
+    expect(aborted).toMatchObject({ phase: 'Idle', weight: 0, reason: 'MissingData', failures: { b: 1 } });
+    const failed = settle(waiting, { gates: [gate('Fail')], now: 1500 }, by, 2);
+    expect(failed).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, reason: 'GateFailed', failures: { b: 1 } });
+    expect(settle(waiting, {}, by).stable).toBe('b');
+    // A set that changed since is judged anew before the weight grows.
+    const half = settle(waiting, { stepSamples: 0 }, by);
+    expect(half).toMatchObject({ phase: 'Canary', weight: 10 });
+    expect(settle(half, { gates: [gate('Inconclusive')] }, by)).toMatchObject({ phase: 'Canary', weight: 10 });
+  });
+
   test('is shadowed first when the strategy says so; the first revision has nothing to be compared with', () => {
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }, 3)).toMatchObject({ phase: 'Shadowing', weight: 0 });
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }).stable).toBe('b');
@@ -162,114 +182,5 @@ describe('tasks of a canary', () => {
     expect(uids.every((uid) => goesToCanary(uid, 'r1', 100))).toBe(true);
     const other = uids.filter((uid) => goesToCanary(uid, 'r2', 10));
     expect(other.filter((uid) => ten.includes(uid)).length).toBeLessThan(0.3 * ten.length);
-  });
-});
-
-describe('gates', () => {
-  const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
-    tasks: { passed: 0, total: 0 },
-    requests: { failed: 0, total: 0 },
-    latencies: [],
-    energies: [],
-    acts: { vetoed: 0, total: 0 },
-    rollbacks: { verified: 0, total: 0 },
-    ...more,
-  });
-  const numbers = (count: number, factor: number): readonly number[] =>
-    Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
-  const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 1, total: 150 } }), arm(), 'Inconclusive'],
-    [{ type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 }, arm({ rollbacks: { verified: 900, total: 900 } }), arm(), 'Pass'],
-    [
-      { type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 },
-      arm({ rollbacks: { verified: 9, total: 9 } }),
-      arm(),
-      'Inconclusive',
-    ],
-    [{ type: 'DraftAcceptance', name: 'd', min: 0.55, minSamples: 10 }, arm({ draft: { accepted: 30, proposed: 100 } }), arm(), 'Fail'],
-    [
-      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
-      arm({ acts: { vetoed: 50, total: 1000 } }),
-      arm({ acts: { vetoed: 50, total: 1000 } }),
-      'Pass',
-    ],
-    [
-      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
-      arm({ acts: { vetoed: 200, total: 1000 } }),
-      arm({ acts: { vetoed: 50, total: 1000 } }),
-      'Fail',
-    ],
-    [
-      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
-      arm({ latencies: numbers(200, 1.1) }),
-      arm({ latencies: numbers(200, 1) }),
-      'Pass',
-    ],
-    [
-      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
-      arm({ latencies: numbers(200, 1.3) }),
-      arm({ latencies: numbers(200, 1) }),
-      'Fail',
-    ],
-    [
-      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
-      arm({ energies: numbers(500, 1) }),
-      arm({ energies: numbers(400, 1) }),
-      'Pass',
-    ],
-    [
-      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
-      arm({ energies: numbers(500, 2) }),
-      arm({ energies: numbers(400, 1) }),
-      'Fail',
-    ],
-    [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
-      arm({ golden: { passed: 90, total: 100 } }),
-      arm({ golden: { passed: 92, total: 100 } }),
-      'Fail',
-    ],
-    [
-      { type: 'AUC', name: 'a', min: 0.9, maxLoss: 0.005, minSamples: 10 },
-      arm({ heldOut: { auc: 0.95, ece: 0.02, samples: 99 } }),
-      arm({ heldOut: { auc: 0.952, ece: 0.02, samples: 99 } }),
-      'Pass',
-    ],
-    [
-      { type: 'ECE', name: 'c', max: 0.05, maxGain: 0.01, minSamples: 10 },
-      arm({ heldOut: { auc: 0.95, ece: 0.04, samples: 99 } }),
-      arm({ heldOut: { auc: 0.95, ece: 0.02, samples: 99 } }),
-      'Fail',
-    ],
-    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', 1]]) }), arm(), 'Pass'],
-    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', Number.NaN]]) }), arm(), 'InsufficientData'],
-  ];
-  test.each(cases)('%j', (condition, canary, stable, verdict) => {
-    expect(evaluateGate(condition, canary, stable).verdict).toBe(verdict);
-  });
-
-  test('say InsufficientData where nothing was seen, each of them', () => {
-    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
-    for (const condition of [...cases.map(([condition]) => condition), { type: 'TaskPass', name: 't', design } as const])
-      expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');
-  });
-
-  test('a sequential gate speaks once per look, and a decision stands', () => {
-    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
-    const condition = { type: 'TaskPass', name: 't', design } as const;
-    const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
-    const first = design.looks[0]?.samples ?? 0;
-    const early = evaluateGate(condition, of(2, 2), of(2, 2));
-    expect(early).toMatchObject({ verdict: 'Inconclusive', value: 1 });
-    expect(early.look).toBeUndefined();
-    const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
-    expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
-    // Between two looks it says what it said, however good it looks just now.
-    expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
-    const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
-    expect(decided.verdict).toBe('Pass');
-    expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
   });
 });

@@ -16,6 +16,11 @@ export const fullRollout: Node = {
     { name: 'vetoes', type: 'VetoRate', vetoRate: { maxRatio: '1.1', minSamples: 200 } },
     { name: 'draft', type: 'DraftAcceptance', draftAcceptance: { min: '0.55', minSamples: 1000 } },
     { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.99', minSamples: 50 } },
+    {
+      name: 'golden',
+      type: 'GoldenSet',
+      goldenSet: { templateRef: { name: 'golden' }, maxLoss: '0.01', minSamples: 50, timeoutSeconds: 3600 },
+    },
     { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2' } },
   ],
   minSamples: 3000,

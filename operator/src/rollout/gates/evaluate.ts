@@ -1,16 +1,10 @@
 import { judge, kolmogorovSmirnov, quantile, wilson, type Tally } from '../statistics/index.ts';
-import type { ArmEvidence, Gate, GateResult, Verdict } from './gate.ts';
+import type { ArmEvidence, Finding, Gate, GateResult, Verdict } from './gate.ts';
+import { goldenSetFinding } from './goldenSet.ts';
+import { heldOutFinding } from './heldOut.ts';
 
 /** One-sided 95 %: bounds of rates that may be promoted upon. */
 const z95 = 1.644_853_627;
-
-interface Finding {
-  readonly verdict: Verdict;
-  readonly value?: number;
-  readonly baseline?: number;
-  readonly samples: number;
-  readonly message: string;
-}
 
 /**
  * Evaluates one gate. What is missing is InsufficientData, never Pass. Pure.
@@ -53,7 +47,7 @@ function sequential(gate: Extract<Gate, { type: 'TaskPass' }>, canary: Tally, st
 function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
   switch (gate.type) {
     case 'GoldenSet':
-      return golden(canary.golden, stable.golden, gate.maxLoss, gate.minSamples);
+      return goldenSetFinding(canary.golden?.get(gate.name), stable.golden?.get(gate.name), gate);
     case 'ErrorRate':
       return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate.max, gate.minSamples, 'requests');
     case 'RollbackSuccess':
@@ -72,9 +66,17 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
     case 'EnergyShift':
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
-      return heldOut(canary, stable, gate.minSamples, 'auc', (value, base) => value >= gate.min && value >= base - gate.maxLoss);
+      return heldOutFinding(canary.heldOut, stable.heldOut, {
+        field: 'auc',
+        minSamples: gate.minSamples,
+        slack: (value, base = value) => Math.min(value - gate.min, value - (base - gate.maxLoss)),
+      });
     case 'ECE':
-      return heldOut(canary, stable, gate.minSamples, 'ece', (value, base) => value <= gate.max && value <= base + gate.maxGain);
+      return heldOutFinding(canary.heldOut, stable.heldOut, {
+        field: 'ece',
+        minSamples: gate.minSamples,
+        slack: (value, base = value) => Math.min(gate.max - value, base + gate.maxGain - value),
+      });
     case 'Query':
     default:
       return query(canary.queries?.get(gate.name), gate);
@@ -88,23 +90,6 @@ function tooFew(samples: number, needed: number, what: string): Finding | undefi
 
 function shareOf({ passed, total }: Tally): number {
   return passed / total;
-}
-
-function golden(canary: Tally | undefined, stable: Tally | undefined, maxLoss: number, minSamples: number): Finding {
-  if (canary === undefined || stable === undefined)
-    return { verdict: 'InsufficientData', samples: 0, message: 'the golden set has not been run on both: see the Job' };
-  const few = tooFew(canary.total, Math.max(1, minSamples), 'tasks of the golden set');
-  if (few !== undefined) return few;
-  // One fixed set for both: its tasks are compared as they are, without chance.
-  const [value, baseline] = [shareOf(canary), shareOf(stable)];
-  const verdict = value >= baseline - maxLoss ? 'Pass' : 'Fail';
-  return {
-    verdict,
-    value,
-    baseline,
-    samples: canary.total,
-    message: `${canary.passed} of ${canary.total} pass, ${stable.passed} of the stable`,
-  };
 }
 
 function rateBelow(tally: Tally, max: number, minSamples: number, what: string): Finding {
@@ -159,25 +144,6 @@ function energyShift(canary: readonly number[], stable: readonly number[], gate:
   const shifted = result.distance > gate.maxDistance && result.p < gate.alpha;
   const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${gate.maxDistance}`;
   return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
-}
-
-function heldOut(
-  canary: ArmEvidence,
-  stable: ArmEvidence,
-  minSamples: number,
-  field: 'auc' | 'ece',
-  holds: (value: number, baseline: number) => boolean,
-): Finding {
-  const [mine, theirs] = [canary.heldOut, stable.heldOut];
-  if (mine === undefined || theirs === undefined)
-    return { verdict: 'InsufficientData', samples: 0, message: 'the held-out set was not scored by both' };
-  const few = tooFew(mine.samples, Math.max(1, minSamples), 'held-out samples');
-  if (few !== undefined) return few;
-  const [value, baseline] = [mine[field], theirs[field]];
-  if (!Number.isFinite(value) || !Number.isFinite(baseline))
-    return { verdict: 'InsufficientData', samples: mine.samples, message: `${field} is no number` };
-  const verdict = holds(value, baseline) ? 'Pass' : 'Fail';
-  return { verdict, value, baseline, samples: mine.samples, message: `${field} ${value.toFixed(3)}, of the stable ${baseline.toFixed(3)}` };
 }
 
 function query(value: number | undefined, { min, max, name }: Extract<Gate, { type: 'Query' }>): Finding {

@@ -3,6 +3,26 @@ import type { Design } from '../statistics/index.ts';
 /** What a gate says of a canary. Only `Pass` at every gate promotes. */
 export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
 
+/** What a gate found out. */
+export interface Finding {
+  readonly verdict: Verdict;
+  readonly value?: number;
+  readonly baseline?: number;
+  readonly samples: number;
+  readonly message: string;
+}
+
+/** One head of a verifier on problems that its fit never saw. */
+export interface HeldOutHead {
+  readonly name: string;
+  readonly auc: number;
+  readonly ece: number;
+  readonly samples: number;
+}
+
+/** What a verifier tells of all its heads, or why that cannot count. */
+export type HeldOut = { readonly heads: readonly HeldOutHead[] } | { readonly fault: string };
+
 /** What was seen of one arm since the rollout's step began. */
 export interface ArmEvidence {
   /** Tasks that ended, each counted once; without those that ended for a reason that is not theirs. */
@@ -19,13 +39,16 @@ export interface ArmEvidence {
   readonly rollbacks: { readonly verified: number; readonly total: number };
   /** Draft tokens that the target took, where there is a draft. */
   readonly draft?: { readonly accepted: number; readonly proposed: number };
-  /** Of the golden set's Job, when it ran. */
-  readonly golden?: { readonly passed: number; readonly total: number };
+  /** Of golden sets, by the names of their gates. */
+  readonly golden?: ReadonlyMap<string, GoldenEvidence>;
   /** Of a verifier on its held-out set. */
-  readonly heldOut?: { readonly auc: number; readonly ece: number; readonly samples: number };
+  readonly heldOut?: HeldOut;
   /** Answers of PromQL queries by the name of their gate; absent when the server did not answer. */
   readonly queries?: ReadonlyMap<string, number>;
 }
+
+/** What the Job of a golden set found out about an arm; or what it lacks, which `stuck` says that only a person can bring. */
+export type GoldenEvidence = { readonly passed: number; readonly total: number } | { readonly lacks: string; readonly stuck: boolean };
 
 /** A condition on a canary. `relative` bounds compare with the stable arm over the same time. */
 export type Gate =

@@ -1,3 +1,4 @@
+import type { GateResult, Verdict } from '../gates/index.ts';
 import type { Evidence, RolloutPolicy, RolloutState } from './types.ts';
 
 /** A rollout of which nothing is known yet. */
@@ -13,6 +14,15 @@ export const idle: RolloutState = {
   gates: [],
   reason: 'Idle',
   message: '',
+};
+
+const unjudged: GateResult = {
+  name: '',
+  verdict: 'InsufficientData',
+  value: undefined,
+  baseline: undefined,
+  samples: 0,
+  message: 'it was not judged yet',
 };
 
 /**
@@ -126,6 +136,8 @@ function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): R
   if (evidence.canaryEngines !== 'Ready') return state;
   if (policy.strategy === 'Recreate')
     return enter(state, evidence.now, { phase: 'Promoting', reason: 'Promoting', message: 'its engines are ready' });
+  const held = beforeTraffic(state, policy, evidence);
+  if (held !== undefined) return held;
   if (policy.strategy === 'ShadowThenCanary')
     return enter(state, evidence.now, {
       phase: 'Shadowing',
@@ -133,6 +145,29 @@ function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): R
       message: 'it answers beside the stable revision, and nobody listens',
     });
   return toStep(state, policy, evidence, 0);
+}
+
+/** What of the gates that need no tasks does not pass; undefined: all do. */
+function unpassed({ beforeTraffic: names }: RolloutPolicy, { gates }: Evidence): GateResult | undefined {
+  const found = names.map((name) => gates.find((gate) => gate.name === name) ?? { ...unjudged, name });
+  const open = (word: Verdict): GateResult | undefined => found.find(({ verdict }) => verdict === word);
+  return open('Fail') ?? open('InsufficientData') ?? open('Inconclusive');
+}
+
+/** Stays without tasks until the gates that need none pass; undefined: they do. */
+function beforeTraffic(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState | undefined {
+  const open = unpassed(policy, evidence);
+  if (open === undefined) return undefined;
+  if (open.verdict === 'Fail') return back(state, evidence, 'GateFailed', `gate ${open.name}: ${open.message}`, true);
+  const { now, gates } = evidence;
+  // The time of the Jobs does not begin before the engines are ready.
+  const first = state.reason === 'Loading';
+  const since = first ? now : state.phaseSince;
+  const current = { ...state, gates, phaseSince: since };
+  const message = `no task before gate ${open.name} passes: ${open.message}`;
+  if (now - since < policy.stepTimeoutSeconds)
+    return hold(current, open.verdict === 'InsufficientData' && !first ? 'NoGoldenResult' : 'GoldenSet', message);
+  return policy.onMissingData === 'Abort' ? back(current, evidence, 'MissingData', message, true) : hold(current, 'Held', message);
 }
 
 function shadow(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
@@ -185,12 +220,11 @@ function canary(state: RolloutState, policy: RolloutPolicy, evidence: Evidence):
  * What is missing for the step to be passed: its samples, and data for every gate. A gate that cannot tell yet lets the
  * weight grow, as it learns faster then; promoted is only when every gate passes, with the samples of the whole rollout.
  */
-function lackingOf(
-  policy: RolloutPolicy,
-  { gates, stepSamples, samples }: Evidence,
-  minSamples: number,
-  last: boolean,
-): string | undefined {
+function lackingOf(policy: RolloutPolicy, evidence: Evidence, minSamples: number, last: boolean): string | undefined {
+  const { gates, stepSamples, samples } = evidence;
+  // Another content of a golden set since the first task: nothing grows before it is judged.
+  const anew = unpassed(policy, evidence);
+  if (anew !== undefined) return `gate ${anew.name} is ${anew.verdict}: ${anew.message}`;
   if (stepSamples < minSamples) return `${stepSamples} of ${minSamples} tasks of this step were judged`;
   if (last && samples < policy.minSamples) return `${samples} of ${policy.minSamples} tasks of the canary were judged`;
   const open = gates.find(({ verdict }) => (last ? verdict !== 'Pass' : verdict === 'InsufficientData'));

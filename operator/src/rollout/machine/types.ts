@@ -13,6 +13,8 @@ export interface Step {
 export interface RolloutPolicy {
   readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate' | 'Manual';
   readonly shadowSeconds: number;
+  /** Gates that need no tasks: they have to pass before the first one is given to the canary. */
+  readonly beforeTraffic: readonly string[];
   readonly steps: readonly Step[];
   /** Canary tasks that a promotion needs over all steps. */
   readonly minSamples: number;

@@ -1,5 +1,18 @@
 import type { Static, TObject, TProperties, TUnsafe } from 'typebox';
-import { decimal, integer, labelName, listByKey, optional, probability, rule, struct, text, union, type Rule } from '../schema/index.ts';
+import {
+  decimal,
+  integer,
+  labelName,
+  listByKey,
+  optional,
+  probability,
+  reference,
+  rule,
+  struct,
+  text,
+  union,
+  type Rule,
+} from '../schema/index.ts';
 
 const samples = (description: string, fallback: number) => integer(description, 1, 10_000_000, fallback);
 
@@ -78,6 +91,18 @@ const ECE = struct('Expected calibration error on the same problems; the worst h
   minSamples: samples('Labelled acts of each head, at least.', 100),
 });
 
+const GoldenSet = struct(
+  'A fixed set of cases that both revisions work on in a Job each, before any task is given to the canary. Without it nothing is tried.',
+  {
+    templateRef: reference(
+      'PodTemplate of the namespace from which the Jobs are made. Its first container says in its termination message how many cases passed.',
+    ),
+    maxLoss: probability('Share of the cases that may be lost beside the stable revision, at most.', '0.01'),
+    minSamples: samples('Cases of the set, at least.', 50),
+    timeoutSeconds: integer('Time of each Job.', 10, 86_400, 3600),
+  },
+);
+
 const Query = struct(
   'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
   {
@@ -102,6 +127,7 @@ const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
   RollbackSuccess,
   AUC,
   ECE,
+  GoldenSet,
   Query,
 });
 

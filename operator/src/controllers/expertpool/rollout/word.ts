@@ -8,6 +8,7 @@ const unhealthy: ReadonlySet<string> = new Set([
   'EnginesFailed',
   'MissingData',
   'Held',
+  'NoGoldenResult',
   'Incompatible',
   'ClockSkew',
   'Cooldown',

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import { designOf } from '../statistics/index.ts';
+import { evaluateGate, type ArmEvidence, type Gate, type Verdict } from './index.ts';
+
+describe('gates', () => {
+  const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
+    tasks: { passed: 0, total: 0 },
+    requests: { failed: 0, total: 0 },
+    latencies: [],
+    energies: [],
+    acts: { vetoed: 0, total: 0 },
+    rollbacks: { verified: 0, total: 0 },
+    ...more,
+  });
+  const numbers = (count: number, factor: number): readonly number[] =>
+    Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
+  const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
+    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 1, total: 150 } }), arm(), 'Inconclusive'],
+    [{ type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 }, arm({ rollbacks: { verified: 900, total: 900 } }), arm(), 'Pass'],
+    [
+      { type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 },
+      arm({ rollbacks: { verified: 9, total: 9 } }),
+      arm(),
+      'Inconclusive',
+    ],
+    [{ type: 'DraftAcceptance', name: 'd', min: 0.55, minSamples: 10 }, arm({ draft: { accepted: 30, proposed: 100 } }), arm(), 'Fail'],
+    [
+      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      'Pass',
+    ],
+    [
+      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      arm({ acts: { vetoed: 200, total: 1000 } }),
+      arm({ acts: { vetoed: 50, total: 1000 } }),
+      'Fail',
+    ],
+    [
+      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      arm({ latencies: numbers(200, 1.1) }),
+      arm({ latencies: numbers(200, 1) }),
+      'Pass',
+    ],
+    [
+      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      arm({ latencies: numbers(200, 1.3) }),
+      arm({ latencies: numbers(200, 1) }),
+      'Fail',
+    ],
+    [
+      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      arm({ energies: numbers(500, 1) }),
+      arm({ energies: numbers(400, 1) }),
+      'Pass',
+    ],
+    [
+      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      arm({ energies: numbers(500, 2) }),
+      arm({ energies: numbers(400, 1) }),
+      'Fail',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: new Map([['g', { passed: 90, total: 100 }]]) }),
+      arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
+      'Fail',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: new Map([['g', { passed: 91, total: 100 }]]) }),
+      arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
+      'Pass',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: new Map([['g', { passed: 90, total: 90 }]]) }),
+      arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
+      'InsufficientData',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: new Map([['g', { passed: 9, total: 9 }]]) }),
+      arm({ golden: new Map([['g', { passed: 9, total: 9 }]]) }),
+      'InsufficientData',
+    ],
+    [
+      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      arm({ golden: new Map([['g', { passed: 99, total: 100 }]]) }),
+      arm({ golden: new Map([['g', { lacks: 'the answer is no JSON', stuck: true }]]) }),
+      'InsufficientData',
+    ],
+    [
+      { type: 'AUC', name: 'a', min: 0.9, maxLoss: 0.005, minSamples: 10 },
+      arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
+      arm({ heldOut: { heads: [{ name: 'Code', auc: 0.952, ece: 0.02, samples: 99 }] } }),
+      'Pass',
+    ],
+    [
+      { type: 'ECE', name: 'c', max: 0.05, maxGain: 0.01, minSamples: 10 },
+      arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.04, samples: 99 }] } }),
+      arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
+      'Fail',
+    ],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', 1]]) }), arm(), 'Pass'],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', Number.NaN]]) }), arm(), 'InsufficientData'],
+  ];
+  test.each(cases)('%j', (condition, canary, stable, verdict) => {
+    expect(evaluateGate(condition, canary, stable).verdict).toBe(verdict);
+  });
+
+  test('say InsufficientData where nothing was seen, each of them', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
+    for (const condition of [...cases.map(([condition]) => condition), { type: 'TaskPass', name: 't', design } as const])
+      expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');
+  });
+
+  test('a sequential gate speaks once per look, and a decision stands', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
+    const condition = { type: 'TaskPass', name: 't', design } as const;
+    const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
+    const first = design.looks[0]?.samples ?? 0;
+    const early = evaluateGate(condition, of(2, 2), of(2, 2));
+    expect(early).toMatchObject({ verdict: 'Inconclusive', value: 1 });
+    expect(early.look).toBeUndefined();
+    const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
+    expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
+    // Between two looks it says what it said, however good it looks just now.
+    expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
+    const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
+    expect(decided.verdict).toBe('Pass');
+    expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
+  });
+});

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { evaluateGate } from './evaluate.ts';
+import type { ArmEvidence, Gate, GateResult, HeldOut } from './gate.ts';
+
+const nothing: ArmEvidence = {
+  tasks: { passed: 0, total: 0 },
+  requests: { failed: 0, total: 0 },
+  latencies: [],
+  energies: [],
+  acts: { vetoed: 0, total: 0 },
+  rollbacks: { verified: 0, total: 0 },
+};
+
+const auc: Gate = { type: 'AUC', name: 'auc', min: 0.75, maxLoss: 0.005, minSamples: 100 };
+const ece: Gate = { type: 'ECE', name: 'ece', max: 0.03, maxGain: 0.01, minSamples: 100 };
+const head = (name: string, auc: number, ece = 0.01, samples = 100) => ({ name, auc, ece, samples });
+
+function said(gate: Gate, canary: HeldOut | undefined, stable: HeldOut | undefined): GateResult {
+  const arm = (heldOut: HeldOut | undefined): ArmEvidence => ({ ...nothing, ...(heldOut === undefined ? {} : { heldOut }) });
+  return evaluateGate(gate, arm(canary), arm(stable));
+}
+const of = (...heads: readonly ReturnType<typeof head>[]): HeldOut => ({ heads });
+const stable = of(head('Code', 0.9), head('Shell', 0.8));
+
+test('the worst head decides, and is named', () => {
+  expect(said(auc, of(head('Code', 0.95), head('Shell', 0.794)), stable)).toMatchObject({
+    verdict: 'Fail',
+    value: 0.794,
+    baseline: 0.8,
+    samples: 100,
+    message: 'the worst head is Shell: auc 0.794, of the stable 0.800',
+  });
+  expect(said(auc, of(head('Code', 0.95), head('Shell', 0.796)), stable).verdict).toBe('Pass');
+  expect(said(ece, of(head('Code', 0.9, 0.021), head('Shell', 0.8)), stable)).toMatchObject({
+    verdict: 'Fail',
+    message: 'the worst head is Code: ece 0.021, of the stable 0.010',
+  });
+  expect(said(ece, of(head('Code', 0.9, 0.019), head('Shell', 0.8)), stable).verdict).toBe('Pass');
+});
+
+test('bounds hold whatever the stable revision is worth', () => {
+  const weak = of(head('Code', 0.6, 0.2));
+  expect(said(auc, of(head('Code', 0.74)), weak)).toMatchObject({ verdict: 'Fail', value: 0.74 });
+  expect(said(ece, of(head('Code', 0.9, 0.031)), weak)).toMatchObject({ verdict: 'Fail', value: 0.031 });
+});
+
+test('a head that is new is measured by the bounds alone; one that is lost is missed', () => {
+  expect(said(auc, of(head('Code', 0.9), head('Shell', 0.9), head('Editor', 0.74)), stable)).toMatchObject({
+    verdict: 'Fail',
+    baseline: undefined,
+    message: 'the worst head is Editor: auc 0.740, which the stable revision does not have',
+  });
+  expect(said(auc, of(head('Code', 0.99)), stable)).toMatchObject({
+    verdict: 'InsufficientData',
+    message: 'the canary tells nothing of head Shell',
+  });
+});
+
+test.each([
+  ['the canary has not told', undefined, stable, 'InsufficientData'],
+  ['the stable has not told', stable, undefined, 'InsufficientData'],
+  ['the canary was calibrated with other features', { fault: 'other features' }, stable, 'Fail'],
+  ['the stable was calibrated with other features', stable, { fault: 'other features' }, 'InsufficientData'],
+  ['there are too few acts of one head', of(head('Code', 0.9), head('Shell', 0.9, 0.01, 99)), stable, 'InsufficientData'],
+  ['a figure of the canary is no number', of(head('Code', 0.9), head('Shell', Number.NaN, Number.NaN)), stable, 'InsufficientData'],
+  ['a figure of the stable is no number', stable, of(head('Code', 0.9), head('Shell', Number.NaN, Number.NaN)), 'InsufficientData'],
+  ['there is no head', of(), stable, 'InsufficientData'],
+  ['the count is no number', of(head('Code', 0.9), head('Shell', 0.9, 0.01, Number.NaN)), stable, 'InsufficientData'],
+] as const)('nothing passes where %s', (_, canary, base, verdict) => {
+  for (const gate of [auc, ece]) expect(said(gate, canary, base)).toMatchObject({ verdict });
+});
