@@ -145,8 +145,8 @@ export const rollouts: readonly Mutant[] = [
   {
     guarantee: 'a worker does not work on a task with another revision than it is assigned to',
     file: 'protocol/src/pool/arms.ts',
-    find: 'if (arm === undefined) return `the brief',
-    replace: 'if (arm === undefined) return brief;\n  if (arm === null) return `the brief',
+    find: 'return arm === undefined ? unknown(revision) :',
+    replace: 'return arm === undefined ? judged :',
     test: { kind: 'vitest', path: 'protocol/src/pool/arms.test.ts' },
   },
   {
