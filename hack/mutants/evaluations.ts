@@ -119,7 +119,7 @@ export const evaluations: readonly Mutant[] = [
   },
   {
     guarantee: 'ties count half in the area under the curve',
-    file: `${source}/stats/scores.ts`,
+    file: 'protocol/src/stats/scores.ts',
     find: 'const rank = (at + 1 + end) / 2;',
     replace: 'const rank = end;',
     test: vitest('stats/stats.test.ts'),

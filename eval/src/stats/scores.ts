@@ -1,65 +1,9 @@
-/** How well scores tell right from wrong, and how true probabilities are. */
+/** Measures of scored items that only evaluations need. */
+import type { Scored } from '@agentfleet/protocol/stats';
 import type { Interval } from './interval.ts';
 import { bootstrap, type BootstrapOptions } from './paired.ts';
 
-/** A score (higher: rather right), or a probability of being right, and the truth. */
-export interface Scored {
-  readonly score: number;
-  readonly right: boolean;
-  /** What it belongs to: items of one problem are alike, so intervals draw whole problems. */
-  readonly problem?: string;
-}
-
-/**
- * Area under the ROC curve: P(a right one scores above a wrong one), ties count half (Mann–Whitney). NaN where one class is absent.
- *
- * @throws RangeError for a score that is no number
- */
-export function auc(items: readonly Scored[]): number {
-  refuseNaN(items);
-  const sorted = items.toSorted((a, b) => a.score - b.score);
-  const right = items.filter((item) => item.right).length;
-  const wrong = items.length - right;
-  let ranks = 0;
-  for (let at = 0; at < sorted.length;) {
-    let end = at;
-    while (end < sorted.length && sorted[end]?.score === sorted[at]?.score) end += 1;
-    const rank = (at + 1 + end) / 2;
-    ranks += rank * sorted.slice(at, end).filter((item) => item.right).length;
-    at = end;
-  }
-  return right === 0 || wrong === 0 ? Number.NaN : (ranks - (right * (right + 1)) / 2) / (right * wrong);
-}
-
-/** A bin of a reliability diagram. */
-export interface ReliabilityBin {
-  readonly count: number;
-  /** Mean probability that was said. */
-  readonly said: number;
-  /** Share that was right. */
-  readonly was: number;
-}
-
-/** Items by probability, in bins of equal count (± 1); items of equal probability may be parted, in the order given. */
-export function reliability(items: readonly Scored[], bins = 10): ReliabilityBin[] {
-  refuseNaN(items);
-  const outside = items.find(({ score }) => score < 0 || score > 1);
-  if (outside !== undefined) throw new RangeError(`${outside.score} is no probability; calibrate the scores first`);
-  const sorted = items.toSorted((a, b) => a.score - b.score);
-  const edges = Array.from({ length: bins + 1 }, (_, at) => Math.round((at * sorted.length) / bins));
-  return edges.slice(1).flatMap((end, at) => {
-    const some = sorted.slice(edges[at], end);
-    if (some.length === 0) return [];
-    const said = some.reduce((sum, { score }) => sum + score, 0) / some.length;
-    return [{ count: some.length, said, was: some.filter(({ right }) => right).length / some.length }];
-  });
-}
-
-/** Expected calibration error over bins of equal count: mean distance of what was said from what was. */
-export function ece(items: readonly Scored[], bins = 10): number {
-  const all = reliability(items, bins);
-  return all.reduce((sum, { count, said, was }) => sum + count * Math.abs(said - was), 0) / items.length;
-}
+export { auc, ece, reliability, type ReliabilityBin, type Scored } from '@agentfleet/protocol/stats';
 
 /** Mean squared distance of the probability from the truth (Brier 1950). */
 export function brier(items: readonly Scored[]): number {
@@ -74,9 +18,4 @@ export function scoredInterval(
 ): Interval {
   const problems = [...Map.groupBy(items, (item) => item.problem ?? item).values()];
   return bootstrap(problems, (some) => measure(some.flat()), options);
-}
-
-function refuseNaN(items: readonly Scored[]): void {
-  const at = items.findIndex(({ score }) => Number.isNaN(score));
-  if (at !== -1) throw new RangeError(`the score of item ${at} is NaN; look for the features or weights that made it`);
 }

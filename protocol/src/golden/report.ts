@@ -1,0 +1,53 @@
+import { Type, type Static } from 'typebox';
+import { Value } from 'typebox/value';
+
+/** What the kubelet keeps of a termination message. */
+export const mostReportBytes = 4096;
+
+const count = Type.Integer({ minimum: 0, maximum: 10_000_000 });
+const share = Type.Number({ minimum: 0, maximum: 1 });
+
+const GoldenHead = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 63 }),
+  auc: share,
+  ece: share,
+  samples: count,
+});
+/** One head of a verifier, measured on the set. */
+export type GoldenHead = Static<typeof GoldenHead>;
+
+/** What the first container says in its termination message, as JSON. Members beside these are nobody's business. */
+export const GoldenReport = Type.Object({
+  passed: Type.Integer({ minimum: 0, maximum: 10_000_000, description: 'cases whose answer is as expected' }),
+  total: Type.Integer({ minimum: 1, maximum: 10_000_000, description: 'cases that were tried: all of the set' }),
+  heads: Type.Optional(Type.Array(GoldenHead, { maxItems: 16, description: 'of a verifier' })),
+});
+export type GoldenReport = Static<typeof GoldenReport>;
+
+/** Reads a termination message: the report, or in words why it is none. Pure. */
+export function goldenReportOf(message: string | undefined): GoldenReport | { readonly fault: string } {
+  const text = message?.trim() ?? '';
+  if (text === '') return { fault: 'it said nothing' };
+  if (Buffer.byteLength(text) >= mostReportBytes)
+    return { fault: `it said ${mostReportBytes} bytes or more, of which the rest is cut off` };
+  const value = parsed(text);
+  if (!Value.Check(GoldenReport, value)) {
+    const [first] = [...Value.Errors(GoldenReport, value)];
+    return { fault: first === undefined ? 'it is no JSON' : `${first.instancePath || 'it'} ${first.message}` };
+  }
+  if (value.passed > value.total) return { fault: `${value.passed} passed of ${value.total}` };
+  const { passed, total, heads } = value;
+  return {
+    passed,
+    total,
+    ...(heads === undefined ? {} : { heads: heads.map(({ name, auc, ece, samples }) => ({ name, auc, ece, samples })) }),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
