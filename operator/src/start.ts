@@ -116,7 +116,7 @@ function controllersOf(context: OperatorContext, { children, gpus, heartbeats, t
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
     createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
-    createPlacementController(context, gpus),
+    createPlacementController(context, gpus, children.controllerRevisions),
     createWarmPoolController(context),
     createEnergyModelController(context, { children, writer, infos }),
   ];

@@ -223,7 +223,7 @@ export class Life {
       createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),
       createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
       createEnergyModelController(context, { children, writer, infos }),
-      createPlacementController(context, gpus),
+      createPlacementController(context, gpus, children.controllerRevisions),
     ];
   }
 }

@@ -20,6 +20,7 @@ const warnings: ReadonlySet<string> = new Set([
   'NoGoldenResult',
   'Frozen',
   'Incompatible',
+  'NoPlace',
   'ClockSkew',
   'RevisionLost',
 ]);

@@ -28,6 +28,8 @@ export const fullRollout: Node = {
   onMissingData: 'Abort',
   stepTimeoutSeconds: 86_400,
   drainSeconds: 120,
+  surge: 'Auto',
+  canarySlot: 'dgx-1/gpu2',
   rollback: { cooldownSeconds: 3600, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: true, windows: [{ days: ['Mon', 'Tue'], start: '09:00', seconds: 3600 }] },
   prometheus: { url: 'http://prometheus.monitoring.svc:9090', timeoutSeconds: 5 },

@@ -84,4 +84,11 @@ export const rolloutCases: readonly RuleCase[] = [
     undefined,
     'spec.rollout.gates must not be empty, or nothing would tell a bad revision; add one, for example of type TaskPass, or use the strategy Recreate',
   ),
+  change(
+    fullPool,
+    'spec.rollout.surge',
+    'AnySlot',
+    'SameSlot',
+    'spec.rollout.canarySlot must not be set beside the surge SameSlot, which takes the slot of the engine that serves; remove it, or use Auto',
+  ),
 ];

@@ -12,7 +12,7 @@ import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
-import { armsOf, recordOf, serverName, serverRevision, serversOf, type Server } from './servers.ts';
+import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from './weights/index.ts';
 
@@ -57,8 +57,7 @@ function deployment(snapshot: PoolSnapshot, { expert, images, revision }: Server
     ...baseOf(snapshot, expert),
     ...(revision === undefined ? {} : { revision }),
   });
-  const beside = revision === serverRevision(snapshot, expert) ? undefined : revision;
-  return seated(snapshot, seatOfExpert(snapshot, expert, beside), manifest);
+  return seated(snapshot, seatOfExpert(snapshot, expert, revision), manifest);
 }
 
 /** The server whose engine loads an adapter. */

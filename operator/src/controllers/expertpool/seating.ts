@@ -1,13 +1,15 @@
 import type { Expert } from '@agentfleet/protocol/api';
 import type { Manifest } from './manifests/manifest.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
+import { itemOf } from '../../placement/index.ts';
 import { needsGpu } from '../placement/owners.ts';
 import type { Obstacle } from './decide.ts';
+import { serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 
-/** The place of an expert by the plan in force; a revision beside the one that serves has a place of its own, or none. */
-export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, beside?: string): Seat {
-  return seatOf(needsGpu(expert), pool.status, beside === undefined ? expert.name : `${expert.name}.${beside}`);
+/** The place of an expert by the plan in force; each revision has a place of its own, or none. */
+export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
+  return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision));
 }
 
 /**
@@ -24,9 +26,9 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
 }
 
 /** Experts without a place, in the words of the placement. Pure. */
-export function unseated(snapshot: Pick<PoolSnapshot, 'pool'>): readonly Obstacle[] {
+export function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
-    const seat = seatOfExpert(snapshot, expert);
+    const seat = seatOfExpert(snapshot, expert, serverRevision(snapshot, expert));
     if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
     return [{ reason: seat.reason, message: seat.message, expert: expert.name }];
   });

@@ -1,6 +1,6 @@
 import { ranks } from '../../placement/index.ts';
 import type { Owner } from './owners.ts';
-import type { Assignment, Holder } from './problem.ts';
+import { lacksHolder, type Assignment, type Holder } from './problem.ts';
 
 /** How far the pods of an engine on its slot are. Stalled: they do not get on, and nobody waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
@@ -28,7 +28,7 @@ export function admit(holders: readonly Holder[], progress: ProgressOf): readonl
   for (const slot of new Set(tenants.map(({ assignment }) => assignment.slot))) {
     const here = tenants.filter(({ assignment }) => assignment.slot === slot);
     const busy = here.some(({ holder, assignment }) => assignment.admitted && isBusy(progress(holder.owner, assignment)));
-    const waiting = here.filter(({ assignment }) => !assignment.admitted).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+    const waiting = here.filter(mayStart).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
     const [next] = waiting;
     if (!busy && next !== undefined) admitted.add(next.assignment);
   }
@@ -36,6 +36,11 @@ export function admit(holders: readonly Holder[], progress: ProgressOf): readonl
     owner,
     assignments: assignments.map((assignment) => (admitted.has(assignment) ? { ...assignment, admitted: true } : assignment)),
   }));
+}
+
+/** One that is told to end starts no more, and one whose GPU is not held waits. */
+function mayStart({ holder: { ending, mode }, assignment }: Tenant): boolean {
+  return !assignment.admitted && ending?.has(assignment.item) !== true && !lacksHolder(mode, assignment);
 }
 
 /** Absent: it was let go and its pods are not seen yet. */

@@ -1,11 +1,14 @@
 import { allOf, anyOf, Controller, requeueAfter, versionChanged, watches } from '@agentfleet/kube';
 import type { Informer, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
+import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { Deployment, Node } from '../../runtime/objects.ts';
+import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/objects.ts';
 import type { GpuCaches } from './caches.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
-import { cachedLedger, observePlacement } from './observe.ts';
+import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
+import { cachedReserve, isReserve, probeIn } from './reserve/observe.ts';
+import { bootOf } from './reserve/probe.ts';
 import { slotsConfigMap } from './slots.ts';
 import { PlacementWriter } from './writer.ts';
 
@@ -14,20 +17,24 @@ const everything = 'gpus';
 
 /** A look without a reason. */
 const idleMs = 300_000;
+/** The same while a pod asks a node for GPUs. */
+const probeLookMs = 30_000;
 
 /** Statuses of pools move with their tasks; no plan needs to be faster than this, ms. */
 const floorMs = 250;
 
 /** Whether nothing is to be written. */
-function isIdle({ bindings, claims, remove, statuses }: PlacementDecision): boolean {
-  return bindings === undefined && claims.length === 0 && remove.length === 0 && statuses.length === 0;
+function isIdle({ bindings, claims, remove, statuses, holders, probe, probes }: PlacementDecision): boolean {
+  const held = holders.make.length + holders.own.length + holders.end.length === 0;
+  const asked = probe.make === undefined && probe.end === undefined && probes === undefined;
+  return bindings === undefined && claims.length === 0 && remove.length === 0 && statuses.length === 0 && held && asked;
 }
 
-/** A node's status is written often; only its GPUs and labels matter. */
+/** A node's status is written often; only its GPUs, its labels and whether it is another life of it matter. */
 const gpusChanged: Predicate<Node> = (change) =>
   change.type !== 'update' ||
-  JSON.stringify([change.old.status?.allocatable, change.old.metadata.labels]) !==
-    JSON.stringify([change.object.status?.allocatable, change.object.metadata.labels]);
+  JSON.stringify([change.old.status?.allocatable, change.old.metadata.labels, bootOf(change.old)]) !==
+    JSON.stringify([change.object.status?.allocatable, change.object.metadata.labels, bootOf(change.object)]);
 
 const isEngine: Predicate<Deployment> = ({ object }) => {
   const component = object.metadata.labels?.[labels.component];
@@ -36,7 +43,10 @@ const isEngine: Predicate<Deployment> = ({ object }) => {
 
 const isBook: Predicate<KubeObject> = ({ object }) => object.metadata.name === slotsConfigMap;
 
-function sourcesOf({ caches }: OperatorContext, gpus: GpuCaches): readonly Source[] {
+/** Memory is free when the pod that had it is gone. */
+const leftGpu: Predicate<Pod> = ({ type, object }) => type === 'delete' && object.metadata.annotations?.[slotLabel] !== undefined;
+
+function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): readonly Source[] {
   const map = (): readonly string[] => [everything];
   const any = <T extends KubeObject>(cache: Informer<T>, ...predicates: readonly Predicate<T>[]): Source =>
     watches(cache, { map, predicate: allOf(anyOf<T>(versionChanged), ...predicates) });
@@ -44,6 +54,8 @@ function sourcesOf({ caches }: OperatorContext, gpus: GpuCaches): readonly Sourc
     any(caches.pools),
     any(caches.energyModels),
     any(caches.deployments, isEngine),
+    watches(caches.pods, { map, predicate: anyOf<Pod>(leftGpu, ({ object }) => isReserve(object)) }),
+    any(records),
     any(caches.configMaps, isBook),
     any(caches.nodes, gpusChanged),
     any(caches.runtimeClasses),
@@ -54,19 +66,22 @@ function sourcesOf({ caches }: OperatorContext, gpus: GpuCaches): readonly Sourc
 }
 
 /** Keeps the plans of all pools and models, the claims that they name and the names of GPUs. */
-export function createPlacementController(context: OperatorContext, gpus: GpuCaches): Controller {
+export function createPlacementController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
+  const from = { context, gpus, records };
   const { clock, log, registry } = context;
   const writer = new PlacementWriter(context, gpus);
+  // A pod that no kubelet starts is told by nobody.
+  const againMs = (): number => (probeIn(cachedReserve(context.caches), context.config.namespace) === undefined ? idleMs : probeLookMs);
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
-    const seen = decidePlacement(observePlacement(context, gpus, cachedLedger(context)), clock.now());
-    if (isIdle(seen)) return requeueAfter(idleMs);
+    const seen = decidePlacement(observePlacement(from, cachedLedger(context)), clock.now());
+    if (isIdle(seen)) return requeueAfter(againMs());
     const ledger = await writer.readLedger(signal);
-    await writer.write(decidePlacement(observePlacement(context, gpus, ledger), clock.now()), signal);
-    return requeueAfter(idleMs);
+    await writer.write(decidePlacement(observePlacement(from, ledger), clock.now()), ledger, signal);
+    return requeueAfter(againMs());
   };
   return new Controller({
     name: 'placement',
-    sources: sourcesOf(context, gpus),
+    sources: sourcesOf(from),
     reconcile,
     maxConcurrent: 1,
     floorMs,

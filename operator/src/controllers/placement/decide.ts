@@ -1,12 +1,16 @@
 import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import type { Pod } from '../../runtime/objects.ts';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
-import { planHash, planOwner, type OwnerPlan } from './plan.ts';
+import { planHash, planOwner, type OwnerPlan, type Presence } from './plan.ts';
 import type { Holder } from './problem.ts';
-import { writeBindings } from './slots.ts';
+import type { Revisions } from './servers.ts';
+import { holderChanges, wantedHolders, type HolderChanges } from './reserve/holders.ts';
+import { probeChanges, type ProbeChanges } from './reserve/probe.ts';
+import { writeBindings, writeProbes } from './slots.ts';
 import { placementWords } from './words.ts';
 
 /** All that decisions about placement are made from. */
@@ -17,6 +21,12 @@ export interface PlacementSnapshot {
   /** Claims of ours, in all namespaces. */
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
+  readonly present: Presence;
+  /** Uids of pods that hold GPUs for engines that are still there. */
+  readonly inUse: ReadonlySet<string>;
+  /** The pod that asks a node for GPUs by environment. */
+  readonly probe: Pod | undefined;
+  readonly revisions: Revisions;
 }
 
 /** The part of a status that placement tells. */
@@ -31,25 +41,44 @@ export interface PlacementDecision {
   readonly bindings: string | undefined;
   readonly claims: readonly ClaimManifest[];
   readonly remove: readonly KubeObject[];
+  /** Pods that hold GPUs of device plugins. */
+  readonly holders: HolderChanges;
+  /** The pod that asks a node for GPUs by environment. */
+  readonly probe: Pick<ProbeChanges, 'make' | 'end'>;
+  /** The answers of nodes as they are to be written down; undefined: as they are. */
+  readonly probes: string | undefined;
   /** Owners in the order in which they are told. */
   readonly statuses: readonly { readonly owner: Owner; readonly status: PlacementStatus; readonly moved: boolean }[];
 }
 
-const nobody: OwnerPlan = { plan: { hash: planHash(undefined, []), assignments: [] }, unplaced: [], stuck: [], modeLack: undefined };
+const nobody: OwnerPlan = {
+  plan: { hash: planHash(undefined, []), assignments: [] },
+  unplaced: [],
+  stuck: [],
+  modeLack: undefined,
+  ending: new Set(),
+  asks: [],
+};
+
+/** Whether nothing is to be decided about it now. */
+const isFixed = ({ going, unknown = false }: Owner): boolean => going || unknown;
 
 interface Outcome extends OwnerPlan {
   readonly owner: Owner;
 }
 
 /** Plans one owner after another, each beside what all others hold at that moment. */
-function planAll(owners: readonly Owner[], inventory: Inventory): readonly Outcome[] {
-  const holders = new Map<string, Holder>(owners.map((owner) => [owner.key, { owner, assignments: owner.plan?.assignments ?? [] }]));
+function planAll(owners: readonly Owner[], inventory: Inventory, present: Presence): readonly Outcome[] {
+  const holders = new Map<string, Holder>(
+    owners.map((owner) => [owner.key, { owner, assignments: owner.plan?.assignments ?? [], mode: owner.plan?.mode }]),
+  );
   return owners.map((owner) => {
-    if (owner.going) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
+    if (isFixed(owner)) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
-    const outcome = owner.wishes.length === 0 ? nobody : planOwner(owner, others, inventory);
+    const outcome =
+      owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
     // A plan that is only proposed gives nothing away and takes nothing.
-    if (!owner.dryRun) holders.set(owner.key, { owner, assignments: outcome.plan.assignments });
+    if (!owner.dryRun) holders.set(owner.key, { owner, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
 }
@@ -59,7 +88,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   // A status whose conditions lack Ready says nothing to tools: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const told = conditions.length === 0 || !known ? {} : { conditions };
-  if (owner.wishes.length === 0) return told;
+  if (owner.wishes.length + holder.assignments.length === 0) return told;
   const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
   return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };
 }
@@ -84,17 +113,19 @@ function ownersOf(object: KubeObject): string {
 /** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
   const { pools, models, cluster, claims: present } = snapshot;
-  const owners = inOrder([...pools.map(poolOwner), ...models.map(modelOwner)].filter(isConcerned));
-  const inventory = inventoryOf(cluster);
-  const outcomes = planAll(owners, inventory);
-  const planned = outcomes.map(({ owner, plan }): Holder => ({
+  const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
+  const inventory = inventoryOf(cluster, now);
+  const outcomes = planAll(owners, inventory, snapshot.present);
+  const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: owner.dryRun ? (owner.plan?.assignments ?? []) : plan.assignments,
+    mode: owner.dryRun ? owner.plan?.mode : plan.mode,
+    ending,
   }));
   const holders = admit(planned, snapshot.progress);
   const statuses = outcomes.flatMap((outcome, index) => {
     const holder = holders[index];
-    if (holder === undefined || outcome.owner.going) return [];
+    if (holder === undefined || isFixed(outcome.owner)) return [];
     const status = statusOf(outcome, holder, inventory, now);
     const before = presentOf(outcome.owner);
     if (canonical(sorted(status)) === canonical(sorted(before))) return [];
@@ -103,8 +134,13 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const wanted = claimsOf(holders, inventory);
   const there = new Map(present.map((claim) => [`${claim.metadata.namespace ?? ''}/${claim.metadata.name}`, claim]));
   const bindings = writeBindings(inventory.bindings);
+  const asked = outcomes.flatMap(({ owner, asks }) => (isFixed(owner) ? [] : asks));
+  const { answers, ...probe } = probeChanges(asked, snapshot.probe, cluster.book.probes, cluster.nodes, now);
   return {
     bindings: bindings === writeBindings(cluster.book.bindings) ? undefined : bindings,
+    holders: holderChanges(wantedHolders(holders), cluster.holders, snapshot.inUse),
+    probe,
+    probes: answers === undefined ? undefined : writeProbes(answers),
     claims: wanted.filter((claim) => {
       const found = there.get(`${claim.metadata.namespace}/${claim.metadata.name}`);
       return found === undefined || ownersOf(found) !== ownersOf(claim);

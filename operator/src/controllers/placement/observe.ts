@@ -1,25 +1,37 @@
-import type { KubeObject } from '@agentfleet/kube';
+import type { Informer, KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { bindingOf, slotLabel, uuidAnnotation, type SlotBinding, type SlotClaim } from '../../placement/index.ts';
+import { bindingOf, holderAnnotation, itemOf, slotLabel, uuidAnnotation, type SlotBinding, type SlotClaim } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ConfigMap, Deployment } from '../../runtime/objects.ts';
+import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment } from './problem.ts';
+import { holderView } from './reserve/holders.ts';
+import { cachedReserve, holdersInUse, probeIn } from './reserve/observe.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 
 /** NVIDIA's driver and its class of whole GPUs. */
 export const defaultDriver = { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' } as const;
+
+/** What placement is observed with. */
+export interface PlacementSources {
+  readonly context: OperatorContext;
+  readonly gpus: GpuCaches;
+  /** Revisions of pools and models. */
+  readonly records: Informer<ControllerRevision>;
+}
 
 /** What is decided upon and may be newer than the caches. */
 export interface Ledger {
   readonly pools: readonly ExpertPool[];
   readonly models: readonly EnergyModel[];
   readonly book: ConfigMap | undefined;
+  /** Pods that hold GPUs, and the one that asks for them. */
+  readonly reserve: readonly Pod[];
 }
 
 /** The ledger as the caches show it. */
@@ -28,22 +40,36 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
     pools: [...caches.pools.lister.values()],
     models: [...caches.energyModels.lister.values()],
     book: caches.configMaps.lister.get(`${config.namespace}/${slotsConfigMap}`),
+    reserve: cachedReserve(caches),
   };
 }
 
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
-export function progressOf(deployment: Deployment, { slot, uuid }: Assignment, replicas: number): Progress {
+export function progressOf(deployment: Deployment, { slot, uuid, holder }: Assignment, replicas: number): Progress {
   const annotations = deployment.spec?.template?.metadata?.annotations;
-  if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid) return 'Absent';
+  if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid || annotations[holderAnnotation] !== holder) return 'Absent';
   if (deployment.spec?.replicas === 0) return 'Absent';
   if (rolledOut(deployment, replicas)) return 'Ready';
   return exceeded(deployment) ? 'Stalled' : 'Starting';
 }
 
-/** Deployments of an engine: there may be one for each revision. */
-function isOf({ kind, name }: Owner, item: string): (deployment: Deployment) => boolean {
+/** Objects of an engine: those of another revision are another engine. */
+function isOf({ kind, name }: Owner, item: string): (object: KubeObject) => boolean {
+  const of = kind === 'EnergyModel' ? labels.model : labels.expert;
   return ({ metadata: { labels: own = {} } }) =>
-    kind === 'EnergyModel' ? own[labels.model] === name : own[labels.pool] === name && own[labels.expert] === item;
+    (kind === 'EnergyModel' || own[labels.pool] === name) && itemOf(own[of] ?? '', own[labels.revision]) === item;
+}
+
+interface Marked {
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+}
+
+const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => metadata?.annotations?.[slotLabel] === slot;
+
+/** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
+export function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
+  const makes = deployments.some(({ spec }) => spec?.replicas !== 0 && isOn(assignment, spec?.template));
+  return makes || pods.some((pod) => isOn(assignment, pod));
 }
 
 const byHaste = ['Starting', 'Ready', 'Stalled', 'Absent'] as const satisfies readonly Progress[];
@@ -64,19 +90,30 @@ function recordedBindings(claims: readonly KubeObject[], { pools, models }: Ledg
 }
 
 /** Reads all that decisions about placement are made from. */
-export function observePlacement(context: OperatorContext, gpus: GpuCaches, ledger: Ledger): PlacementSnapshot {
+export function observePlacement({ context, gpus, records }: PlacementSources, ledger: Ledger): PlacementSnapshot {
   const { caches, config } = context;
   const claims = gpus.claims.informer.lister.list();
+  const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
+    caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
-    const replicas = owner.wishes.find(({ item }) => item === assignment.item)?.replicas ?? 0;
-    const deployments = caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, assignment.item));
-    return worst(deployments.map((deployment) => progressOf(deployment, assignment, replicas)));
+    const wanted = owner.wishes.find(({ item }) => item === assignment.item)?.replicas;
+    const all = deploymentsOf(owner, assignment);
+    return worst(all.map((deployment) => progressOf(deployment, assignment, wanted ?? deployment.spec?.replicas ?? 1)));
+  };
+  const present = (owner: Owner, assignment: Assignment): boolean => {
+    const { kind, namespace, name } = owner;
+    const pods = caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`);
+    return presentOn(assignment, deploymentsOf(owner, assignment), pods.filter(isOf(owner, assignment.item)));
   };
   return {
     pools: ledger.pools,
     models: ledger.models,
     claims,
     progress,
+    present,
+    inUse: holdersInUse(caches.deployments.lister.list(), caches.pods.lister.list()),
+    probe: probeIn(ledger.reserve, config.namespace),
+    revisions: { images: config.images, records: records.lister.list() },
     cluster: {
       driver: config.gpus ?? defaultDriver,
       resourceApi: gpus.slices.isServed && gpus.claims.isServed,
@@ -86,6 +123,7 @@ export function observePlacement(context: OperatorContext, gpus: GpuCaches, ledg
       runtimeClass: caches.runtimeClasses.lister.list().some(({ metadata }) => metadata.name === 'nvidia'),
       book: readBook(ledger.book),
       recorded: recordedBindings(claims, ledger),
+      holders: ledger.reserve.flatMap((pod) => holderView(pod) ?? []),
     },
   };
 }

@@ -1,7 +1,22 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import type { LatencyClass, Mode, NvlinkRule, Rank, Traffic } from '../../placement/index.ts';
+import { itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
+import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
+
+/** Where an engine may be that is tried beside the one that serves. */
+export interface CanaryWish {
+  /** Item of the one that serves; undefined when it has none. */
+  readonly beside: string | undefined;
+  /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
+  readonly elsewhere: boolean;
+  readonly surge: Surge;
+  /** Slot that is tried before others; not in SameSlot. */
+  readonly slot: string | undefined;
+}
+
+/** Where canaries may be, as in `spec.rollout.surge`. */
+export type Surge = 'Auto' | 'SameSlot' | 'AnySlot';
 
 /** An engine that is to sit on a GPU. */
 export interface Wish {
@@ -10,6 +25,12 @@ export interface Wish {
   /** Its pods. */
   readonly replicas: number;
   readonly slot: string | undefined;
+  /** Slots that it may be on, when only some come into question now. */
+  readonly among?: readonly string[];
+  /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
+  readonly stays?: boolean;
+  /** Set for one that is tried: it comes last and moves nobody. */
+  readonly canary?: CanaryWish;
   readonly rank: Rank;
   readonly latency: LatencyClass;
   readonly exclusive: boolean;
@@ -35,6 +56,8 @@ export interface Owner {
   /** The plan in force. */
   readonly plan: PlanStatus | undefined;
   readonly going: boolean;
+  /** Nobody can say what it needs until more is seen: all stays as it is. */
+  readonly unknown?: boolean;
   /** Of a pool: the verifier that it names. */
   readonly verifier: string | undefined;
 }
@@ -48,32 +71,62 @@ const rankOf: Readonly<Record<Expert['role'], Rank>> = {
   Policy: 'Planner',
 };
 
+/** How rules name the pods of the verifier. */
+const verifierItem = 'EnergyModel';
+
 /** Whether an expert has pods of its own that need a GPU. */
 export function needsGpu({ engine, resources, replicas }: Expert): boolean {
   if (replicas === 0 || engine.type === 'Adapter') return false;
   return engine.type === 'VLLM' || resources?.slot !== undefined || resources?.memory !== undefined;
 }
 
-function wishesOf(pool: ExpertPool): readonly Wish[] {
+const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.name, revision);
+
+function canaryOf({ spec }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
+  if (canary === undefined) return {};
+  const { beside } = canary;
+  const { surge = 'Auto', canarySlot } = spec.rollout ?? {};
+  const named = expert.resources?.slot;
+  const elsewhere = named !== undefined && named !== beside?.expert.resources?.slot;
+  return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, surge, slot: canarySlot } };
+}
+
+/** A draft beside its target when the user says so; else it is an engine like others. Items that are in one group. */
+function draftGroup(pool: ExpertPool, servers: readonly ExpertServer[]): ReadonlySet<string> {
+  const serving = servers.filter(({ canary }) => canary === undefined);
+  const target = serving.find(({ expert }) => expert.role === 'Generalist');
+  const slot = target?.expert.resources?.slot;
+  const drafts = serving.filter(({ expert }) => expert.role === 'Draft' && expert.resources?.slot === slot);
+  if (target === undefined || slot === undefined || drafts.length === 0) return new Set();
+  const items = [target, ...drafts].map(itemIn);
+  // Revisions may have come up apart from each other.
+  const held = new Set((pool.status?.plan?.assignments ?? []).filter(({ item }) => items.includes(item)).map((place) => place.slot));
+  return held.size > 1 ? new Set() : new Set(items);
+}
+
+function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish[] {
   const apart = new Map((pool.spec.placement?.antiAffinity ?? []).map(({ expert, from }) => [expert, from]));
-  const experts = pool.spec.experts.filter(needsGpu);
-  const target = experts.find(({ role }) => role === 'Generalist');
-  return experts.map((expert) => {
+  const servers = all.filter(({ expert }) => needsGpu(expert));
+  const grouped = draftGroup(pool, servers);
+  const itemsOf = (name: string): readonly string[] =>
+    name === verifierItem ? [name] : servers.filter(({ expert }) => expert.name === name).map(itemIn);
+  return servers.map((server) => {
+    const { expert, revision, canary } = server;
     const { name, role, resources } = expert;
     const from = apart.get(name) ?? [];
-    // A draft beside its target when the user says so; else it is an engine like others.
-    const joined = role === 'Draft' && target?.resources?.slot !== undefined && target.resources.slot === resources?.slot;
-    const hosts = expert === target && experts.some((other) => other.role === 'Draft' && other.resources?.slot === resources?.slot);
+    const item = itemIn(server);
     return {
-      item: name,
+      item,
       demand: demandOf(pool, expert),
       replicas: expert.replicas,
       slot: resources?.slot,
-      rank: rankOf[role],
+      ...(revision === undefined ? {} : { stays: true }),
+      ...canaryOf(pool, server),
+      rank: canary === undefined ? rankOf[role] : 'Canary',
       latency: rankOf[role] === 'Planner' ? 'Tiny' : 'Decode',
       exclusive: from.includes('*'),
-      group: (joined || hosts) && resources?.slot !== undefined ? 'draft' : undefined,
-      apart: from.filter((other) => other !== '*'),
+      group: grouped.has(item) ? 'draft' : undefined,
+      apart: from.filter((other) => other !== '*').flatMap(itemsOf),
     };
   });
 }
@@ -87,9 +140,10 @@ function trafficOf(wishes: readonly Wish[]): readonly Traffic[] {
 }
 
 /** A pool as an owner of engines. */
-export function poolOwner(pool: ExpertPool): Owner {
+export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   const { metadata, spec, status } = pool;
-  const wishes = wishesOf(pool);
+  const servers = serversIn(pool, revisions);
+  const wishes = wishesOf(pool, servers ?? []);
   const { mode = 'Auto', nvlink = 'Preferred', dryRun = false, allowUnaccounted = false } = spec.placement ?? {};
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
@@ -106,6 +160,7 @@ export function poolOwner(pool: ExpertPool): Owner {
     allowUnaccounted,
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
+    ...(servers === undefined ? { unknown: true } : {}),
     verifier: spec.energyModelRef?.name,
   };
 }

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { canonical } from '@agentfleet/kube';
-import { chooseMode, slotClaimName, solve, type Mode, type ModeFacts, type Solution } from '../../placement/index.ts';
+import { chooseMode, slotClaimName, solve, type Mode, type ModeChoice, type ModeFacts, type Solution } from '../../placement/index.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
-import { isForeign, ownItem, problemOf, type Assignment, type Holder } from './problem.ts';
+import { placeCanaries } from './canaries.ts';
+import { lacksHolder, problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { injectionOf } from './reserve/probe.ts';
+import { placesOf, rejectionsOf } from './solution.ts';
 
-type Rejection = NonNullable<PlanStatus['rejected']>[number];
+/** Whether pods of an assignment are there, or are being made or ended. */
+export type Presence = (owner: Owner, assignment: Assignment) => boolean;
 
 /** What becomes of the engines of one owner. */
 export interface OwnerPlan {
@@ -16,10 +20,14 @@ export interface OwnerPlan {
   /** Engines on a slot that cannot be used now; they wait there. */
   readonly stuck: readonly Assignment[];
   readonly modeLack: string | undefined;
+  /** Engines that are told to end: they keep their places until their pods are gone. */
+  readonly ending: ReadonlySet<string>;
+  /** Nodes that a probe pod has to ask. */
+  readonly asks: readonly string[];
 }
 
 /** Modes whose pods are made. */
-const rendered: readonly Mode[] = ['DRA', 'WholeGPU', 'Env'];
+const rendered: readonly Mode[] = ['DRA', 'Reservation', 'WholeGPU', 'Env'];
 
 const mostRejections = 64;
 
@@ -36,72 +44,41 @@ function claimOf(owner: Owner, { item, bytes }: Assignment, slot: PlanSlot, devi
   return `${slotClaimName(slot.name)}-${hashOf(content.join(' '), 10)}`;
 }
 
-function factsOf(owner: Owner, slots: readonly PlanSlot[], assignments: readonly Assignment[], inventory: Inventory): ModeFacts {
+/** Whose mode is looked for, and beside whom. */
+interface ModeSearch {
+  readonly owner: Owner;
+  readonly places: readonly Place[];
+  readonly others: readonly Holder[];
+  readonly inventory: Inventory;
+}
+
+function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readonly PlanSlot[]): ModeFacts {
+  const around = others.flatMap(({ assignments }) => assignments);
+  const nodes = [...new Set(slots.map(({ node }) => node))];
   const used = new Map(slots.map((slot) => [slot.name, slot]));
-  const conflicts = [...new Set(slots.map(({ node }) => node))].flatMap((node) => inventory.conflicts.get(node) ?? []);
+  const conflicts = nodes.flatMap((node) => inventory.conflicts.get(node) ?? []);
   return {
     resourceApi: inventory.resourceApi,
     deviceClass: inventory.deviceClass,
     conflicts,
-    slots: [...used.values()].map(({ name, node, published }) => ({
-      name,
-      node,
-      published,
-      tenants: assignments.filter(({ slot }) => slot === name).length,
-    })),
+    slots: [...used.values()].map(({ name, node, published }) => {
+      const strangers = around.filter(({ slot }) => slot === name).length;
+      return { name, node, published, strangers, tenants: strangers + places.filter(({ slot }) => slot === name).length };
+    }),
     pluginGpus: inventory.pluginGpus,
     runtimeClass: inventory.runtimeClass,
-    injection: undefined,
+    sharing: inventory.sharing,
+    injection: injectionOf(nodes, inventory.injections),
     allowUnaccounted: owner.allowUnaccounted,
     rendered,
   };
-}
-
-/** Whether an engine may stay where it is: it still wants a GPU, and the user names no other one. */
-function keeps(owner: Owner, { item }: Assignment): boolean {
-  return owner.wishes.some((wish) => wish.item === item);
-}
-
-/** Places of the owner's engines in a solution. */
-function placesOf(owner: Owner, solution: Solution): ReadonlyMap<string, Omit<Assignment, 'admitted'>> {
-  return new Map(
-    solution.assignments.flatMap(({ item: name, slots: [slot], bytes }) => {
-      const item = ownItem(owner, name);
-      return item === undefined || slot === undefined ? [] : [[item, { item, slot, bytes }] as const];
-    }),
-  );
-}
-
-function rejectionsOf(owner: Owner, solution: Solution, others: readonly Holder[], inventory: Inventory): readonly Rejection[] {
-  const foreign = new Set(
-    others.flatMap((holder) =>
-      holder.assignments.filter((assignment) => isForeign(owner, holder, assignment, inventory)).map(({ slot }) => slot),
-    ),
-  );
-  const unknown = owner.wishes.flatMap(({ item, demand }): readonly Rejection[] =>
-    'lack' in demand ? [{ item, reason: 'SizeUnknown' }] : [],
-  );
-  const found = solution.rejections.flatMap(({ item: name, slot, reason, shortByBytes }): readonly Rejection[] => {
-    const item = ownItem(owner, name);
-    if (item === undefined) return [];
-    const why = reason === 'Exclusive' && foreign.has(slot) ? 'HeldElsewhere' : reason;
-    return [{ item, slot, reason: why, ...(shortByBytes === undefined ? {} : { shortByBytes: Math.max(1, shortByBytes) }) }];
-  });
-  // What the user forbids himself comes last: it is the least of news.
-  const telling = ({ reason }: Rejection): number => Number(reason === 'NotAllowed');
-  return [...unknown, ...found.sort((a, b) => telling(a) - telling(b))].slice(0, mostRejections);
 }
 
 /**
  * Where the engines go. When all fit: where the solver says. When not, those that have a place keep it and nothing moves,
  * unless a place was lost: then the most important ones are served and the others give way.
  */
-function settle(
-  owner: Owner,
-  held: readonly Assignment[],
-  solution: Solution,
-  inventory: Inventory,
-): readonly Omit<Assignment, 'admitted'>[] {
+function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
   const places = placesOf(owner, solution);
   const own = owner.wishes.map(({ item }) => item);
   const complete = own.every((item) => places.has(item));
@@ -117,29 +94,100 @@ function settle(
   return [...places.values(), ...stuck];
 }
 
-function modeOf(owner: Owner, assignments: readonly { readonly slot: string }[], inventory: Inventory) {
-  const names = new Set(assignments.map(({ slot }) => slot));
+function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly string[] } {
+  const { owner, places, inventory } = search;
+  const names = new Set(places.map(({ slot }) => slot));
   const slots = inventory.slots.filter(({ name }) => names.has(name));
-  const choice = chooseMode(owner.mode, factsOf(owner, slots, assignments as readonly Assignment[], inventory));
+  const facts = factsOf(search, slots);
+  const choice = chooseMode(owner.mode, facts);
   const before = owner.plan?.mode;
-  if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return choice;
+  const stale = slots.filter(({ node, counted }) => counted && inventory.injections.stale.has(node)).map(({ node }) => node);
+  const nodes = choice.asks === true ? slots.filter(({ counted }) => counted).map(({ node }) => node) : stale;
+  if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return { ...choice, nodes };
   // A better mode that came up would start everything anew: the one in force stays as long as it can be used.
-  const stays = chooseMode(before, factsOf(owner, slots, assignments as readonly Assignment[], inventory));
-  return stays.mode === undefined ? choice : stays;
+  const stays = chooseMode(before, facts);
+  return stays.mode === undefined ? { ...choice, nodes } : { ...stays, nodes: stays.mode === 'Reservation' ? stale : [] };
+}
+
+/** What an owner has and wants, by what may be done about it. */
+interface Parts {
+  /** The owner with what serves alone. */
+  readonly serving: Owner;
+  readonly held: readonly Assignment[];
+  readonly tried: Owner;
+  readonly heldCanaries: readonly Assignment[];
+  /** Wished by nobody, and their pods are still there: their memory is theirs until they are gone. */
+  readonly leaving: readonly Assignment[];
+}
+
+function partsOf(owner: Owner, present: Presence): Parts {
+  const serving = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary === undefined) };
+  const tried = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary !== undefined) };
+  const all = owner.plan?.assignments ?? [];
+  const of = ({ wishes }: Owner): readonly Assignment[] => all.filter(({ item }) => wishes.some((wish) => wish.item === item));
+  const known = new Set(owner.wishes.map(({ item }) => item));
+  const leaving = all.filter((assignment) => !known.has(assignment.item) && present(owner, assignment));
+  return { serving, held: of(serving), tried, heldCanaries: of(tried), leaving };
+}
+
+interface Attempt {
+  readonly solution: Solution;
+  readonly places: readonly Place[];
+  readonly complete: boolean;
+}
+
+interface Served extends Attempt {
+  readonly canaries: readonly Assignment[];
+  /** Canaries that make room, and are still there. */
+  readonly evicted: readonly Assignment[];
+}
+
+/** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
+function serve(owner: Owner, parts: Parts, others: readonly Holder[], inventory: Inventory, present: Presence): Served {
+  const { serving, held, heldCanaries, leaving } = parts;
+  const attempt = (canaries: readonly Assignment[]): Attempt => {
+    const solution = solve(problemOf(serving, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
+    const found = placesOf(serving, solution);
+    const complete = serving.wishes.every(({ item }) => found.has(item));
+    return { solution, places: settle(serving, held, solution, inventory), complete };
+  };
+  const first = attempt(heldCanaries);
+  if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
+  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
+  const had = new Set(first.places.map(keyOf));
+  const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
+  const away = heldCanaries.filter(({ slot }) => gained.has(slot));
+  const canaries = heldCanaries.filter((canary) => !away.includes(canary));
+  const evicted = away.filter((canary) => present(owner, canary));
+  return evicted.length > 0 ? { ...first, canaries, evicted } : { ...attempt(canaries), canaries, evicted };
 }
 
 /** The plan of an owner beside what all others hold. Pure and deterministic. */
-export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory): OwnerPlan {
-  const held = (owner.plan?.assignments ?? []).filter((assignment) => keeps(owner, assignment));
-  const solution = solve(problemOf(owner, held, others, inventory));
-  const settled = settle(owner, held, solution, inventory);
-  const { mode, skipped } = modeOf(owner, settled, inventory);
+export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence): OwnerPlan {
+  const parts = partsOf(owner, present);
+  const { serving, held, leaving } = parts;
+  const served = serve(owner, parts, others, inventory, present);
+  const places = [...served.places, ...served.canaries, ...leaving];
+  const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
   // Without a mode nobody new gets a place; who has one keeps it.
-  const kept = mode === undefined ? held : settled;
+  const kept = mode === undefined ? held : served.places;
   const inForce = mode ?? owner.plan?.mode;
-  const assignments = kept.map((place) => seat(owner, place, held, inForce, inventory)).sort((a, b) => (a.item < b.item ? -1 : 1));
-  const rejected = rejectionsOf(owner, solution, others, inventory);
-  const placed = new Set(assignments.map(({ item }) => item));
+  const around = [...others, { owner, assignments: [...leaving, ...served.evicted] }];
+  const tried = placeCanaries({
+    owner: parts.tried,
+    held: served.canaries,
+    serving: { owner: serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
+    around,
+    inventory,
+    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
+    alone: mode === 'WholeGPU',
+  });
+  const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, inventory));
+  const ends = served.evicted.map((place) => ({ ...place, admitted: false }));
+  const assignments = [...seats, ...leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
+  const refused = rejectionsOf(serving, served.solution, others, inventory);
+  const rejected = [...refused, ...tried.rejected].slice(0, mostRejections);
+  const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   return {
     plan: {
@@ -151,27 +199,39 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
         ? {}
         : { skippedModes: skipped.map(({ mode: which, reason }) => ({ mode: which, reason: reason.slice(0, 512) })) }),
     },
-    unplaced: owner.wishes.map(({ item }) => item).filter((item) => !placed.has(item) || rejected.some((word) => word.item === item)),
-    stuck: assignments.filter(({ slot }) => faulty.has(slot)),
-    modeLack: mode === undefined && owner.wishes.length > 0 && settled.length > 0 ? skipped.at(-1)?.reason : undefined,
+    unplaced: serving.wishes.map(({ item }) => item).filter((item) => !placed.has(item) || refused.some((word) => word.item === item)),
+    stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
+    modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
+    ending: new Set([...leaving, ...ends].map(({ item }) => item)),
+    asks: nodes,
   };
 }
 
 /** An assignment as it is published. Who stays on the same board keeps his turn. */
-function seat(
-  owner: Owner,
-  place: Omit<Assignment, 'admitted'>,
-  held: readonly Assignment[],
-  mode: Mode | undefined,
-  inventory: Inventory,
-): Assignment {
+function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mode | undefined, inventory: Inventory): Assignment {
   const { item, slot: name, bytes } = place;
   const slot = inventory.slots.find((known) => known.name === name);
   const before = held.find((assignment) => assignment.item === item && assignment.slot === name);
-  const uuid = slot?.uuid ?? before?.uuid;
+  const { uuid, holder } = boardOf(owner, slot, before, mode);
   const base: Assignment = { item, slot: name, ...(uuid === undefined || uuid === '' ? {} : { uuid }), bytes, admitted: false };
   const claim =
     mode !== 'DRA' ? undefined : slot?.published === true ? claimOf(owner, base, slot, inventory.driver.deviceClass) : before?.claim;
-  const made = claim === undefined ? base : { ...base, claim };
-  return { ...made, admitted: before?.admitted === true && before.uuid === made.uuid && before.claim === made.claim };
+  const made: Assignment = { ...base, ...(claim === undefined ? {} : { claim }), ...(holder === undefined ? {} : { holder }) };
+  const same = before?.uuid === made.uuid && before?.claim === made.claim && before?.holder === made.holder;
+  return { ...made, admitted: before?.admitted === true && same && !lacksHolder(mode, made) };
+}
+
+/** The board of an engine, and the pod of its namespace that holds it. */
+function boardOf(
+  { namespace }: Owner,
+  slot: PlanSlot | undefined,
+  before: Assignment | undefined,
+  mode: Mode | undefined,
+): { readonly uuid: string | undefined; readonly holder?: string } {
+  if (mode === 'Reservation') {
+    const { holder } = slot ?? {};
+    return holder?.namespace === namespace ? { uuid: slot?.uuid, holder: holder.uid } : { uuid: before?.uuid };
+  }
+  // Which board a pod gets is the plugin's own choice.
+  return { uuid: slot?.counted === true ? undefined : (slot?.uuid ?? before?.uuid) };
 }

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import { atomicList, choice, flag, integer, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { slotName } from '../placement.ts';
 import { gates } from './gates.ts';
 
 const Step = struct('A share of the tasks, until enough of them were judged.', {
@@ -61,15 +62,27 @@ const Prometheus = struct('Who answers the gates of type Query.', {
   timeoutSeconds: integer('After which an answer counts as missing.', 1, 30, 5),
 });
 
+/** What holds where `spec.rollout.shadow` is left out. */
+export const defaultShadow = { percent: 20, seconds: 1800, minSamples: 200, maxInFlight: 4 } as const;
+
+const Shadow = struct('Copies of requests for a revision whose answers are compared and not used, before tasks work with it.', {
+  percent: integer('Of the requests of new tasks.', 1, 100, defaultShadow.percent),
+  seconds: integer('How long, at least.', 1, 2_592_000, defaultShadow.seconds),
+  minSamples: integer('Copies of ended tasks that were answered, at least.', 1, 10_000_000, defaultShadow.minSamples),
+  maxInFlight: integer('Copies that one worker waits for at a time; more are dropped.', 1, 64, defaultShadow.maxInFlight),
+});
+export type ShadowSpec = Static<typeof Shadow>;
+
 /** `spec.rollout` of ExpertPool and EnergyModel. */
 export const Rollout = struct(
   'How another revision of what serves comes into use; left out: pods are replaced at once.',
   {
     strategy: choice(
-      'Canary: by steps of weight. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
-      ['Canary', 'Manual', 'Recreate'],
+      'Canary: by steps of weight. ShadowThenCanary: gets copies of requests first. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
+      ['Canary', 'ShadowThenCanary', 'Manual', 'Recreate'],
       'Canary',
     ),
+    shadow: optional(Shadow),
     steps,
     gates: optional(gates),
     minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
@@ -81,6 +94,12 @@ export const Rollout = struct(
     ),
     stepTimeoutSeconds: integer('After which the data of a step are called missing.', 60, 2_592_000, 86_400),
     drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
+    surge: choice(
+      'Where engines of a canary on a GPU may be; nothing that serves moves for them. SameSlot: beside the one that serves. AnySlot: canarySlot, then any. Auto: beside it, else as AnySlot.',
+      ['Auto', 'SameSlot', 'AnySlot'],
+      'Auto',
+    ),
+    canarySlot: optional(slotName('GPU for engines of a canary, where they are not beside the one that serves.')),
     rollback: RollbackPolicy,
     promotion: Promotion,
     prometheus: optional(Prometheus),
@@ -88,8 +107,20 @@ export const Rollout = struct(
   {
     rules: [
       rule(
+        "!has(self.canarySlot) || self.surge != 'SameSlot'",
+        'spec.rollout.canarySlot must not be set beside the surge SameSlot, which takes the slot of the engine that serves; remove it, or use Auto',
+      ),
+      rule(
         "!has(self.gates) || !self.gates.exists(gate, gate.type == 'Query') || has(self.prometheus)",
         'spec.rollout.prometheus must be set beside a gate of type Query; name the server, or remove the gate',
+      ),
+      rule(
+        "!has(self.shadow) || self.strategy == 'ShadowThenCanary'",
+        'spec.rollout.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
+      ),
+      rule(
+        "self.strategy == 'ShadowThenCanary' || !has(self.gates) || !self.gates.exists(gate, gate.type in ['Agreement', 'FalseVeto'])",
+        'spec.rollout.strategy must be ShadowThenCanary beside a gate of type Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
       ),
       rule(
         "self.strategy == 'Recreate' || (has(self.gates) && size(self.gates) > 0)",

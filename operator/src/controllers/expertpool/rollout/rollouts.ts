@@ -10,6 +10,7 @@ import { exceeded, rolledOut } from '../../../serving/index.ts';
 import { missingParts } from '../decide.ts';
 import { imageOf } from '../manifests/experts.ts';
 import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
+import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './plan.ts';
 
 /** What became of a look at the rollout of a pool. */
@@ -37,7 +38,7 @@ export class PoolRollouts {
     const now = this.#context.clock.now();
     if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable) };
     const seen = await this.#see(snapshot, spec, now, signal);
-    const status = progress(before, spec, seen, this.#trials.designs);
+    const status = withPlaces(progress(before, spec, seen, this.#trials.designs), shortOfPlaces(pool, desiredArm(snapshot)));
     const plan = planOf(snapshot, status, inUse, now);
     return plan === undefined ? { lost: lostOf(status, status.stable ?? '') } : { plan };
   }
@@ -45,7 +46,8 @@ export class PoolRollouts {
   async #see(snapshot: PoolSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<Seen> {
     const { pool } = snapshot;
     const desired = desiredArm(snapshot);
-    const obstacles = missingParts(snapshot);
+    const lost = lostPlace(pool, desired);
+    const obstacles = [...missingParts(snapshot).map(({ message }) => message), ...(lost === undefined ? [] : [lost])];
     const place = {
       owner: pool,
       name: rolloutLedgerName(pool.metadata.name, 'pool'),
@@ -58,7 +60,7 @@ export class PoolRollouts {
     return {
       desired: desired.revision,
       canaryEngines: enginesOf(snapshot, desired),
-      incompatible: obstacles[0] === undefined ? undefined : obstacles.map(({ message }) => message).join('; '),
+      incompatible: obstacles.length === 0 ? undefined : obstacles.join('; '),
       lockedBy: changing(snapshot),
       evidence,
       approved: pool.metadata.annotations?.[rolloutAnnotations.approve],

@@ -10,6 +10,7 @@ const unhealthy: ReadonlySet<string> = new Set([
   'Held',
   'NoGoldenResult',
   'Incompatible',
+  'NoPlace',
   'ClockSkew',
   'Cooldown',
   'RevisionLost',

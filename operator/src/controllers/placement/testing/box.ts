@@ -39,6 +39,7 @@ export function box(devices: readonly Device[] = [0, 1, 2, 3].map((index) => dev
     runtimeClass: false,
     book: emptyBook,
     recorded: [],
+    holders: [],
     ...more,
   };
 }
@@ -81,5 +82,6 @@ export function onGpu(name: string, role: string, budget: string, slot?: string)
 }
 
 export function snapshot(parts: Partial<PlacementSnapshot> = {}): PlacementSnapshot {
-  return { pools: [], models: [], cluster: box(), claims: [], progress: () => 'Ready', ...parts };
+  const revisions = { images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' }, records: [] };
+  return { pools: [], models: [], cluster: box(), claims: [], progress: () => 'Ready', present: () => false, revisions, inUse: new Set(), probe: undefined, ...parts };
 }

@@ -1,0 +1,44 @@
+import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import { itemOf } from '../../../placement/index.ts';
+import { expertHash, isOpen } from '../../../revisions/index.ts';
+import { needsGpu } from '../../placement/owners.ts';
+import { imageOf } from '../manifests/experts.ts';
+import type { PoolArm } from '../snapshot.ts';
+
+const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+const cure = 'give a smaller budget, another spec.rollout.canarySlot or surge, or remove a tenant; what serves stays where it is';
+
+function itemsOf({ experts, images }: PoolArm): readonly string[] {
+  return experts.filter(needsGpu).map((expert) => itemOf(expert.name, expertHash(expert, imageOf(expert, images))));
+}
+
+/** Which engines of a revision find no room beside what serves, with the least that they lack; undefined: none. Pure. */
+export function shortOfPlaces({ status }: Pick<ExpertPool, 'status'>, arm: PoolArm): string | undefined {
+  const rejected = status?.plan?.rejected ?? [];
+  const words = itemsOf(arm).flatMap((name) => {
+    const first = rejected.find(({ item }) => item === name);
+    if (first === undefined) return [];
+    const { slot, reason, shortByBytes: short } = first;
+    const why = short === undefined ? reason : `lacks ${short} bytes (${gib(short)})`;
+    return [`${name}: ${slot === undefined ? reason : `${slot} ${why}`}`];
+  });
+  return words.length === 0 ? undefined : `no place on a GPU beside what serves: ${words.join('; ')}; ${cure}`;
+}
+
+/** Why a revision that is tried cannot go on: an engine of it had a place on a GPU and has lost it. Pure. */
+export function lostPlace({ status }: Pick<ExpertPool, 'status'>, arm: PoolArm): string | undefined {
+  const { rollout, plan } = status ?? {};
+  const tried = rollout?.canary === arm.revision && isOpen(rollout) && rollout.phase !== 'Loading';
+  if (!tried) return undefined;
+  const seated = new Set((plan?.assignments ?? []).filter(({ admitted }) => admitted).map(({ item }) => item));
+  const lost = itemsOf(arm).filter((item) => !seated.has(item));
+  return lost.length === 0 ? undefined : `${lost.join(', ')} lost its place on a GPU: what serves needs it`;
+}
+
+/** The status of a rollout with what its engines lack, while they come up. Pure. */
+export function withPlaces(status: RolloutStatus, short: string | undefined): RolloutStatus {
+  if (!isOpen(status) || status.phase !== 'Loading') return status;
+  if (short !== undefined) return { ...status, reason: 'NoPlace', message: short.slice(0, 512) };
+  return status.reason === 'NoPlace' ? { ...status, reason: 'Loading', message: 'its engines are coming up' } : status;
+}
