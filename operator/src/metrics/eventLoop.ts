@@ -1,28 +1,37 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createHistogram, performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import { sampleLag } from './lagSampler.ts';
 
-/** Time between two samples, ms: prom-client's default of 10 wakes an idle process a hundred times a second. */
-const sampleMs = 100;
-
-/** So that prom-client takes no samples of its own. */
+/** So that prom-client takes no samples of its own: its default of 10 ms wakes an idle process a hundred times a second. */
 const neverMs = 2 ** 31 - 1;
 
 const theirs = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'] as const;
 const measures = ['mean', 'p50', 'p90', 'p99', 'max'] as const;
 
 /**
- * The default metrics of a Node process, with the lag of the event loop sampled ten times a second, and without the time
+ * The default metrics of a Node process, with the lag of the event loop as `sampleLag` finds it, and without the time
  * between two samples, which prom-client counts as lag. Each read of the metrics begins the figures anew.
  */
 export function registerProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: neverMs });
   for (const measure of theirs) registry.removeSingleMetric(`nodejs_eventloop_lag_${measure}_seconds`);
-  const histogram = monitorEventLoopDelay({ resolution: sampleMs });
-  histogram.enable();
+  const histogram = createHistogram();
+  let before = performance.eventLoopUtilization();
+  sampleLag({
+    utilization: () => {
+      const now = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(now, before);
+      before = now;
+      return utilization;
+    },
+    now: () => performance.now(),
+    after: (ms, run) => void setTimeout(run, ms).unref(),
+    // A histogram takes whole numbers from 1 on.
+    record: (lagMs) => histogram.record(Math.max(1, Math.round(lagMs * 1e6))),
+  });
   const secondsOf = (measure: (typeof measures)[number]): number => {
     if (histogram.count === 0) return 0;
-    const ns = measure === 'mean' || measure === 'max' ? histogram[measure] : histogram.percentile(Number(measure.slice(1)));
-    return Math.max(0, ns / 1e9 - sampleMs / 1000);
+    return (measure === 'mean' || measure === 'max' ? histogram[measure] : histogram.percentile(Number(measure.slice(1)))) / 1e9;
   };
   // The first that is read sets all, as the figures begin anew then.
   const collect = (): void => {
