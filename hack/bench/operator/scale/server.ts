@@ -23,6 +23,8 @@ const discovery: Readonly<Record<string, object>> = {
   '/.well-known/openid-configuration': { issuer: 'https://kubernetes.default.svc' },
   '/openid/v1/jwks': { keys: [{ kid: 'a' }] },
 };
+/** Versions are known for two to three times this. */
+const compactMs = 60_000;
 /** Requests of one kind of work that are under way at a time. */
 const parallel = 16;
 
@@ -64,6 +66,9 @@ async function populate(): Promise<void> {
   fake.compact();
 }
 
+/** What fails once is tried again: a Lease at the next renewal. */
+const told = (error: unknown): void => void process.stderr.write(`${String(error)}\n`);
+
 /** Renews the Leases of the workers, as they would. */
 async function beat(): Promise<void> {
   await inParallel(workersFor(Number(live)), (index) => {
@@ -83,7 +88,8 @@ function playKubelet(server: FakeApiServer): void {
     setImmediate(() => {
       void client(resources.pods)
         .patch(metadata, { spec: { nodeName: 'node-0' } })
-        .then(() => client(resources.pods).patch(metadata, { status: readyStatus() }, { subresource: 'status' }));
+        .then(() => client(resources.pods).patch(metadata, { status: readyStatus() }, { subresource: 'status' }))
+        .catch(told);
     });
   });
 }
@@ -91,16 +97,22 @@ function playKubelet(server: FakeApiServer): void {
 await populate();
 playKubelet(fake);
 await beat();
-setInterval(() => void beat(), workerLease.renew * 1000);
+setInterval(() => void beat().catch(told), workerLease.renew * 1000);
+// A real server forgets history, too: what is old would be most of this process.
+let [old, older] = [fake.version, fake.version];
+setInterval(() => {
+  fake.compact(Number(older));
+  [older, old] = [old, fake.version];
+}, compactMs);
 const [key, cert] = ['key.pem', 'ca.crt'].map((name) => readFileSync(join(folder, name), 'utf8'));
-const server = createServer({ key: key ?? '', cert: cert ?? '' }, (request, response) => {
+const server = createServer({ key: key ?? '', cert: cert ?? '', keepAliveTimeout: 90_000 }, (request, response) => {
   const document = discovery[request.url ?? ''];
   if (document === undefined) void fake.accept(request, response);
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 process.on('message', () => {
-  void inParallel(Number(live), (index) => client(resources.agentTasks).create(freshTask(`live-${index}`) as never));
+  void inParallel(Number(live), (index) => client(resources.agentTasks).create(freshTask(`live-${index}`) as never)).catch(told);
   setInterval(() => {
     const running = fake.objects(resources.agentTasks).filter(({ status }) => status?.phase === 'Running').length;
     process.send?.({ running });

@@ -36,6 +36,7 @@ export class Objects {
   readonly #managers = new Map<string, Managers>();
   readonly #clock: Clock;
   readonly #random: () => number;
+  #collecting = false;
 
   constructor(clock: Clock, random: () => number) {
     this.#clock = clock;
@@ -117,9 +118,14 @@ export class Objects {
     this.collect();
   }
 
-  /** Runs the garbage collector soon. */
+  /** Runs the garbage collector soon, once for all that asked meanwhile: it looks at everything. */
   collect(): void {
-    setImmediate(() => collectGarbage(this));
+    if (this.#collecting) return;
+    this.#collecting = true;
+    setImmediate(() => {
+      this.#collecting = false;
+      collectGarbage(this);
+    });
   }
 
   #terminate(target: Target, object: Stored, grace: number, context: WriteContext): Stored {
@@ -170,8 +176,13 @@ export class Objects {
     if (context.dryRun) return rendered;
     this.#managers.set(object.metadata.uid ?? '', managers);
     const stored = this.store.put(kindName(target.kind), keyOf(target), rendered);
-    if (stored.metadata.ownerReferences?.length) this.collect();
+    if (this.#lacksOwner(stored)) this.collect();
     return stored;
+  }
+
+  /** What is known of the writers of an object is kept as long as the object. */
+  #lacksOwner({ metadata: { ownerReferences = [] } }: Stored): boolean {
+    return ownerReferences.some(({ uid }) => !this.#managers.has(uid));
   }
 
   #createByApply(target: Target, declared: Json, writer: Writer, context: WriteContext): Stored {

@@ -33,6 +33,9 @@ export interface FakeServerOptions {
   readonly random?: () => number;
 }
 
+/** As a real one: Node's default of 5 s ends connections in the moment in which something is sent that recurs every 5 s. */
+const keepAliveMs = 90_000;
+
 const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
 
 interface Call {
@@ -116,9 +119,9 @@ export class FakeApiServer {
     return [...current.keys()].sort().map((key) => current.get(key) as unknown as T);
   }
 
-  /** Forgets history: old versions answer 410. */
-  compact(): void {
-    this.#objects.store.compact();
+  /** Forgets history, all or up to a version: older ones answer 410. */
+  compact(version?: number): void {
+    this.#objects.store.compact(version);
   }
 
   async close(): Promise<void> {
@@ -244,6 +247,7 @@ function sendFault(response: ServerResponse, fault: Fault & { readonly kind: 'er
 export async function startFakeServer(options: FakeServerOptions = {}): Promise<FakeApiServer> {
   const { clock = systemClock, random = Math.random } = options;
   const server = options.tls === undefined ? createServer() : createTlsServer({ key: options.tls.key, cert: options.tls.cert });
+  server.keepAliveTimeout = keepAliveMs;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return new FakeApiServer(server, new Objects(clock, random), options);
 }
