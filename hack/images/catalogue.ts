@@ -4,6 +4,7 @@ import {
   hostArch,
   moduleFile,
   nodeLicence,
+  operatorBundle,
   repository,
   repositoryFile,
   runnerBinary,
@@ -73,7 +74,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     keeperSyntax: once(() => bundle('keeper-syntax', join(repository, 'sandbox-image/keeper/src/files/syntax/thread.ts'))),
     keeperMcp: once(() => bundle('keeper-mcp', join(repository, 'sandbox-image/keeper/src/mcp/library.ts'))),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
-    operator: once(() => bundle('operator', join(repository, 'operator/src/main.ts'))),
+    operator: once(operatorBundle),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     engine: once(() => bundle('engine', join(repository, 'inference-image/src/engines/vllm/testing/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.

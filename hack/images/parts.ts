@@ -66,6 +66,12 @@ export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder
 
 const defaultRunner = join(repository, 'sandbox-image', 'runner');
 
+/** Reads kubeconfigs, which no pod has: three quarters of what the operator would hold of its own code. */
+const kubeconfigLibrary = '@kubernetes/client-node';
+
+/** The operator as its image starts it: in a pod, by its ServiceAccount. */
+export const operatorBundle = (): Promise<Bundle> => bundle('operator', join(repository, 'operator/src/main.ts'), [kubeconfigLibrary]);
+
 /** CommonJS packages in an ESM bundle call `require` for Node's own modules. */
 const requireBanner = "import{createRequire}from'node:module';const require=createRequire(import.meta.url);";
 
@@ -77,9 +83,10 @@ export interface Bundle {
 
 /**
  * Bundles a TypeScript entry with everything it imports into one minified ES module.
- * The entry of the cache is named by the bundle's content, so the same bytes are one file.
+ * The entry of the cache is named by the bundle's content, so the same bytes are one file. `leaveOut` names packages that the
+ * program loads by need and that its image has not.
  */
-export async function bundle(name: string, entry: string): Promise<Bundle> {
+export async function bundle(name: string, entry: string, leaveOut: readonly string[] = []): Promise<Bundle> {
   if (!existsSync(entry)) throw new Error(`No ${relative(repository, entry)}: there is nothing to bundle for ${name}.`);
   const result = await build({
     entryPoints: [entry],
@@ -93,6 +100,7 @@ export async function bundle(name: string, entry: string): Promise<Bundle> {
     banner: { js: requireBanner },
     // CommonJS packages ask for it; a module has none.
     define: { __dirname: 'import.meta.dirname' },
+    external: [...leaveOut],
     metafile: true,
     write: false,
     logLevel: 'silent',

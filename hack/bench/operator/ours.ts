@@ -1,20 +1,18 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { leases, microTimestamp, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
-import { bundle } from '../../images/parts.ts';
+import { operatorBundle as imageBundle } from '../../images/parts.ts';
+import { mountAccount } from './account.ts';
 import { freePort, Measured, metricOf } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
 import { hasCondition } from './tracker.ts';
 import { poll } from './poll.ts';
 
-const main = fileURLToPath(new URL('../../../operator/src/main.ts', import.meta.url));
-
 /** The one file that the image starts, made of the sources as they are. */
 export async function operatorBundle(): Promise<string> {
-  return (await bundle('operator', main)).code.file;
+  return (await imageBundle()).code.file;
 }
 
 const pool = 'bench';
@@ -24,6 +22,9 @@ export const images = { agent: 'none.invalid/agent:1', sandbox: 'none.invalid/sa
 
 /** What a process is started with in the image (operator/Dockerfile), beside what hides warnings. */
 export const imageFlags = '--disable-sigusr1 --max-semi-space-size=2';
+
+/** The environment that the image gives it beside its version. */
+export const imageEnv = { NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' } as const;
 
 function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeObject, 'metadata'> & { readonly spec: object } {
   return {
@@ -78,7 +79,11 @@ interface Process extends Measured {
   readonly metrics: string;
 }
 
-async function startProcess(place: Place, index: number, { profile, nodeFlags }: OurOptions): Promise<Process> {
+async function startProcess(
+  place: Place,
+  index: number,
+  { profile, nodeFlags, account }: OurOptions & { readonly account: Readonly<Record<string, string>> },
+): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
   const env = {
     POD_NAMESPACE: place.system,
@@ -91,17 +96,11 @@ async function startProcess(place: Place, index: number, { profile, nodeFlags }:
     AGENTFLEET_ELECTION: '6/4/1',
     AGENTFLEET_METRICS_PORT: String(metricsPort),
     AGENTFLEET_PROBES_PORT: String(probesPort),
-    NODE_ENV: 'production',
+    ...imageEnv,
+    ...account,
   };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const args = [
-    '--disable-warning=ExperimentalWarning',
-    ...nodeFlags,
-    ...profiling,
-    await operatorBundle(),
-    '--kubeconfig',
-    place.kubeconfig,
-  ];
+  const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, await operatorBundle()];
   const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
   return Object.assign(new Measured(process.execPath, args, { env, log }), { metrics: `http://127.0.0.1:${metricsPort}/metrics` });
 }
@@ -118,8 +117,9 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
   const processes: Process[] = [];
   await new ResourceClient(place.transport, resources.expertPools).create(poolManifest(place.namespace, wishes) as never);
   const stopBeat = beat(place.transport, place.namespace);
+  const account = await mountAccount(place);
   for (let index = 0; index < wishes.replicas; index += 1) {
-    processes.push(await startProcess(place, index, options));
+    processes.push(await startProcess(place, index, { ...options, account: account.env }));
     await poll('our operator leads', () => leads(place), 30_000);
   }
   if (wishes.warm > 0) await poll('sandboxes wait', () => warmReady(place, wishes.warm), 120_000);
@@ -135,6 +135,7 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
     stop: async () => {
       await Promise.all(processes.map((one) => one.end()));
       await stopBeat();
+      await account.withdraw();
     },
   };
 }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { imageFlags, images, operatorBundle } from '../ours.ts';
+import { imageEnv, imageFlags, images, operatorBundle } from '../ours.ts';
 import { poll } from '../poll.ts';
 import { freePort, Measured, metricOf } from '../process.ts';
 import { makeIdentity } from './identity.ts';
@@ -61,7 +61,7 @@ async function startOperator(): Promise<{
     AGENTFLEET_SERVICE_ACCOUNT: identity.folder,
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
     KUBERNETES_SERVICE_PORT: String(port),
-    NODE_ENV: 'production',
+    ...imageEnv,
   };
   const profiling = values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.profile)}`];
   const flags = values['node-flags'].split(' ').filter((word) => word !== '');

@@ -17,7 +17,10 @@ interface HttpsOptions extends TlsIdentity {
 
 /** Loaded only when a kubeconfig is used: importing the library costs 0.7 s and 60 MB, which a pod does not need. */
 async function load(options: KubeconfigOptions): Promise<KubeConfig> {
-  const library = await import('@kubernetes/client-node');
+  const library = await import('@kubernetes/client-node').catch((error: unknown) => {
+    const cure = 'Run it in a pod, where its ServiceAccount is used, or from the sources';
+    throw new KubeError('AF_KUBE_CONFIG', { what: 'this build reads no kubeconfig', where: 'its bundle', cure }, { cause: error });
+  });
   const config = new library.KubeConfig();
   if (options.file === undefined) config.loadFromDefault();
   else config.loadFromFile(options.file);
