@@ -55,7 +55,7 @@ export interface Namespace extends KubeObject {
 export interface Node extends KubeObject {
   readonly status?: {
     /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
-    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string };
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
     /** Of GPUs that a device plugin hands out; nothing else is kept. */
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
@@ -94,6 +94,32 @@ export interface Deployment extends KubeObject {
     readonly updatedReplicas?: number;
     readonly conditions?: readonly PodCondition[];
   };
+}
+
+/** The parts of `batch/v1.Job` that decisions look at. */
+export interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly PodCondition[] };
+}
+
+/** `v1.PodTemplate`; of its pods the parts that are looked at, the rest as it is. */
+export interface PodTemplate extends KubeObject {
+  readonly template?: {
+    readonly metadata?: { readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec?: TemplatePodSpec;
+  };
+}
+
+/** `v1.PodSpec` as somebody wrote it. */
+export interface TemplatePodSpec {
+  readonly containers?: readonly TemplateContainer[];
+  readonly [field: string]: unknown;
+}
+
+/** `v1.Container` as somebody wrote it. */
+export interface TemplateContainer {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string }[];
+  readonly [field: string]: unknown;
 }
 
 /** `apps/v1.ControllerRevision`: what was served under a name, for ever the same. */

@@ -101,8 +101,8 @@ export function slimNamespace(namespace: Namespace): Namespace {
 export function slimNode(node: Node): Node {
   const { runtimeHandlers, nodeInfo } = node.status ?? {};
   const { [pluginResource]: gpus } = node.status?.allocatable ?? {};
-  const { kubeletVersion = '', containerRuntimeVersion = '' } = nodeInfo ?? {};
-  const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion } };
+  const { kubeletVersion = '', containerRuntimeVersion = '', bootID = '' } = nodeInfo ?? {};
+  const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion, bootID } };
   return {
     ...slimAnnotations(node),
     status: {

@@ -1,5 +1,5 @@
 import type { Condition, PlanStatus } from '@agentfleet/protocol/api';
-import { podPlacementOf, slotLabel, uuidAnnotation, type PodPlacement } from '../placement/index.ts';
+import { holderAnnotation, podPlacementOf, slotLabel, uuidAnnotation, type PodPlacement } from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
 /** What a plan says about the pods of an engine. */
@@ -10,11 +10,19 @@ export type Seat =
       readonly kind: 'Seated';
       readonly slot: string;
       readonly uuid: string | undefined;
+      /** The pod that holds its GPU. */
+      readonly holder: string | undefined;
       readonly admitted: boolean;
       readonly pod: PodPlacement;
     }
   /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
-  | { readonly kind: 'Unseated'; readonly reason: string | undefined; readonly message: string };
+  | {
+      readonly kind: 'Unseated';
+      readonly reason: string | undefined;
+      readonly message: string;
+      /** It has a place that is not there yet, and gives up the one that it had. */
+      readonly moves?: true;
+    };
 
 /** The part of a status that tells of placement. */
 export interface PlannedStatus {
@@ -31,10 +39,13 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
     const word = conditions?.find(({ type, status }) => type === 'PlacementFeasible' && status === 'False');
     return { kind: 'Unseated', reason: word?.reason, message: word?.message ?? 'no GPU is assigned yet' };
   }
-  const { slot, uuid, claim, admitted } = found;
+  const { slot, uuid, claim, admitted, holder } = found;
+  // Which board it is, is known when it is held.
+  if (plan.mode === 'Reservation' && uuid === undefined)
+    return { kind: 'Unseated', reason: undefined, message: `${slot} is not held yet`, moves: true };
   const node = slot.slice(0, slot.lastIndexOf('/'));
   const pod = podPlacementOf(plan.mode, [{ name: slot, node, uuid, ...(claim === undefined ? {} : { claim }) }]);
-  return { kind: 'Seated', slot, uuid, admitted, pod };
+  return { kind: 'Seated', slot, uuid, holder, admitted, pod };
 }
 
 interface Container {
@@ -70,7 +81,7 @@ function placeContainer(container: Container, { env, claims, limits }: PodPlacem
 }
 
 function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): object {
-  const { resourceClaims, runtimeClassName, nodeSelector } = pod;
+  const { resourceClaims, runtimeClassName, nodeSelector, tolerations = [] } = pod;
   const [engine, ...others] = spec.containers;
   const beside = spec.initContainers?.some(({ name }) => name === engineContainer) === true;
   const placed = beside
@@ -80,6 +91,7 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
     ...spec,
     ...(resourceClaims.length === 0 ? {} : { resourceClaims }),
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(tolerations.length === 0 ? {} : { tolerations }),
     ...(Object.keys(nodeSelector).length === 0 ? {} : { nodeSelector: { ...spec.nodeSelector, ...nodeSelector } }),
     ...placed,
   };
@@ -95,8 +107,14 @@ export function seatDeployment(spec: object, seat: Seat): object {
   const { template, replicas = 1 } = spec as Placeable;
   const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
   if (seat.kind === 'Unseated') return { ...spec, replicas: 0, strategy };
-  const { slot, uuid, admitted, pod } = seat;
-  const annotations = { ...template.metadata?.annotations, [slotLabel]: slot, ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }) };
+  const { slot, uuid, holder, admitted, pod } = seat;
+  const annotations = {
+    ...template.metadata?.annotations,
+    [slotLabel]: slot,
+    ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }),
+    // A GPU that was let go may be somebody else's: who sat on it starts anew with the pod that holds it.
+    ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
+  };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };
   return { ...spec, replicas: admitted ? replicas : 0, strategy, template: placed };
 }

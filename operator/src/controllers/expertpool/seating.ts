@@ -20,7 +20,7 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
   const { object } = manifest;
   if (seat.kind === 'Unseated') {
     const present = snapshot.deployments.get(object.metadata.name);
-    if (seat.reason === undefined || !wasSeated(present?.spec?.template)) return [];
+    if ((seat.reason === undefined && seat.moves !== true) || !wasSeated(present?.spec?.template)) return [];
   }
   return [{ ...manifest, object: { ...object, spec: seatDeployment(object['spec'] as object, seat) } }];
 }

@@ -18,7 +18,7 @@ interface Tenant {
 }
 
 /** Several share a claim: it goes with the last of them. */
-function referenceOf({ object }: Owner): OwnerReference {
+export function referenceOf({ object }: Owner): OwnerReference {
   const { apiVersion = '', kind = '', metadata } = object;
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: false, blockOwnerDeletion: false };
 }

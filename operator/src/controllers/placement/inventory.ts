@@ -1,6 +1,9 @@
 import { bindSlots, bytesOf, conflictsOf, gpusOf, pluginGpus, usableBytes, type Link, type SlotBinding } from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
 import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
+import type { HolderView } from './reserve/holders.ts';
+import { injectionsOf, type Injections } from './reserve/probe.ts';
+import { countedSlots, isCounted, sharingNodes } from './reserve/slots.ts';
 import type { SlotBook } from './slots.ts';
 
 /** A GPU that engines may be put on. */
@@ -11,10 +14,15 @@ export interface PlanSlot {
   readonly pciBusID: string | undefined;
   readonly usableBytes: number;
   /** Why nobody new may be put there, with the cure. */
-  readonly fault: { readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'Conflict'; readonly message: string } | undefined;
+  readonly fault:
+    { readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotNotHeld' | 'Conflict'; readonly message: string } | undefined;
   /** A DRA driver publishes it. */
   readonly published: boolean;
   readonly sharedByBytes: boolean;
+  /** A device plugin hands it out. */
+  readonly counted: boolean;
+  /** The pod that holds it, when it has the very board that the slot stands for. */
+  readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
 }
 
 /** What the caches showed of the cluster's GPUs. */
@@ -30,6 +38,8 @@ export interface ClusterView {
   readonly book: SlotBook;
   /** Bindings that claims and plans record, for the case that the book is lost. */
   readonly recorded: readonly SlotBinding[];
+  /** Pods that hold GPUs. */
+  readonly holders: readonly HolderView[];
 }
 
 /** All that is known about the cluster's GPUs. */
@@ -42,13 +52,13 @@ export interface Inventory {
   readonly deviceClass: boolean;
   readonly runtimeClass: boolean;
   readonly pluginGpus: ReadonlyMap<string, number>;
+  /** Nodes whose device plugin gives one GPU to several pods. */
+  readonly sharing: readonly string[];
+  readonly injections: Injections;
   /** Nodes whose GPUs two stacks hand out, with the cure. */
   readonly conflicts: ReadonlyMap<string, string>;
   readonly driver: GpuDriver;
 }
-
-/** What NVIDIA's feature discovery tells of the GPUs of a node: MiB of each. */
-const memoryLabel = 'nvidia.com/gpu.memory';
 
 const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound' } as const;
 
@@ -67,7 +77,9 @@ function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
 /** GPUs that a driver publishes, and those that it once did. */
 function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string>): readonly PlanSlot[] {
   const { gpus } = gpusOf(view.slices, view.driver.driver);
-  return bindSlots(gpus, bindingsOf(view), view.book.approved).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
+  const counted = new Set(countedNodes(view).map(({ metadata }) => metadata.name));
+  const bound = bindingsOf(view).filter(({ slot }) => !counted.has(slot.slice(0, slot.lastIndexOf('/'))));
+  return bindSlots(gpus, bound, view.book.approved).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
     const conflict = conflicts.get(node);
     const fault =
       state === 'Ready' ? undefined : { reason: faultOf[state], message: state === 'Rebound' ? `${message} ${approval(slot)}` : message };
@@ -80,6 +92,8 @@ function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string
       fault: fault ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
       published: gpu !== undefined,
       sharedByBytes: gpu?.sharedByBytes === true,
+      counted: false,
+      holder: undefined,
     };
   });
 }
@@ -88,33 +102,27 @@ function approval(slot: string): string {
   return `(annotate ConfigMap agentfleet-slots of the operator: agentfleet.dev/approve-slot=${slot}=<uuid>)`;
 }
 
+/** Nodes whose GPUs a device plugin hands out and no driver publishes. */
+function countedNodes({ slices, driver, nodes, holders }: ClusterView): readonly Node[] {
+  const driven = new Set(gpusOf(slices, driver.driver).gpus.map(({ node }) => node));
+  return nodes.filter((node) => !driven.has(node.metadata.name) && isCounted(node, holders));
+}
+
 /** GPUs that the administrator names, or that a device plugin counts: no driver publishes them. */
-function otherSlots({ book, nodes }: ClusterView, known: ReadonlySet<string>): readonly PlanSlot[] {
-  const base = { pciBusID: undefined, fault: undefined, published: false, sharedByBytes: false };
-  const configured = book.configured.flatMap(({ slot, uuid, memory }): readonly PlanSlot[] => {
+function otherSlots(view: ClusterView, known: ReadonlySet<string>): readonly PlanSlot[] {
+  const base = { pciBusID: undefined, fault: undefined, published: false, sharedByBytes: false, counted: false, holder: undefined };
+  const configured = view.book.configured.flatMap(({ slot, uuid, memory }): readonly PlanSlot[] => {
     const bytes = bytesOf(memory);
     const node = slot.slice(0, slot.lastIndexOf('/'));
     return bytes === undefined || known.has(node) ? [] : [{ ...base, name: slot, node, uuid, usableBytes: usableBytes(bytes) }];
   });
   const named = new Set([...known, ...configured.map(({ node }) => node)]);
-  const counted = nodes.flatMap((node): readonly PlanSlot[] => {
-    const { name } = node.metadata;
-    const bytes = bytesOf(`${node.metadata.labels?.[memoryLabel] ?? ''}Mi`);
-    if (bytes === undefined || named.has(name)) return [];
-    // Which board the plugin gives is its own choice: they have numbers and no uuids.
-    return Array.from({ length: pluginGpus(node) }, (_, index) => ({
-      ...base,
-      name: `${name}/gpu${index}`,
-      node: name,
-      uuid: undefined,
-      usableBytes: usableBytes(bytes),
-    }));
-  });
-  return [...configured, ...counted];
+  const counted = countedNodes(view).filter(({ metadata }) => !named.has(metadata.name));
+  return [...configured, ...counted.flatMap((node) => countedSlots(view, node))];
 }
 
-/** The GPUs of the cluster, by their names. Pure and deterministic. */
-export function inventoryOf(view: ClusterView): Inventory {
+/** The GPUs of the cluster, by their names. Pure and deterministic. `now` is wall time in ms. */
+export function inventoryOf(view: ClusterView, now: number): Inventory {
   const { driver, nodes, deviceClasses } = view;
   const deviceClass = deviceClasses.find(({ metadata }) => metadata.name === driver.deviceClass);
   const { gpus } = gpusOf(view.slices, driver.driver);
@@ -124,15 +132,22 @@ export function inventoryOf(view: ClusterView): Inventory {
     ),
   );
   const published = publishedSlots(view, conflicts);
-  const bindings = published.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
+  const others = otherSlots(view, new Set(published.map(({ node }) => node)));
+  // What the administrator names is his own line.
+  const learned = others.filter(({ counted }) => counted);
+  const bindings = [...published, ...learned].flatMap(({ name, uuid, pciBusID }) =>
+    uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }],
+  );
   return {
-    slots: [...published, ...otherSlots(view, new Set(published.map(({ node }) => node)))],
+    slots: [...published, ...others],
     bindings,
     links: view.book.links,
     resourceApi: view.resourceApi,
     deviceClass: deviceClass !== undefined,
     runtimeClass: view.runtimeClass,
     pluginGpus: new Map(nodes.map((node) => [node.metadata.name, pluginGpus(node)])),
+    sharing: sharingNodes(nodes),
+    injections: injectionsOf(view.book.probes, nodes, now),
     conflicts,
     driver,
   };

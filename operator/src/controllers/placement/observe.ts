@@ -47,7 +47,8 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
 export function progressOf(deployment: Deployment, { slot, uuid, holder }: Assignment, replicas: number): Progress {
   const annotations = deployment.spec?.template?.metadata?.annotations;
-  if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid || annotations[holderAnnotation] !== holder) return 'Absent';
+  if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid || annotations[holderAnnotation] !== holder)
+    return 'Absent';
   if (deployment.spec?.replicas === 0) return 'Absent';
   if (rolledOut(deployment, replicas)) return 'Ready';
   return exceeded(deployment) ? 'Stalled' : 'Starting';

@@ -1,4 +1,4 @@
-import type { SlotBinding, Link, LinkType } from '../../placement/index.ts';
+import type { Injection, Link, LinkType, SlotBinding } from '../../placement/index.ts';
 
 /** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
 export const slotsConfigMap = 'agentfleet-slots';
@@ -13,15 +13,26 @@ export interface ConfiguredGpu {
   readonly memory: string;
 }
 
+/** What a node answered when a pod asked it for GPUs by environment. */
+export interface ProbeAnswer {
+  readonly node: string;
+  readonly answer: Injection;
+  /** Which life of the node it was. */
+  readonly boot: string;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
 /** What the ConfigMap says. */
 export interface SlotBook {
   readonly bindings: readonly SlotBinding[];
   readonly approved: ReadonlyMap<string, string>;
   readonly links: readonly Link[];
   readonly configured: readonly ConfiguredGpu[];
+  readonly probes: readonly ProbeAnswer[];
 }
 
-export const emptyBook: SlotBook = { bindings: [], approved: new Map(), links: [], configured: [] };
+export const emptyBook: SlotBook = { bindings: [], approved: new Map(), links: [], configured: [], probes: [] };
 
 interface Told {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
@@ -29,6 +40,8 @@ interface Told {
 }
 
 const linkTypes: ReadonlySet<string> = new Set<LinkType>(['NV', 'PIX', 'PXB', 'PHB', 'NODE', 'SYS']);
+
+const injections: ReadonlySet<string> = new Set<Injection>(['Works', 'Refused', 'Silent']);
 
 /** The words of each line; empty lines and those that begin with # say nothing. */
 function lines(text: string | undefined): readonly (readonly string[])[] {
@@ -53,10 +66,18 @@ export function readBook(map: Told | undefined): SlotBook {
   );
   const approvals = (map.metadata.annotations?.[approveAnnotation] ?? '').split(',').map((entry) => entry.trim().split('='));
   const approved = new Map(approvals.flatMap(([slot, uuid]) => (slot === undefined || uuid === undefined ? [] : [[slot, uuid] as const])));
-  return { bindings, approved, links, configured };
+  const probes = lines(map.data?.['probes']).flatMap(([node = '', answer = '', boot = '', at = '']): readonly ProbeAnswer[] =>
+    injections.has(answer) && !Number.isNaN(Date.parse(at)) ? [{ node, answer: answer as Injection, boot, at }] : [],
+  );
+  return { bindings, approved, links, configured, probes };
 }
 
 /** The bindings as the ConfigMap holds them: one line each. */
 export function writeBindings(bindings: readonly SlotBinding[]): string {
   return bindings.map(({ slot, uuid, pciBusID }) => `${slot} ${uuid}${pciBusID === undefined ? '' : ` ${pciBusID}`}\n`).join('');
+}
+
+/** The answers of nodes as the ConfigMap holds them: one line each. */
+export function writeProbes(probes: readonly ProbeAnswer[]): string {
+  return probes.map(({ node, answer, boot, at }) => `${node} ${answer} ${boot} ${at}\n`).join('');
 }

@@ -9,7 +9,13 @@ import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
 import type { Ledger } from './observe.ts';
 import type { Owner } from './owners.ts';
+import { ReserveWriter } from './reserve/writer.ts';
 import { slotsConfigMap } from './slots.ts';
+
+interface Notes {
+  readonly bindings: string | undefined;
+  readonly probes: string | undefined;
+}
 
 /** Reads the ledger anew and writes what was decided: names of slots first, then claims, then who may start. */
 export class PlacementWriter {
@@ -18,6 +24,7 @@ export class PlacementWriter {
   readonly #models: ResourceClient<EnergyModel>;
   readonly #maps: ResourceClient<ConfigMap>;
   readonly #claims: ResourceClient;
+  readonly #reserve: ReserveWriter;
   readonly #appliers: { readonly claims: Applier<KubeObject>; readonly pools: Applier<ExpertPool>; readonly models: Applier<EnergyModel> };
 
   constructor(context: OperatorContext, gpus: GpuCaches) {
@@ -27,6 +34,7 @@ export class PlacementWriter {
     this.#models = new ResourceClient(transport, resources.energyModels);
     this.#maps = new ResourceClient(transport, resources.configMaps);
     this.#claims = new ResourceClient(transport, resources.resourceClaims);
+    this.#reserve = new ReserveWriter(context);
     const fieldManager = fieldManagers.placement;
     const status = { fieldManager, subresource: 'status' };
     this.#appliers = {
@@ -46,28 +54,39 @@ export class PlacementWriter {
    */
   async readLedger(signal: AbortSignal): Promise<Ledger> {
     const { config } = this.#context;
-    const [pools, models, book] = await Promise.all([
+    const [pools, models, book, reserve] = await Promise.all([
       all(this.#pools, signal),
       all(this.#models, signal),
       this.#maps.find({ namespace: config.namespace, name: slotsConfigMap }, { signal }),
+      this.#reserve.read(signal),
     ]);
-    return { pools, models, book };
+    return { pools, models, book, reserve };
   }
 
   /** Each write can be the last one before a crash: what follows is decided again from what is there. */
-  async write(decision: PlacementDecision, signal: AbortSignal): Promise<void> {
-    if (decision.bindings !== undefined) await this.#bind(decision.bindings, signal);
+  async write(decision: PlacementDecision, { book }: Ledger, signal: AbortSignal): Promise<void> {
+    const { bindings, probes, holders, probe } = decision;
+    // The probe belongs to the book.
+    const lacksBook = probe.make !== undefined && book === undefined;
+    if (bindings !== undefined || probes !== undefined || lacksBook) book = await this.#note({ bindings, probes }, book, signal);
     for (const claim of decision.claims) await this.#claim(claim, signal);
+    await this.#reserve.hold(holders, signal);
+    await this.#reserve.ask(probe, book, signal);
     for (const { owner, status, moved } of decision.statuses) await this.#tell(owner, status, moved, signal);
     for (const claim of decision.remove) await this.#remove(claim, signal);
+    await this.#reserve.end(holders.end, signal);
   }
 
-  async #bind(bindings: string, signal: AbortSignal): Promise<void> {
+  async #note(news: Notes, book: ConfigMap | undefined, signal: AbortSignal): Promise<ConfigMap> {
     const { namespace } = this.#context.config;
+    // What is not declared any more is taken away: all that is ours is declared.
+    const bindings = news.bindings ?? book?.data?.['bindings'] ?? '';
+    const probes = news.probes ?? book?.data?.['probes'];
     const metadata = { name: slotsConfigMap, namespace, labels: { [labels.component]: placementComponent } };
     const { apiVersion, kind } = resources.configMaps;
     // Other keys are the administrator's.
-    await this.#maps.apply({ apiVersion, kind, metadata, data: { bindings } }, { fieldManager: fieldManagers.placement, signal });
+    const data = { bindings, ...(probes === undefined ? {} : { probes }) };
+    return this.#maps.apply({ apiVersion, kind, metadata, data }, { fieldManager: fieldManagers.placement, signal });
   }
 
   async #claim(claim: ClaimManifest, signal: AbortSignal): Promise<void> {

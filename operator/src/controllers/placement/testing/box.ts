@@ -83,5 +83,16 @@ export function onGpu(name: string, role: string, budget: string, slot?: string)
 
 export function snapshot(parts: Partial<PlacementSnapshot> = {}): PlacementSnapshot {
   const revisions = { images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' }, records: [] };
-  return { pools: [], models: [], cluster: box(), claims: [], progress: () => 'Ready', present: () => false, revisions, inUse: new Set(), probe: undefined, ...parts };
+  return {
+    pools: [],
+    models: [],
+    cluster: box(),
+    claims: [],
+    progress: () => 'Ready',
+    present: () => false,
+    revisions,
+    inUse: new Set(),
+    probe: undefined,
+    ...parts,
+  };
 }

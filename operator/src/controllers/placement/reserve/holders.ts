@@ -1,0 +1,167 @@
+import { canonical, type OwnerReference } from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
+import { gpuRuntimeClass, gpuTolerations, hostname, slotClaimName, slotLabel, type SlotBinding } from '../../../placement/index.ts';
+import type { Pod } from '../../../runtime/objects.ts';
+import { containerSecurity, podSecurity } from '../../../serving/index.ts';
+import { referenceOf } from '../claims.ts';
+import type { Owner } from '../owners.ts';
+import type { Holder } from '../problem.ts';
+
+/** Component of pods that hold a GPU of the device plugin for others. */
+export const holderComponent = 'gpu-holder';
+
+/**
+ * Seconds that a holder outlives the word to stop: as long as the slowest of its tenants drains by default (120 s, and 15 to
+ * end), so that nobody else gets the GPU before.
+ */
+const graceSeconds = 150;
+
+/** A pod that holds a GPU, as decisions see it. */
+export interface HolderView {
+  /** The slot that it is for. */
+  readonly slot: string;
+  readonly namespace: string;
+  readonly uid: string;
+  /** Whether it has the GPU and keeps it. */
+  readonly alive: boolean;
+  /** Which GPU the device plugin gave it; undefined while it does not say. */
+  readonly told: Omit<SlotBinding, 'slot'> | undefined;
+  /** Why it does not know. */
+  readonly error: string | undefined;
+  readonly pod: Pod;
+}
+
+const uuidPattern = /^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const longestError = 300;
+
+function answerIn(text: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const answer = JSON.parse(text ?? '') as unknown;
+    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** What a pod that holds a GPU says; undefined when it is none. Pure. */
+export function holderView(pod: Pod): HolderView | undefined {
+  const { metadata, status } = pod;
+  const slot = metadata.annotations?.[slotLabel];
+  if (metadata.labels?.[labels.component] !== holderComponent || slot === undefined) return undefined;
+  const first = status?.initContainerStatuses?.[0];
+  const { uuid, pciBusID, error } = answerIn((first?.state?.terminated ?? first?.lastState?.terminated)?.message);
+  const over = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  const bus = typeof pciBusID === 'string' && /^[0-9a-f:.]{1,20}$/.test(pciBusID) ? pciBusID : undefined;
+  return {
+    slot,
+    namespace: metadata.namespace ?? '',
+    uid: metadata.uid ?? '',
+    alive: metadata.deletionTimestamp === undefined && !over,
+    told: typeof uuid === 'string' && uuidPattern.test(uuid) ? { uuid, pciBusID: bus } : undefined,
+    error: typeof error === 'string' ? error.slice(0, longestError) : undefined,
+    pod,
+  };
+}
+
+/** Who holds a slot, and for whom. */
+export interface WantedHolder {
+  readonly slot: string;
+  readonly namespace: string;
+  readonly ownerReferences: readonly OwnerReference[];
+}
+
+/** The GPUs that the plans in force need held: one holder for each slot and namespace. Pure. */
+export function wantedHolders(holders: readonly Holder[]): readonly WantedHolder[] {
+  const groups = new Map<string, { readonly slot: string; readonly owners: Map<string, Owner> }>();
+  for (const { owner, assignments, mode } of holders) {
+    if (owner.going || mode !== 'Reservation') continue;
+    for (const { slot } of assignments) {
+      const key = `${owner.namespace}/${slot}`;
+      const group = groups.get(key) ?? { slot, owners: new Map<string, Owner>() };
+      group.owners.set(owner.key, owner);
+      groups.set(key, group);
+    }
+  }
+  return [...groups.values()].map(({ slot, owners }) => {
+    const sorted = [...owners].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, owner]) => owner);
+    // Somebody has to be its controller: a pod without one is in the way when a node is drained.
+    const ownerReferences = sorted.map((owner, index) => ({ ...referenceOf(owner), controller: index === 0 }));
+    return { slot, namespace: sorted[0]?.namespace ?? '', ownerReferences };
+  });
+}
+
+/** What is done about holders. */
+export interface HolderChanges {
+  readonly make: readonly WantedHolder[];
+  /** Pods whose owners are others now. */
+  readonly own: readonly { readonly pod: Pod; readonly ownerReferences: readonly OwnerReference[] }[];
+  readonly end: readonly Pod[];
+}
+
+/** Grace of a holder whose tenants are gone, s. */
+export const endSeconds = 1;
+
+/**
+ * A holder is made where none is, in whatever namespace and however far it is from its end, so that one slot never has two.
+ * One that nobody needs ends when no engine that sits on its GPU is left. Pure.
+ */
+export function holderChanges(wanted: readonly WantedHolder[], present: readonly HolderView[], inUse: ReadonlySet<string>): HolderChanges {
+  const key = ({ namespace, slot }: { readonly namespace: string; readonly slot: string }): string => `${namespace}/${slot}`;
+  const needed = new Map(wanted.map((holder) => [key(holder), holder]));
+  const taken = new Set(present.map(({ slot }) => slot));
+  const references = (of: readonly OwnerReference[]): string =>
+    canonical(of.map(({ uid, controller = false }) => `${uid} ${String(controller)}`));
+  return {
+    make: wanted.filter(({ slot }) => !taken.has(slot)),
+    own: present.flatMap((holder) => {
+      const ownerReferences = needed.get(key(holder))?.ownerReferences;
+      if (!holder.alive || ownerReferences === undefined) return [];
+      if (references(ownerReferences) === references(holder.pod.metadata.ownerReferences ?? [])) return [];
+      return [{ pod: holder.pod, ownerReferences }];
+    }),
+    end: present.flatMap((holder) => {
+      const { metadata } = holder.pod;
+      const hastened = metadata.deletionTimestamp !== undefined && (metadata.deletionGracePeriodSeconds ?? endSeconds) <= endSeconds;
+      const kept = holder.alive && needed.has(key(holder));
+      return hastened || kept || inUse.has(holder.uid) ? [] : [holder.pod];
+    }),
+  };
+}
+
+/**
+ * The pod that holds a GPU: its first container says which one the device plugin gave, and ends; the second one has the same,
+ * keeps it and does nothing. What it says stands in its status, so that nobody has to reach it. Nothing of a version is in
+ * it but its image, which is never changed. Pure.
+ */
+export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, image: string): Pod {
+  const container = (name: string, task: string): object => ({
+    name,
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    args: [task],
+    resources: {
+      requests: { cpu: '5m', memory: '96Mi', 'nvidia.com/gpu': '1' },
+      limits: { memory: '96Mi', 'nvidia.com/gpu': '1' },
+    },
+    securityContext: containerSecurity,
+  });
+  const metadata = {
+    name: slotClaimName(slot),
+    namespace,
+    labels: { [labels.component]: holderComponent, [slotLabel]: slotClaimName(slot) },
+    annotations: { [slotLabel]: slot },
+    ownerReferences,
+  };
+  const spec = {
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: graceSeconds,
+    securityContext: podSecurity,
+    runtimeClassName: gpuRuntimeClass,
+    nodeSelector: { [hostname]: slot.slice(0, slot.lastIndexOf('/')) },
+    tolerations: gpuTolerations,
+    initContainers: [container('tell', 'tell-gpu')],
+    containers: [container('hold', 'hold-gpu')],
+  };
+  return { metadata, spec } as unknown as Pod;
+}

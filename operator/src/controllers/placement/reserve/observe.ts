@@ -1,0 +1,39 @@
+import { labels } from '@agentfleet/protocol/pool';
+import { holderAnnotation } from '../../../placement/index.ts';
+import type { Caches } from '../../../runtime/context.ts';
+import type { Deployment, Pod } from '../../../runtime/objects.ts';
+import { holderComponent } from './holders.ts';
+import { probeComponent, probeName } from './probe.ts';
+
+/** Of pods that hold GPUs, and those that ask for them. */
+export const reserveSelector = `${labels.component} in (${holderComponent},${probeComponent})`;
+
+/** Whether a pod holds a GPU or asks for one. */
+export function isReserve({ metadata }: Pod): boolean {
+  const component = metadata.labels?.[labels.component];
+  return component === holderComponent || component === probeComponent;
+}
+
+/** The pod that asks a node for GPUs; its name makes it the only one. */
+export function probeIn(pods: readonly Pod[], namespace: string): Pod | undefined {
+  return pods.find(({ metadata }) => metadata.name === probeName && metadata.namespace === namespace);
+}
+
+const holderOf = (metadata: { readonly annotations?: Readonly<Record<string, string>> } | undefined): readonly string[] => {
+  const uid = metadata?.annotations?.[holderAnnotation];
+  return uid === undefined ? [] : [uid];
+};
+
+/** Uids of pods that hold GPUs for engines that are there, or that a Deployment makes. Pure. */
+export function holdersInUse(deployments: readonly Deployment[], pods: readonly Pod[]): ReadonlySet<string> {
+  const made = deployments.flatMap(({ spec }) => (spec?.replicas === 0 ? [] : holderOf(spec?.template?.metadata)));
+  const there = pods.flatMap(({ metadata, status }) =>
+    status?.phase === 'Failed' || status?.phase === 'Succeeded' ? [] : holderOf(metadata),
+  );
+  return new Set([...made, ...there]);
+}
+
+/** Pods that hold or ask, as the cache shows them. */
+export function cachedReserve({ pods }: Pick<Caches, 'pods'>): readonly Pod[] {
+  return pods.lister.list().filter(isReserve);
+}
