@@ -1,5 +1,6 @@
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import { artifactName } from '../expertpool/weights/items.ts';
 import { demandOf, modelDemand } from './demand.ts';
 import { needsGpu } from './owners.ts';
 import { gpuModel, gpuPool } from './testing/box.ts';
@@ -56,6 +57,22 @@ describe('memory of an engine', () => {
     // All linear layers of the model at rank 64: 0.3 GiB.
     expect((at(adapted) - plain) / gib).toBeCloseTo(0.3, 1);
     expect(needsGpu(adapter)).toBe(false);
+  });
+
+  test('of another revision than the spec asks for is that of its own weights', () => {
+    const weights = (name: string) => ({ artifact: { uri: `pvc://models/${name}`, format: 'Safetensors' } });
+    const now = pool({ budget: 'Auto', headroom: '0' }, [read], weights('new'));
+    const [expert] = now.spec.experts as [Expert];
+    const before = { ...expert, ...weights('old') } as Expert;
+    expect(demandOf(now, before)).toHaveProperty('lack');
+    const name = artifactName(now, before, 'gen');
+    expect(name).toMatch(/^gen@[0-9a-f]{16}$/);
+    const known = { ...now, status: { artifacts: [read, { ...read, name, weightBytes: 2 * read.weightBytes }] } } as unknown as ExpertPool;
+    const bytes = (of: Expert): number => {
+      const found = demandOf(known, of);
+      return 'bytes' in found ? found.bytes : 0;
+    };
+    expect((bytes(before) - bytes(expert)) / read.weightBytes).toBeCloseTo(1.03, 2);
   });
 
   test('is not known before the weights, and those of the draft, were read: with the cure', () => {

@@ -1,4 +1,5 @@
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { artifactName, draftOf } from '../expertpool/weights/items.ts';
 import { bytesOf, estimateEngine, type Adapters, type Architecture, type EngineDemand } from '../../placement/index.ts';
 
 /** Bytes that an engine needs on its slot with all its pods, or why that is not known. */
@@ -17,9 +18,13 @@ const maxBatchedTokens = 2048;
 
 type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
 
-/** The size of an expert's weights, or of its draft, as far as they were read; `name` as in status.artifacts. */
-export function sizeOf(pool: ExpertPool, name: string): EngineSize | undefined {
-  const found = pool.status?.artifacts?.find((artifact) => artifact.name === name);
+/**
+ * The size of an expert's weights, or of its draft, as far as they were read. The expert may be one of another revision than
+ * the spec's, whose weights have a name of their own.
+ */
+export function sizeOf(pool: ExpertPool, expert: Expert, name: string): EngineSize | undefined {
+  const told = artifactName(pool, expert, name);
+  const found = pool.status?.artifacts?.find((artifact) => artifact.name === told);
   if (found?.weightBytes === undefined || found.architecture === undefined) return undefined;
   return { weightBytes: found.weightBytes, architecture: found.architecture };
 }
@@ -41,7 +46,7 @@ function adaptersOf(pool: ExpertPool, base: string, architecture: Architecture):
 function reckon(pool: ExpertPool, expert: Expert, memory: Memory, size: EngineSize): number {
   const { engine } = expert;
   const vllm = engine.type === 'VLLM' ? engine.vLLM : undefined;
-  const draft = sizeOf(pool, `${expert.name}/draft`);
+  const draft = sizeOf(pool, expert, draftOf(expert.name));
   const adapters = adaptersOf(pool, expert.name, size.architecture);
   const demand: EngineDemand = {
     ...size,
@@ -66,12 +71,13 @@ export function demandOf(pool: ExpertPool, expert: Expert): Demand {
   const memory = expert.resources?.memory ?? { budget: 'Auto' };
   const budget = bytesOf(memory.budget);
   if (budget !== undefined) return { bytes: budget * expert.replicas };
-  const size = sizeOf(pool, expert.name);
+  const size = sizeOf(pool, expert, expert.name);
   const missing = (what: string): Demand => ({
     lack: `expert ${expert.name}: the size of ${what} is not known (status.artifacts); ${cure} (spec.experts[].resources.memory.budget)`,
   });
   if (size === undefined) return missing('its weights');
-  if (expert.speculative !== undefined && sizeOf(pool, `${expert.name}/draft`) === undefined) return missing('the weights of its draft');
+  if (expert.speculative !== undefined && sizeOf(pool, expert, draftOf(expert.name)) === undefined)
+    return missing('the weights of its draft');
   const headroom = memory.headroom === undefined ? defaultHeadroom : Number(memory.headroom);
   return { bytes: Math.ceil(reckon(pool, expert, memory, size) * (1 + headroom)) * expert.replicas };
 }

@@ -17,10 +17,10 @@ const mostBytes = 39.5 * 2 ** 30;
 const digest = `sha256:${'c'.repeat(64)}`;
 /** Nobody fills in defaults when a pool is patched. */
 const engine = { engine: { type: 'Synth' }, replicas: 1 };
-const gen = { ...onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), ...engine };
-const specialist = (name: string, slot: string) => ({ ...onGpu(name, 'Specialist', '9Gi', slot), domains: [name], ...engine });
+export const gen = { ...onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), ...engine };
+export const specialist = (name: string, slot: string) => ({ ...onGpu(name, 'Specialist', '9Gi', slot), domains: [name], ...engine });
 
-const pools = (world: World): readonly ExpertPool[] => world.server.objects(resources.expertPools);
+export const pools = (world: World): readonly ExpertPool[] => world.server.objects(resources.expertPools);
 const models = (world: World): readonly EnergyModel[] => world.server.objects(resources.energyModels);
 
 const isReady = (object: ExpertPool | EnergyModel | undefined): boolean =>
@@ -46,7 +46,8 @@ function guardSlots(world: World): void {
   });
 }
 
-async function publish(world: World): Promise<void> {
+/** Two GPUs, with a look at who has what of them. */
+export async function publishGpus(world: World): Promise<void> {
   const { transport } = world;
   await new ResourceClient(transport, resources.deviceClasses).create({ metadata: { name: gpuDriver.deviceClass } });
   await new ResourceClient(transport, resources.resourceSlices).create(slice([device(0), device(1)]));
@@ -67,7 +68,7 @@ export const gpus: readonly Scenario[] = [
     name: 'a pool and a model come to two GPUs, one of them moves, and they go',
     crew: 'all',
     pool: null,
-    prepare: publish,
+    prepare: publishGpus,
     act: async (world) => {
       await world.createPool(newPool({ experts: [gen, specialist('py', 'dgx-1/gpu1'), specialist('js', 'dgx-1/gpu1')] }));
       await new ResourceClient<EnergyModel>(world.transport, resources.energyModels).create(

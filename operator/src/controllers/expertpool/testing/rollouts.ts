@@ -7,7 +7,10 @@ import type { Stage } from '../../agenttask/testing/stage.ts';
 /** A Deployment as its controller reads it. */
 type Templated = Deployment & {
   readonly spec?: {
-    readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> }; readonly spec?: Pod['spec'] };
+    readonly template?: {
+      readonly metadata?: { readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+      readonly spec?: Pod['spec'];
+    };
   };
 };
 
@@ -52,12 +55,12 @@ export class Rollouts {
 
   async #start({ metadata, spec }: Templated, name: string, address: number): Promise<void> {
     const { namespace = '', uid = '' } = metadata;
-    const { labels: own = {} } = spec?.template?.metadata ?? {};
+    const { labels: own = {}, annotations = {} } = spec?.template?.metadata ?? {};
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name, uid, controller: true }];
     const { containers = [] } = spec?.template?.spec ?? {};
     const slim = containers.map(({ name: container, image = '' }) => ({ name: container, image }));
     await this.#pods.create({
-      metadata: { name, namespace, labels: { ...own }, ownerReferences },
+      metadata: { name, namespace, labels: { ...own }, annotations: { ...annotations }, ownerReferences },
       spec: { nodeName: 'n1', containers: slim },
     });
     const status = { phase: 'Running', podIP: `10.0.0.${address}`, conditions: [{ type: 'Ready', status: 'True' }] };

@@ -66,3 +66,13 @@ export function weightsOf(pool: ExpertPool, experts: readonly Expert[] = pool.sp
     ...(expert.speculative === undefined ? [] : [itemOf(pool, expert, draftOf(expert.name), expert.speculative.draft)]),
   ]);
 }
+
+/** How status.artifacts names weights of an expert, which may be one of another revision than the spec's. Pure. */
+export function artifactName(pool: ExpertPool, expert: Expert, name: string): string {
+  const item = weightsOf(pool, [expert]).find((known) => known.name === name);
+  if (item === undefined) return name;
+  return weightsOf(pool).some((own) => own.name === name && own.hash === item.hash) ? name : nameBeside(item);
+}
+
+/** The name in status.artifacts of weights that the spec does not ask for. */
+export const nameBeside = ({ name, hash }: WeightsItem): string => `${name}@${hash}`;

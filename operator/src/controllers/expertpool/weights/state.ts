@@ -4,7 +4,7 @@ import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weight
 import type { Pod } from '../../../runtime/objects.ts';
 import { podTrouble } from '../../../serving/index.ts';
 import { cut, type Word } from '../conditions.ts';
-import { draftOf, weightsOf, type WeightsItem } from './items.ts';
+import { draftOf, nameBeside, weightsOf, type WeightsItem } from './items.ts';
 import { weightsLabel } from './job.ts';
 import type { FetchProgress } from './progress.ts';
 
@@ -111,10 +111,7 @@ function namedItems(pool: ExpertPool, others: readonly Expert[]): readonly (read
       .filter((item) => !known.has(keyOf(item)))
       .map((item) => [keyOf(item), item]),
   );
-  return [
-    ...own.map((item) => [item.name, item] as const),
-    ...[...more.values()].map((item) => [`${item.name}@${item.hash}`, item] as const),
-  ];
+  return [...own.map((item) => [item.name, item] as const), ...[...more.values()].map((item) => [nameBeside(item), item] as const)];
 }
 
 /** What is known about all weights that the spec asks for, in its order, then about those of `others`. Pure. */

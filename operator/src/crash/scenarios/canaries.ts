@@ -1,0 +1,68 @@
+import { labels } from '@agentfleet/protocol/pool';
+import { expect } from 'vitest';
+import type { Deployment } from '../../runtime/objects.ts';
+import { resources } from '../../runtime/resources.ts';
+import type { Scenario } from '../scenario.ts';
+import type { World } from '../world.ts';
+import { gen, pools, publishGpus, specialist } from './gpus.ts';
+import { patchPool } from './steps.ts';
+
+/** Whatever is or was tried: pods of a revision are where the ledger says, as long as they are there. */
+function guardRevisions(world: World): void {
+  world.history.onChange((kind) => {
+    if (!['expertpools.agentfleet.dev', 'pods', 'deployments.apps'].includes(kind)) return;
+    const places = new Set(
+      pools(world).flatMap(({ status }) => (status?.plan?.assignments ?? []).map(({ item, slot }) => `${item} on ${slot}`)),
+    );
+    const made = world.server.objects<Deployment>(resources.deployments).flatMap(({ metadata, spec }) => {
+      const slot = spec?.template?.metadata?.annotations?.['agentfleet.dev/slot'];
+      return slot === undefined || spec?.replicas === 0 ? [] : [{ own: metadata.labels ?? {}, slot }];
+    });
+    const running = world.server.objects(resources.pods).flatMap(({ metadata: { labels: own = {}, annotations = {} } }) => {
+      const slot = annotations['agentfleet.dev/slot'];
+      return slot === undefined ? [] : [{ own, slot }];
+    });
+    for (const { own, slot } of [...made, ...running]) {
+      const what = `${own[labels.expert] ?? ''}.${own[labels.revision] ?? ''} on ${slot}`;
+      if (own[labels.revision] !== undefined && !places.has(what)) world.watchman.fault(`${what} is in no plan`);
+    }
+  });
+}
+
+/** Where what serves is; it never moves. */
+const placeOf = (world: World, item: string): string | undefined =>
+  pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
+
+/** Revisions of engines on GPUs. Their names differ from run to run, so that only promises are compared. */
+export const canaries: readonly Scenario[] = [
+  {
+    name: 'a revision is tried beside what serves on its GPU, and serves',
+    crew: 'all',
+    pool: { rollout: { strategy: 'Recreate', drainSeconds: 5 }, experts: [gen, specialist('py', 'dgx-1/gpu1')] },
+    prepare: async (world) => {
+      await publishGpus(world);
+      guardRevisions(world);
+      await world.until('a revision serves', () => pools(world)[0]?.status?.rollout?.stable !== undefined);
+    },
+    act: async (world) => {
+      const [core = ''] = (pools(world)[0]?.status?.plan?.assignments ?? []).flatMap(({ item }) => (item.startsWith('gen.') ? [item] : []));
+      world.history.onChange(() => {
+        if (placeOf(world, core) !== 'dgx-1/gpu0') world.watchman.fault('what serves has moved');
+      });
+      const next = { ...specialist('py', 'dgx-1/gpu1'), domains: ['python'] };
+      await patchPool(world, { experts: [gen, next] });
+      await world.until('it serves', () => pools(world)[0]?.status?.rollout?.reason === 'Promoted');
+      const specialists = (): number =>
+        (pools(world)[0]?.status?.plan?.assignments ?? []).filter(({ item }) => item.startsWith('py.')).length;
+      await world.until('the old one has left', () => specialists() === 1);
+    },
+    ends: (world) => {
+      const { rollout, plan } = pools(world)[0]?.status ?? {};
+      expect(rollout).toMatchObject({ phase: 'Idle', reason: 'Promoted' });
+      expect(plan?.assignments.map(({ slot, admitted }) => [slot, admitted])).toEqual([
+        ['dgx-1/gpu0', true],
+        ['dgx-1/gpu1', true],
+      ]);
+    },
+  },
+];
