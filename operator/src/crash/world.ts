@@ -41,6 +41,7 @@ const more: readonly KindDefinition[] = [
     (resource) => ({ resource }),
   ),
   { resource: resources.resourceSlices, selectableFields: ['spec.driver'] },
+  { resource: resources.podTemplates },
   { resource: resources.jobs, statusSubresource: true, generation: true },
 ];
 const budgets = { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true };

@@ -29,14 +29,19 @@ export const workerServiceAccount = (pool: string): string => childName(pool, 'w
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
 
-/** Deployment, Service and NetworkPolicy of the pods of an EnergyModel. */
-export const verifierName = (model: string): string => childName(model, 'verifier');
+/** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` tells those apart that stand side by side. */
+export const verifierName = (model: string, revision?: string): string =>
+  revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);
 
 /** ControllerRevision that holds what a revision of a pool serves. */
 export const revisionRecordName = (owner: string, kind: 'pool' | 'model', revision: string): string => childName(owner, kind, revision);
 
 /** ConfigMap that counts the tasks of a rollout. */
 export const rolloutLedgerName = (owner: string, kind: 'pool' | 'model'): string => childName(owner, kind, 'rollout');
+
+/** Job that runs a golden set against a revision; `hash` tells both, `run` the Jobs of them apart. */
+export const goldenJobName = (owner: string, kind: 'pool' | 'model', hash: string, run: number): string =>
+  childName(owner, kind, 'golden', hash, String(run));
 
 /** PersistentVolumeClaim of a pool without object storage. */
 export const artifactsClaim = (pool: string): string => childName(pool, 'artifacts');

@@ -16,7 +16,8 @@ interface Known {
   readonly uid: string | undefined;
   readonly version: string | undefined;
   readonly data: ConfigMap['data'];
-  readonly ledger: Ledger;
+  /** The ledger in it that was read last. */
+  readonly ledger: Ledger | undefined;
 }
 
 /**
@@ -34,18 +35,22 @@ export class LedgerWriter {
   }
 
   /** The book of a rollout as far as it is known to be written. */
-  read({ owner, name }: LedgerPlace, rollout: string): Ledger {
-    const key = `${owner.metadata.namespace ?? ''}/${name}`;
-    const known = this.#known.get(key);
-    const cached = this.#cache.lister.get(key);
-    const newer = known === undefined || isNewer(cached, known);
-    if (!newer && known.ledger.rollout === rollout) return known.ledger;
-    const { uid, version, data } = newer
-      ? { uid: cached?.metadata.uid, version: cached?.metadata.resourceVersion, data: cached?.data }
-      : known;
-    const ledger = ledgerOf(data, rollout);
-    this.#known.set(key, { uid, version, data, ledger });
+  read(place: LedgerPlace, rollout: string): Ledger {
+    const known = this.#newest(place);
+    if (known.ledger?.rollout === rollout) return known.ledger;
+    const ledger = ledgerOf(known.data, rollout);
+    this.#known.set(keyOfPlace(place), { ...known, ledger });
     return ledger;
+  }
+
+  /** Another text in the book, as far as it is known to be written; undefined when there is none. */
+  text(place: LedgerPlace, name: string): string | undefined {
+    return this.#newest(place).data?.[name];
+  }
+
+  /** Writes another text into the book. False: somebody else wrote; it has to be tried again. */
+  async write(place: LedgerPlace, name: string, text: string, signal: AbortSignal): Promise<boolean> {
+    return this.#change(place, { [name]: text }, this.#newest(place).ledger, signal);
   }
 
   /** Adds samples. False: somebody else wrote; it has to be tried again. */
@@ -53,10 +58,31 @@ export class LedgerWriter {
     const before = this.read(place, rollout);
     const ledger = countLedger(before, samples);
     if (ledger === before) return true;
-    const key = `${place.owner.metadata.namespace ?? ''}/${place.name}`;
+    return this.#change(place, ledgerText(ledger), ledger, signal);
+  }
+
+  #newest(place: LedgerPlace): Known {
+    const key = keyOfPlace(place);
+    const known = this.#known.get(key);
+    const cached = this.#cache.lister.get(key);
+    if (known !== undefined && !isNewer(cached, known)) return known;
+    const { uid, resourceVersion: version } = cached?.metadata ?? {};
+    const newest = { uid, version, data: cached?.data, ledger: undefined };
+    this.#known.set(key, newest);
+    return newest;
+  }
+
+  /** `ledger`: the one in the book afterwards. */
+  async #change(
+    place: LedgerPlace,
+    change: Readonly<Record<string, string>>,
+    ledger: Ledger | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const key = keyOfPlace(place);
     const known = this.#known.get(key);
     try {
-      const written = await this.#write(place, known, ledgerText(ledger), signal);
+      const written = await this.#write(place, known, change, signal);
       const { uid, resourceVersion: version } = written.metadata;
       this.#known.set(key, { uid, version, data: written.data, ledger });
       return true;
@@ -79,6 +105,8 @@ export class LedgerWriter {
     return this.#client.patch({ namespace, name }, { metadata: precondition, data }, { fieldManager, signal });
   }
 }
+
+const keyOfPlace = ({ owner, name }: LedgerPlace): string => `${owner.metadata.namespace ?? ''}/${name}`;
 
 /** Whether the cache shows what is newer than what we know; gone counts as newer when we knew of one. */
 function isNewer(cached: ConfigMap | undefined, { uid, version }: Known): boolean {

@@ -3,7 +3,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { poolNamespaceLabel } from '../../pools/warm.ts';
-import type { ControllerRevision, PersistentVolumeClaim } from '../../runtime/objects.ts';
+import type { ControllerRevision, Job, PersistentVolumeClaim } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
@@ -19,7 +19,7 @@ export interface ChildCaches {
   readonly podDisruptionBudgets: Informer;
   readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
   readonly controllerRevisions: Informer<ControllerRevision>;
-  readonly jobs: Informer;
+  readonly jobs: Informer<Job>;
 }
 
 /** Makes the caches; the process runs them. */

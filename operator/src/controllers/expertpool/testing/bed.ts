@@ -35,6 +35,7 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.deviceClasses },
   { resource: resources.resourceClaims },
   { resource: resources.resourceSlices, selectableFields: ['spec.driver'] },
+  { resource: resources.podTemplates },
   { resource: resources.jobs, statusSubresource: true, generation: true },
   { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true },
 ];

@@ -1,0 +1,81 @@
+import { controllerReference, type KubeObject } from '@agentfleet/kube';
+import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
+import { labels } from '@agentfleet/protocol/pool';
+import type { Job, TemplateContainer } from '../../runtime/objects.ts';
+import type { GoldenTemplate } from './template.ts';
+
+/** Label of a Job: the rollout that made it. */
+export const rolloutLabel = 'agentfleet.dev/rollout';
+
+/** What all labels of the operator begin with; a template may not set any. */
+const own = 'agentfleet.dev/';
+
+/** Labels of the golden Jobs and pods of an owner; `owner` are those that name it. */
+export function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return { [labels.component]: 'golden', ...owner };
+}
+
+/** Those that experts and verifiers hear beside their workers: the golden pods of an owner, or of all of a namespace. Pure. */
+export function goldenPeers(owner: Readonly<Record<string, string>> = {}): object {
+  return { podSelector: { matchLabels: { ...goldenLabels(owner) } } };
+}
+
+/** What a Job is made from. */
+export interface GoldenJob {
+  readonly owner: KubeObject;
+  readonly name: string;
+  /** Labels that name the owner. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly template: GoldenTemplate;
+  readonly arm: GoldenArm;
+  readonly role: 'stable' | 'canary';
+  readonly timeoutSeconds: number;
+}
+
+/** Equal sets are run with equal seeds, so that a result from before may be compared with. */
+function seedOf({ hash }: GoldenTemplate): number {
+  return Number.parseInt(hash.slice(0, 8), 16);
+}
+
+function environment({ arm, role, template }: GoldenJob): readonly { readonly name: string; readonly value: string }[] {
+  const values = {
+    [goldenEnvironment.arm]: JSON.stringify(arm),
+    [goldenEnvironment.role]: role,
+    [goldenEnvironment.seed]: String(seedOf(template)),
+  };
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function told(container: TemplateContainer, job: GoldenJob): TemplateContainer {
+  const more = environment(job);
+  const names = new Set(more.map(({ name }) => name));
+  return { ...container, env: [...(container.env ?? []).filter(({ name }) => !names.has(name)), ...more] };
+}
+
+function others(map: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(map ?? {}).filter(([name]) => !name.startsWith(own)));
+}
+
+/**
+ * The Job of a golden set: the pods of the template, once, with the addresses of the revision in the first container. What
+ * fails is not repeated by the Job, because only the operator knows whether it was the set that failed. Pure.
+ */
+export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
+  const { owner, name, template, arm, timeoutSeconds } = job;
+  const { metadata, spec = {} } = template.content;
+  const [first, ...rest] = spec.containers ?? [];
+  const mine = { ...goldenLabels(job.labels), [labels.revision]: arm.revision, [rolloutLabel]: arm.rollout };
+  const pods = {
+    metadata: { labels: { ...others(metadata?.labels), ...mine }, annotations: { ...others(metadata?.annotations) } },
+    spec: {
+      automountServiceAccountToken: false,
+      ...spec,
+      restartPolicy: 'Never',
+      containers: [...(first === undefined ? [] : [told(first, job)]), ...rest],
+    },
+  };
+  return {
+    metadata: { name, namespace: owner.metadata.namespace ?? '', labels: mine, ownerReferences: [controllerReference(owner)] },
+    spec: { backoffLimit: 0, completions: 1, parallelism: 1, activeDeadlineSeconds: timeoutSeconds, template: pods },
+  };
+}
