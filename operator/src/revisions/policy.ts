@@ -1,6 +1,6 @@
 import { canonical } from '@agentfleet/kube';
-import type { Rollout, RolloutGate } from '@agentfleet/protocol/api';
-import { defaultLooks, designOf, type Design, type DesignGoal, type Gate, type RolloutPolicy } from '../rollout/index.ts';
+import { defaultShadow, type Rollout, type RolloutGate } from '@agentfleet/protocol/api';
+import { defaultLooks, designOf, mustPassBefore, type Design, type DesignGoal, type Gate, type RolloutPolicy } from '../rollout/index.ts';
 
 /** Designs that are kept: as many as there may be pools with a goal of their own at once. */
 const mostDesigns = 64;
@@ -20,12 +20,25 @@ export class Designs {
   }
 }
 
+/** How requests are copied while a revision is in shadow. Pure. */
+export function shadowOf({ shadow = defaultShadow }: Rollout): NonNullable<Rollout['shadow']> {
+  return shadow;
+}
+
+/** Gates that have to pass before a phase begins. */
+function namesOf({ gates = [] }: Rollout, phase: ReturnType<typeof mustPassBefore>): readonly string[] {
+  return gates.filter(({ type }) => mustPassBefore(type) === phase).map(({ name }) => name);
+}
+
 /** How the machine is to go on, from what the spec says. Pure. */
 export function policyOf(spec: Rollout): RolloutPolicy {
+  const shadow = shadowOf(spec);
   return {
     strategy: spec.strategy,
-    shadowSeconds: 0,
-    beforeTraffic: (spec.gates ?? []).flatMap(({ name, type }) => (type === 'GoldenSet' ? [name] : [])),
+    shadowSeconds: shadow.seconds,
+    shadowSamples: shadow.minSamples,
+    beforeTraffic: namesOf(spec, 'Shadowing'),
+    inShadow: namesOf(spec, 'Canary'),
     steps: spec.steps,
     minSamples: spec.minSamples,
     onMissingData: spec.onMissingData,
@@ -72,6 +85,10 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.ece) };
     case 'GoldenSet':
       return { type: spec.type, name, maxLoss: Number(spec.goldenSet.maxLoss), minSamples: spec.goldenSet.minSamples };
+    case 'Agreement':
+      return { type: spec.type, name, ...numbers(spec.agreement) };
+    case 'FalseVeto':
+      return { type: spec.type, name, ...numbers(spec.falseVeto) };
     case 'Query':
     default:
       return { type: spec.type, name, ...bounds(spec.query) };

@@ -3,11 +3,12 @@ import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
 import {
   advance,
   evaluateGate,
+  mustPassBefore,
+  speaks,
   type ArmEvidence,
   type Evidence,
   type Gate,
   type GateResult,
-  type RolloutPolicy,
   type RolloutState,
 } from '../rollout/index.ts';
 import { gatesOf, policyOf, type Designs } from './policy.ts';
@@ -81,10 +82,10 @@ interface Given {
 function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Whole {
   const { state, id } = whole;
   const policy = policyOf(spec);
-  const asked = askedGates(state, policy, spec, seen);
+  const asked = askedGates(state, spec, seen);
   const found = asked === undefined ? undefined : evidenceOf(whole, seen);
   const samples = found?.canary.tasks.total ?? whole.samples;
-  const gates = found === undefined ? state.gates : judge(gatesOf(asked, designs), found, state.gates);
+  const gates = found === undefined ? state.gates : judge(gatesOf(asked, designs), found, state);
   const next = advance(state, policy, {
     desired: seen.desired,
     canaryEngines: seen.canaryEngines,
@@ -93,6 +94,7 @@ function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Who
     gates,
     stepSamples: samples - whole.samplesBefore,
     samples,
+    answeredCopies: found?.canary.shadow?.answered ?? 0,
     lockedBy: seen.lockedBy,
     approved: seen.approved !== undefined && seen.approved === state.canary,
     windowOpen: isWindowOpen(spec.promotion.windows, seen.now),
@@ -104,11 +106,11 @@ function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Who
   return { ...whole, state: next, id, samples, samplesBefore: stepped ? samples : whole.samplesBefore };
 }
 
-/** Gates that are looked at now: those that need no tasks as soon as the engines answer, all as soon as it may be tried. */
-function askedGates({ phase }: RolloutState, { beforeTraffic }: RolloutPolicy, { gates }: Rollout, seen: Seen): Rollout['gates'] {
-  if (phase === 'Canary' || phase === 'Shadowing') return gates ?? [];
-  const early = phase === 'Loading' && seen.canaryEngines === 'Ready' && beforeTraffic.length > 0;
-  return early ? gates?.filter(({ name }) => beforeTraffic.includes(name)) : undefined;
+/** Gates that have something to say now, or have said it in shadow; undefined: none is looked at. */
+function askedGates({ phase }: RolloutState, { gates = [] }: Rollout, seen: Seen): Rollout['gates'] {
+  const asked = gates.filter(({ type }) => speaks(type, phase) || (phase === 'Canary' && mustPassBefore(type) === phase));
+  if (phase === 'Loading') return seen.canaryEngines === 'Ready' && asked.length > 0 ? asked : undefined;
+  return phase === 'Canary' || phase === 'Shadowing' ? asked : undefined;
 }
 
 function evidenceOf({ state, id }: Whole, seen: Seen): { readonly stable: ArmEvidence; readonly canary: ArmEvidence } | undefined {
@@ -119,8 +121,12 @@ function evidenceOf({ state, id }: Whole, seen: Seen): { readonly stable: ArmEvi
 function judge(
   gates: readonly Gate[],
   { canary, stable }: { readonly canary: ArmEvidence; readonly stable: ArmEvidence },
-  before: readonly GateResult[],
+  { gates: before, phase }: RolloutState,
 ): readonly GateResult[] {
   const previous = new Map(before.map((result) => [result.name, result]));
-  return gates.map((gate) => evaluateGate(gate, canary, stable, previous.get(gate.name)));
+  return gates.map((gate) => {
+    const last = previous.get(gate.name);
+    // What copies said in shadow stands: there are none later.
+    return last !== undefined && !speaks(gate.type, phase) ? last : evaluateGate(gate, canary, stable, last);
+  });
 }

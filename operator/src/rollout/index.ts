@@ -2,13 +2,16 @@
 // back. Pure: controllers bring evidence and write down the state. May import nothing of the project.
 export {
   evaluateGate,
+  mustPassBefore,
+  speaks,
   type ArmEvidence,
   type Gate,
   type GateResult,
   type GoldenEvidence,
   type Verdict,
   type HeldOut,
+  type ShadowEvidence,
 } from './gates/index.ts';
 export { advance, idle, type Evidence, type Phase, type RolloutPolicy, type RolloutState, type Step } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
-export { defaultLooks, designOf, type Design, type DesignGoal } from './statistics/index.ts';
+export { defaultLooks, designOf, type Design, type DesignGoal, type Table } from './statistics/index.ts';

@@ -7,6 +7,8 @@ import { goesToCanary } from './routing.ts';
 const policy: RolloutPolicy = {
   strategy: 'Canary',
   shadowSeconds: 60,
+  shadowSamples: 20,
+  inShadow: [],
   beforeTraffic: [],
   steps: [
     { weight: 10, minSamples: 10, pauseSeconds: 5 },
@@ -29,6 +31,7 @@ const evidence: Evidence = {
   gates: [gate('Pass')],
   stepSamples: 100,
   samples: 5000,
+  answeredCopies: 20,
   lockedBy: undefined,
   approved: false,
   windowOpen: true,
@@ -130,8 +133,32 @@ describe('a rollout', () => {
   test('is shadowed first when the strategy says so; the first revision has nothing to be compared with', () => {
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }, 3)).toMatchObject({ phase: 'Shadowing', weight: 0 });
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }).stable).toBe('b');
+    expect(settle(serving, { answeredCopies: 19 }, { strategy: 'ShadowThenCanary' })).toMatchObject({ phase: 'Shadowing', weight: 0 });
     expect(settle(idle, { canaryEngines: 'Loading' }).stable).toBeUndefined();
     expect(settle(idle, { samples: 0, gates: [] }).stable).toBe('b');
+  });
+
+  test('in shadow: goes back when a gate fails, and waits for copies and for gates that only copies bring data for', () => {
+    const by = { strategy: 'ShadowThenCanary', inShadow: ['g'] } as const;
+    const dark = settle(serving, { gates: [gate('Inconclusive')] }, by);
+    expect(dark).toMatchObject({ phase: 'Shadowing', weight: 0, reason: 'InsufficientData' });
+    expect(settle(dark, { gates: [gate('Fail')] }, by, 2)).toMatchObject({
+      phase: 'Idle',
+      stable: 'a',
+      reason: 'GateFailed',
+      failures: { b: 1 },
+    });
+    expect(settle(dark, { gates: [] }, by)).toMatchObject({ phase: 'Shadowing' });
+    expect(settle(dark, { gates: [gate('Inconclusive')] }, { ...by, inShadow: [] })).toMatchObject({ phase: 'Canary' });
+    expect(settle(dark, { gates: [gate('InsufficientData')] }, { ...by, inShadow: [] })).toMatchObject({ phase: 'Shadowing' });
+    const late = { answeredCopies: 0, now: 9999 };
+    expect(settle(dark, late, by)).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
+    expect(settle(dark, late, { ...by, onMissingData: 'Abort' }, 2)).toMatchObject({
+      phase: 'Idle',
+      reason: 'MissingData',
+      failures: { b: 1 },
+    });
+    expect(settle(dark, { desired: 'c', answeredCopies: 0 }, by)).toMatchObject({ canary: 'c', failures: {} });
   });
 
   test('whatever is seen: only what every gate passed with enough tasks ever serves, and no step is skipped', () => {
@@ -142,6 +169,7 @@ describe('a rollout', () => {
       gates: fc.array(verdicts.map(gate), { minLength: 1, maxLength: 3 }),
       stepSamples: fc.constantFrom(0, 15, 100),
       samples: fc.constantFrom(0, 2999, 3000),
+      answeredCopies: fc.constantFrom(0, 19, 20, 20),
       lockedBy: fc.constantFrom(undefined, undefined, 'x'),
       approved: fc.boolean(),
       windowOpen: fc.boolean(),
@@ -154,7 +182,14 @@ describe('a rollout', () => {
         for (const { passed, ...part } of history) {
           now += passed;
           const given = { ...evidence, ...part, now } as Evidence;
-          const next = advance(state, { ...policy, strategy }, given);
+          const next = advance(state, { ...policy, strategy, inShadow: ['g'] }, given);
+          if (strategy === 'ShadowThenCanary' && next.phase === 'Canary' && state.phase !== 'Canary') {
+            expect(state.phase).toBe('Shadowing');
+            expect(given.answeredCopies).toBeGreaterThanOrEqual(policy.shadowSamples);
+            expect(now - state.phaseSince).toBeGreaterThanOrEqual(policy.shadowSeconds);
+            expect(given.gates[0]?.verdict).toBe('Pass');
+            expect(given.gates.every(({ verdict }) => verdict === 'Pass' || verdict === 'Inconclusive')).toBe(true);
+          }
           if (next.stable !== state.stable) expect(state).toMatchObject({ phase: 'Promoting', canary: next.stable });
           if (next.phase === 'Promoting' && state.phase !== 'Promoting') {
             expect(state).toMatchObject({ phase: 'Canary', step: policy.steps.length - 1 });

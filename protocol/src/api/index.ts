@@ -23,6 +23,6 @@ export { kinds } from './kinds.ts';
 export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
 export * from './placement.ts';
 export * from './policies/index.ts';
-export { Rollout, rolloutAnnotations, rolloutPhases, RolloutStatus, type RolloutGate } from './rollout/index.ts';
+export { defaultShadow, Rollout, rolloutAnnotations, rolloutPhases, RolloutStatus, type RolloutGate } from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
 export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

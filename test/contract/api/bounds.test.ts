@@ -53,7 +53,12 @@ const subjects: readonly Subject[] = [
   { kind: byName('AgentTask'), part: 'status', objects: [{ ...tasks[0], status: example.fullTaskStatus }] },
   { kind: byName('AgentTaskOrder'), part: 'spec', objects: Object.values(example.orders) },
   { kind: byName('AgentTaskOrder'), part: 'status', objects: [{ ...example.orders['Cancel'], status: example.fullOrderStatus }] },
-  { kind: byName('ExpertPool'), part: 'spec', objects: [example.fullPool], refused: /^spec\.rollout\.gates\[\]\.(auc|ece)\b/ },
+  {
+    kind: byName('ExpertPool'),
+    part: 'spec',
+    objects: [example.fullPool],
+    refused: /^spec\.rollout\.gates\[\]\.(auc|ece|agreement|falseVeto)\b/,
+  },
   { kind: byName('ExpertPool'), part: 'status', objects: [{ ...example.fullPool, status: example.fullPoolStatus }] },
   { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel], refused: /^spec\.rollout\.gates\[\]\.draftAcceptance\b/ },
   { kind: byName('EnergyModel'), part: 'status', objects: [{ ...example.fullModel, status: example.fullModelStatus }] },

@@ -3,7 +3,8 @@ import type { Node } from './fields.ts';
 
 /** A rollout with every field and every kind of gate that a pool may have. */
 export const fullRollout: Node = {
-  strategy: 'Canary',
+  strategy: 'ShadowThenCanary',
+  shadow: { percent: 20, seconds: 1800, minSamples: 200, maxInFlight: 4 },
   steps: [
     { weight: 1, minSamples: 0, pauseSeconds: 300 },
     { weight: 50, minSamples: 500, pauseSeconds: 60 },
@@ -42,6 +43,8 @@ export const fullModelRollout: Node = {
     ...(fullRollout['gates'] as readonly Node[]).filter(({ type }) => type !== 'DraftAcceptance'),
     { name: 'auc', type: 'AUC', auc: { min: '0.8', maxLoss: '0.004', minSamples: 150 } },
     { name: 'ece', type: 'ECE', ece: { max: '0.05', maxGain: '0.02', minSamples: 150 } },
+    { name: 'kappa', type: 'Agreement', agreement: { minKappa: '0.85', minSamples: 200 } },
+    { name: 'false-vetoes', type: 'FalseVeto', falseVeto: { max: '0.02', minSamples: 200 } },
   ],
 };
 

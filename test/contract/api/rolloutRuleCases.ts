@@ -16,18 +16,18 @@ const unionCase = (base: Node, gate: GateNode): RuleCase => {
   return change(base, 'spec.rollout.gates', [gate], [{ name, type }], message);
 };
 
-const isHeldOut = ({ type }: GateNode): boolean => type === 'AUC' || type === 'ECE';
+const isOfVerifiers = ({ type }: GateNode): boolean => ['AUC', 'ECE', 'Agreement', 'FalseVeto'].includes(type);
 
 /** Each kind of gate on its kind of object, and refused on the other one. */
 const unionCases: readonly RuleCase[] = [
   ...all.map((gate) => unionCase(fullPool, gate)),
-  ...ofModels.filter(isHeldOut).map((gate) => unionCase(fullModel, gate)),
+  ...ofModels.filter(isOfVerifiers).map((gate) => unionCase(fullModel, gate)),
   change(
     fullPool,
     'spec.rollout.gates',
     [all[1]],
-    ofModels.filter(isHeldOut),
-    'spec.rollout.gates[].type must not be AUC or ECE here: experts are not calibrated; put the gate into spec.rollout of the EnergyModel, or remove it',
+    ofModels.filter(isOfVerifiers),
+    'spec.rollout.gates[].type must not be AUC or ECE or Agreement or FalseVeto here: experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
   ),
   change(
     fullModel,
@@ -77,6 +77,20 @@ export const rolloutCases: readonly RuleCase[] = [
     undefined,
     'spec.rollout.prometheus must be set beside a gate of type Query; name the server, or remove the gate',
   ),
+  change(
+    fullPool,
+    'spec.rollout.strategy',
+    'ShadowThenCanary',
+    'Canary',
+    'spec.rollout.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
+  ),
+  {
+    base: fullModel,
+    passes: { 'spec.rollout.shadow': undefined },
+    refused: { 'spec.rollout.shadow': undefined, 'spec.rollout.strategy': 'Manual' },
+    message:
+      'spec.rollout.strategy must be ShadowThenCanary beside a gate of type Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
+  },
   change(
     fullPool,
     'spec.rollout.gates',

@@ -135,7 +135,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
 
   it.for([
     ['ExpertPool', 'experts[0].adapter'],
-    ['ExpertPool', 'rollout.shadow'],
+    ['ExpertPool', 'rollout.stickiness'],
     ['EnergyModel', 'training'],
   ] as const)('refuses %s spec.%s, which nothing obeys yet', async ([kind, field]) => {
     const { status, body } = await tryCreate(withValue(full[kind], `spec.${field}`, {}));

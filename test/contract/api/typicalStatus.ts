@@ -4,7 +4,13 @@ import type { Node } from './fields.ts';
 /** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; nobody was asked, its pool has no rollout. */
 export const typicalStatus: Node = {
   ...fullTaskStatus,
-  assignment: { ...(fullTaskStatus['assignment'] as Node), revision: undefined, verifierRevision: undefined, rollout: undefined },
+  assignment: {
+    ...(fullTaskStatus['assignment'] as Node),
+    revision: undefined,
+    verifierRevision: undefined,
+    rollout: undefined,
+    shadow: undefined,
+  },
   queue: undefined,
   clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,
@@ -20,6 +26,7 @@ export const typicalStatus: Node = {
     pendingApproval: undefined,
     rollback: undefined,
     quiescedAt: undefined,
+    shadow: undefined,
     signals: { ...(fullRun['signals'] as Node), degraded: undefined },
     plan: Array.from({ length: 16 }, (_, index) => ({
       id: `1.${index}`,

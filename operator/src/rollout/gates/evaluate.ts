@@ -2,6 +2,7 @@ import { judge, kolmogorovSmirnov, quantile, wilson, type Tally } from '../stati
 import type { ArmEvidence, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { heldOutFinding } from './heldOut.ts';
+import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /** One-sided 95 %: bounds of rates that may be promoted upon. */
 const z95 = 1.644_853_627;
@@ -66,6 +67,21 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
     case 'EnergyShift':
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
+    case 'ECE':
+    case 'Agreement':
+    case 'FalseVeto':
+      return verifierFinding(gate, canary, stable);
+    case 'Query':
+    default:
+      return query(canary.queries?.get(gate.name), gate);
+  }
+}
+
+type VerifierGate = Extract<Gate, { type: 'AUC' | 'ECE' | 'Agreement' | 'FalseVeto' }>;
+
+function verifierFinding(gate: VerifierGate, canary: ArmEvidence, stable: ArmEvidence): Finding {
+  switch (gate.type) {
+    case 'AUC':
       return heldOutFinding(canary.heldOut, stable.heldOut, {
         field: 'auc',
         minSamples: gate.minSamples,
@@ -77,9 +93,11 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
         minSamples: gate.minSamples,
         slack: (value, base = value) => Math.min(gate.max - value, base + gate.maxGain - value),
       });
-    case 'Query':
+    case 'Agreement':
+      return agreementFinding(canary.shadow, gate);
+    case 'FalseVeto':
     default:
-      return query(canary.queries?.get(gate.name), gate);
+      return falseVetoFinding(canary.shadow, gate);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Design } from '../statistics/index.ts';
+import type { Design, Table } from '../statistics/index.ts';
 
 /** What a gate says of a canary. Only `Pass` at every gate promotes. */
 export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
@@ -43,12 +43,23 @@ export interface ArmEvidence {
   readonly golden?: ReadonlyMap<string, GoldenEvidence>;
   /** Of a verifier on its held-out set. */
   readonly heldOut?: HeldOut;
+  /** Of copies that the revision answered in shadow. */
+  readonly shadow?: ShadowEvidence;
   /** Answers of PromQL queries by the name of their gate; absent when the server did not answer. */
   readonly queries?: ReadonlyMap<string, number>;
 }
 
 /** What the Job of a golden set found out about an arm; or what it lacks, which `stuck` says that only a person can bring. */
 export type GoldenEvidence = { readonly passed: number; readonly total: number } | { readonly lacks: string; readonly stuck: boolean };
+
+/** What became of copies of requests, of tasks that have ended. The stable verifier is the first of each table. */
+export interface ShadowEvidence {
+  readonly answered: number;
+  /** Acts, by who refuses them. */
+  readonly acts: Table;
+  /** Those of tasks that succeeded. */
+  readonly ofSucceeded: Table;
+}
 
 /** A condition on a canary. `relative` bounds compare with the stable arm over the same time. */
 export type Gate =
@@ -68,6 +79,8 @@ export type Gate =
   | { readonly type: 'GoldenSet'; readonly name: string; readonly maxLoss: number; readonly minSamples: number }
   | { readonly type: 'AUC'; readonly name: string; readonly min: number; readonly maxLoss: number; readonly minSamples: number }
   | { readonly type: 'ECE'; readonly name: string; readonly max: number; readonly maxGain: number; readonly minSamples: number }
+  | { readonly type: 'Agreement'; readonly name: string; readonly minKappa: number; readonly minSamples: number }
+  | { readonly type: 'FalseVeto'; readonly name: string; readonly max: number; readonly minSamples: number }
   | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number };
 
 export interface GateResult {

@@ -148,7 +148,7 @@ function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): R
 }
 
 /** What of the gates that need no tasks does not pass; undefined: all do. */
-function unpassed({ beforeTraffic: names }: RolloutPolicy, { gates }: Evidence): GateResult | undefined {
+function unpassed({ beforeTraffic: names }: Pick<RolloutPolicy, 'beforeTraffic'>, { gates }: Evidence): GateResult | undefined {
   const found = names.map((name) => gates.find((gate) => gate.name === name) ?? { ...unjudged, name });
   const open = (word: Verdict): GateResult | undefined => found.find(({ verdict }) => verdict === word);
   return open('Fail') ?? open('InsufficientData') ?? open('Inconclusive');
@@ -173,8 +173,30 @@ function beforeTraffic(state: RolloutState, policy: RolloutPolicy, evidence: Evi
 function shadow(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
-  if (evidence.now - state.phaseSince < policy.shadowSeconds) return { ...state, gates: evidence.gates };
-  return toStep(state, policy, evidence, 0);
+  const current = { ...state, gates: evidence.gates };
+  const waited = evidence.now - state.phaseSince;
+  const lacking = lackingInShadow(policy, evidence);
+  if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
+  if (waited < policy.shadowSeconds) return hold(current, 'Shadowing', `${policy.shadowSeconds} s in shadow have to pass`);
+  return toStep(current, policy, evidence, 0);
+}
+
+/** What is missing before tasks may work with a revision in shadow: answered copies, and a word of each gate that speaks now. */
+function lackingInShadow(policy: RolloutPolicy, evidence: Evidence): string | undefined {
+  const { gates, answeredCopies } = evidence;
+  if (answeredCopies < policy.shadowSamples) return `${answeredCopies} of ${policy.shadowSamples} copies of requests were answered`;
+  const open =
+    unpassed({ beforeTraffic: [...policy.beforeTraffic, ...policy.inShadow] }, evidence) ??
+    gates.find(({ verdict }) => verdict === 'InsufficientData');
+  return open === undefined ? undefined : `gate ${open.name} is ${open.verdict}: ${open.message}`;
+}
+
+/** What never gets its data is no proof of anything, neither good nor bad. */
+function lacks(current: RolloutState, policy: RolloutPolicy, evidence: Evidence, lacking: string): RolloutState {
+  if (evidence.now - current.phaseSince < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
+  return policy.onMissingData === 'Abort'
+    ? back(current, evidence, 'MissingData', lacking, true)
+    : hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
 }
 
 function toStep(state: RolloutState, policy: RolloutPolicy, evidence: Evidence, index: number): RolloutState {
@@ -199,13 +221,7 @@ function canary(state: RolloutState, policy: RolloutPolicy, evidence: Evidence):
   const current = { ...state, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
   const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, state.step === policy.steps.length - 1);
-  if (lacking !== undefined) {
-    if (waited < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
-    // A canary that never gets its samples is no proof of anything, neither good nor bad.
-    return policy.onMissingData === 'Abort'
-      ? back(state, evidence, 'MissingData', lacking, true)
-      : hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
-  }
+  if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
   const last = state.step >= policy.steps.length - 1;
   if (last && policy.strategy === 'Manual' && !evidence.approved)

@@ -12,7 +12,11 @@ export interface Step {
 
 export interface RolloutPolicy {
   readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate' | 'Manual';
+  /** Of a revision in shadow: how long at least, and answered copies that it needs. */
   readonly shadowSeconds: number;
+  readonly shadowSamples: number;
+  /** Gates of copies: they have to pass in shadow, as nothing is copied later. */
+  readonly inShadow: readonly string[];
   /** Gates that need no tasks: they have to pass before the first one is given to the canary. */
   readonly beforeTraffic: readonly string[];
   readonly steps: readonly Step[];
@@ -60,6 +64,8 @@ export interface Evidence {
   /** Tasks of the canary that were judged: in this step and over all. */
   readonly stepSamples: number;
   readonly samples: number;
+  /** Copies of requests that the revision answered in shadow. */
+  readonly answeredCopies: number;
   /** Name of another rollout that is open: a generator and its verifier never change together. */
   readonly lockedBy: string | undefined;
   /** Whether a human approved this very revision. */

@@ -103,6 +103,16 @@ const GoldenSet = struct(
   },
 );
 
+const Agreement = struct('Whether the verifier in shadow refuses the acts that the stable one refuses: kappa of Cohen.', {
+  minKappa: probability('At least, by its lower limit of confidence.', '0.85'),
+  minSamples: samples('Acts that both were asked about, at least.', 200),
+});
+
+const FalseVeto = struct('Acts of tasks that succeeded, which the verifier in shadow would have refused and the stable one did not.', {
+  max: probability('Share of such acts, at most, by its upper limit of confidence.', '0.02'),
+  minSamples: samples('Acts of tasks that succeeded, at least.', 200),
+});
+
 const Query = struct(
   'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
   {
@@ -128,6 +138,8 @@ const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
   AUC,
   ECE,
   GoldenSet,
+  Agreement,
+  FalseVeto,
   Query,
 });
 
@@ -154,8 +166,8 @@ const gateRule = (types: readonly string[], message: string): Rule =>
 
 /** What no gate of a pool can measure; a rule of its spec. */
 export const poolGateRule = gateRule(
-  ['AUC', 'ECE'],
-  'experts are not calibrated; put the gate into spec.rollout of the EnergyModel, or remove it',
+  ['AUC', 'ECE', 'Agreement', 'FalseVeto'],
+  'experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
 );
 
 /** What no gate of a model can measure; a rule of its spec. */

@@ -1,6 +1,6 @@
 /** Rollouts: how another revision of a pool's experts, or of a model, comes into use. */
 export { modelGateRule, poolGateRule, type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
-export { Rollout, weekdays } from './spec.ts';
+export { defaultShadow, Rollout, type ShadowSpec, weekdays } from './spec.ts';
 export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';
 
 /** Annotations by which people steer a rollout. */

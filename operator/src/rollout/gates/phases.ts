@@ -1,0 +1,47 @@
+import type { Gate } from './gate.ts';
+
+/** Where the evidence of a gate comes from, which says when it speaks. */
+type Source =
+  /** A Job, before any task: looked at whenever the engines answer. */
+  | 'Job'
+  /** Copies of requests: while the revision is in shadow; what it said last stands. */
+  | 'Copies'
+  /** What the engines tell of themselves, whoever asked them: in shadow, and while it is tried. */
+  | 'Engines'
+  /** Tasks that work with the revision, and what only they may bring: while it is tried. */
+  | 'Tasks';
+
+/** The one table of which gate speaks when. */
+const sources: Readonly<Record<Gate['type'], Source>> = {
+  GoldenSet: 'Job',
+  Agreement: 'Copies',
+  FalseVeto: 'Copies',
+  ErrorRate: 'Engines',
+  Latency: 'Engines',
+  DraftAcceptance: 'Engines',
+  AUC: 'Engines',
+  ECE: 'Engines',
+  TaskPass: 'Tasks',
+  VetoRate: 'Tasks',
+  EnergyShift: 'Tasks',
+  RollbackSuccess: 'Tasks',
+  // It may be about tasks, and only who wrote it knows.
+  Query: 'Tasks',
+};
+
+const speaking = {
+  Loading: ['Job'],
+  Shadowing: ['Job', 'Copies', 'Engines'],
+  Canary: ['Job', 'Engines', 'Tasks'],
+} as const satisfies Readonly<Record<string, readonly Source[]>>;
+
+/** Whether a gate is looked at in a phase. Pure. */
+export function speaks(type: Gate['type'], phase: string): boolean {
+  return phase in speaking && speaking[phase as keyof typeof speaking].some((source) => source === sources[type]);
+}
+
+/** Gates that have to pass before the first task, by where their evidence comes from. Pure. */
+export function mustPassBefore(type: Gate['type']): 'Shadowing' | 'Canary' | undefined {
+  if (sources[type] === 'Job') return 'Shadowing';
+  return sources[type] === 'Copies' ? 'Canary' : undefined;
+}

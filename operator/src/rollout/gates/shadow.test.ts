@@ -1,0 +1,99 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { kappa, type Table } from '../statistics/index.ts';
+import type { ArmEvidence, Gate, ShadowEvidence } from './gate.ts';
+import { evaluateGate } from './evaluate.ts';
+import { mustPassBefore, speaks } from './phases.ts';
+
+const table = (both: number, onlyFirst: number, onlySecond: number, neither: number): Table => ({ both, onlyFirst, onlySecond, neither });
+const none = table(0, 0, 0, 0);
+
+function arm(shadow?: Partial<ShadowEvidence>): ArmEvidence {
+  const own = shadow === undefined ? {} : { shadow: { answered: 0, acts: none, ofSucceeded: none, ...shadow } };
+  const zero = { passed: 0, total: 0 };
+  return {
+    tasks: zero,
+    requests: { failed: 0, total: 0 },
+    latencies: [],
+    energies: [],
+    acts: { vetoed: 0, total: 0 },
+    rollbacks: { verified: 0, total: 0 },
+    ...own,
+  };
+}
+const agreement = { type: 'Agreement', name: 'a', minKappa: 0.85, minSamples: 200 } as const;
+const falseVeto = { type: 'FalseVeto', name: 'f', max: 0.02, minSamples: 200 } as const;
+const verdict = (gate: Gate, shadow?: Partial<ShadowEvidence>): string => evaluateGate(gate, arm(shadow), arm()).verdict;
+
+describe('the gate Agreement', () => {
+  it.for([
+    ['the same', table(30, 0, 0, 270), 'Pass'],
+    ['the same, but few acts were refused at all', table(2, 0, 0, 298), 'Inconclusive'],
+    ['one that refuses all', table(10, 0, 290, 0), 'Fail'],
+    ['one that refuses nothing', table(0, 30, 0, 270), 'Fail'],
+    ['the opposite', table(0, 30, 270, 0), 'Fail'],
+    ['nearly the same', table(28, 3, 3, 266), 'Inconclusive'],
+    ['too few acts', table(20, 0, 0, 100), 'InsufficientData'],
+    ['neither refuses anything', table(0, 0, 0, 300), 'InsufficientData'],
+    ['both refuse all', table(300, 0, 0, 0), 'InsufficientData'],
+  ] as const)('%s', ([, acts, expected]) => {
+    expect(verdict(agreement, { acts })).toBe(expected);
+  });
+
+  it('has a kappa as it is defined, within its limits, and the more certain the more acts', () => {
+    expect(kappa(table(20, 5, 10, 15), 1.645)?.value).toBeCloseTo(0.4, 9);
+    const count = fc.nat({ max: 400 });
+    fc.assert(
+      fc.property(count, count, count, count, (both, onlyFirst, onlySecond, neither) => {
+        const one = kappa(table(both, onlyFirst, onlySecond, neither), 1.645);
+        const many = kappa(table(100 * both, 100 * onlyFirst, 100 * onlySecond, 100 * neither), 1.645);
+        if (one === undefined || many === undefined) return;
+        expect(one.value).toBeLessThanOrEqual(1);
+        expect(one.lower).toBeLessThan(1);
+        expect(one.lower).toBeLessThan(one.upper);
+        expect(many.upper - many.lower).toBeLessThan(one.upper - one.lower);
+        expect(kappa(table(both, onlySecond, onlyFirst, neither), 1.645)?.value).toBeCloseTo(one.value, 9);
+      }),
+    );
+  });
+});
+
+describe('the gate FalseVeto', () => {
+  it.for([
+    ['none of many', table(0, 0, 0, 300), 'Pass'],
+    ['none of few', table(0, 0, 0, 100), 'InsufficientData'],
+    ['what both refuse is no false veto of the shadow', table(250, 0, 0, 250), 'Pass'],
+    ['one of a hundred', table(0, 0, 3, 297), 'Inconclusive'],
+    ['one of ten', table(0, 0, 30, 270), 'Fail'],
+    ['all', table(0, 0, 300, 0), 'Fail'],
+  ] as const)('%s', ([, ofSucceeded, expected]) => {
+    expect(verdict(falseVeto, { ofSucceeded })).toBe(expected);
+  });
+
+  it('looks at acts of tasks that succeeded, and at no others', () => {
+    expect(verdict(falseVeto, { acts: table(0, 0, 300, 0) })).toBe('InsufficientData');
+    expect(verdict(falseVeto, { acts: table(0, 0, 300, 0), ofSucceeded: table(0, 0, 0, 300) })).toBe('Pass');
+  });
+});
+
+describe('gates of copies', () => {
+  it('have no data without a shadow', () => {
+    expect([verdict(agreement), verdict(falseVeto)]).toEqual(['InsufficientData', 'InsufficientData']);
+  });
+
+  it('speak in shadow and have to pass there; those of tasks do not speak there', () => {
+    for (const type of ['Agreement', 'FalseVeto'] as const)
+      expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary'), mustPassBefore(type)]).toEqual([
+        false,
+        true,
+        false,
+        'Canary',
+      ]);
+    for (const type of ['TaskPass', 'VetoRate', 'EnergyShift', 'RollbackSuccess', 'Query'] as const)
+      expect([speaks(type, 'Shadowing'), speaks(type, 'Canary'), mustPassBefore(type)]).toEqual([false, true, undefined]);
+    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance', 'AUC', 'ECE'] as const)
+      expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([false, true, true]);
+    expect([speaks('GoldenSet', 'Loading'), mustPassBefore('GoldenSet')]).toEqual([true, 'Shadowing']);
+    expect(speaks('GoldenSet', 'Idle')).toBe(false);
+  });
+});
