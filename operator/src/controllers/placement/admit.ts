@@ -32,8 +32,8 @@ export function admit(holders: readonly Holder[], progress: ProgressOf): readonl
     const [next] = waiting;
     if (!busy && next !== undefined) admitted.add(next.assignment);
   }
-  return holders.map(({ owner, assignments }) => ({
-    owner,
+  return holders.map(({ assignments, ...holder }) => ({
+    ...holder,
     assignments: assignments.map((assignment) => (admitted.has(assignment) ? { ...assignment, admitted: true } : assignment)),
   }));
 }

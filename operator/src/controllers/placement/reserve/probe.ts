@@ -138,5 +138,5 @@ export function probePod(node: Node, namespace: string, image: string, owner: Ow
     tolerations: gpuTolerations,
     containers: [container],
   };
-  return { metadata, spec } as unknown as Pod;
+  return { metadata, spec };
 }

@@ -17,7 +17,7 @@ export const places = (plan: PlanStatus | undefined): readonly string[] =>
   (plan?.assignments ?? []).map(({ item, slot }) => `${item} ${slot}`);
 
 /** The world after all that was decided has been written. */
-function written(before: PlacementSnapshot, decision: PlacementDecision): PlacementSnapshot {
+export function written(before: PlacementSnapshot, decision: PlacementDecision): PlacementSnapshot {
   const tell = <T extends ExpertPool | EnergyModel>(object: T): T => {
     const found = decision.statuses.find(({ owner }) => owner.object === object)?.status;
     if (found === undefined) return object;
@@ -30,14 +30,15 @@ function written(before: PlacementSnapshot, decision: PlacementDecision): Placem
   const claims = new Map(
     [...before.claims, ...decision.claims].map((claim) => [`${claim.metadata.namespace} ${claim.metadata.name}`, claim]),
   );
-  const book =
-    decision.bindings === undefined
-      ? before.cluster.book
-      : {
-          ...before.cluster.book,
-          ...readBook({ metadata: {}, data: { bindings: decision.bindings } }),
-          approved: before.cluster.book.approved,
-        };
+  const { bindings, probes } = decision;
+  const { book: old } = before.cluster;
+  const data = { ...(bindings === undefined ? {} : { bindings }), ...(probes === undefined ? {} : { probes }) };
+  const news = readBook({ metadata: {}, data });
+  const book = {
+    ...old,
+    ...(bindings === undefined ? {} : { bindings: news.bindings }),
+    ...(probes === undefined ? {} : { probes: news.probes }),
+  };
   return {
     ...before,
     pools: before.pools.map(tell),

@@ -1,0 +1,281 @@
+import type { ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import { findCondition } from '@agentfleet/kube';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Progress } from '../admit.ts';
+import { gpuModel, gpuPool, onGpu } from '../testing/box.ts';
+import { board, PluginBox, pluginNode } from '../testing/plugin.ts';
+import { places, word } from '../testing/world.ts';
+import { holderPod, holderView } from './holders.ts';
+
+const shared = (more: Readonly<Record<string, unknown>> = {}, namespace = 'platform', name = 'p'): ExpertPool =>
+  gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu0')], more, namespace);
+
+const plan = ({ snapshot }: PluginBox, index = 0): PlanStatus | undefined => snapshot.pools[index]?.status?.plan;
+
+describe('several engines on a GPU of the device plugin', () => {
+  let box: PluginBox;
+  beforeEach(() => {
+    box = new PluginBox({ pools: [shared()] }).rest();
+  });
+
+  test('share the board that one pod holds, by the uuid that it tells', () => {
+    expect(plan(box)).toMatchObject({ mode: 'Reservation' });
+    expect(plan(box)?.assignments).toEqual(
+      ['gen', 'py'].map((item) => ({ item, slot: 'dgx-1/gpu0', uuid: board(0), holder: 'pod-2', bytes: 5 * 2 ** 30, admitted: true })),
+    );
+    expect(box.holders).toHaveLength(1);
+    expect(box.snapshot.cluster.book.bindings).toEqual([{ slot: 'dgx-1/gpu0', uuid: board(0), pciBusID: '0000:00:00.0' }]);
+    expect(box.snapshot.cluster.book.probes).toMatchObject([{ node: 'dgx-1', answer: 'Works' }]);
+    expect(findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible')?.message).toBe(
+      '2 engines on 1 GPUs, mode Reservation',
+    );
+  });
+
+  test('do not start before it is held', () => {
+    box = new PluginBox({ pools: [shared()] });
+    box.free = [];
+    box.rest();
+    expect(box.holders).toHaveLength(1);
+    expect(plan(box)?.assignments).toMatchObject([{ admitted: false }, { admitted: false }]);
+    expect(plan(box)?.assignments.every(({ uuid, holder }) => uuid === undefined && holder === undefined)).toBe(true);
+  });
+
+  test('start one after another', () => {
+    const progress = (): Progress => 'Starting';
+    box = new PluginBox({ pools: [shared()], progress }).rest();
+    expect(plan(box)?.assignments.map(({ item, admitted }) => [item, admitted])).toEqual([
+      ['gen', true],
+      ['py', false],
+    ]);
+  });
+
+  test('wait when the pod that holds it is lost, and start with the next one on the same board', () => {
+    const [lost] = box.holders;
+    box.lose(lost!);
+    box.step(false);
+    // They may be on a GPU that is somebody else's by now.
+    expect(plan(box)?.assignments.map(({ admitted, uuid, holder }) => [admitted, uuid, holder])).toEqual([
+      [false, board(0), undefined],
+      [false, board(0), undefined],
+    ]);
+    box.kubelet();
+    box.rest();
+    expect(plan(box)?.assignments).toMatchObject([
+      { admitted: true, holder: 'pod-3', uuid: board(0) },
+      { admitted: true, holder: 'pod-3', uuid: board(0) },
+    ]);
+  });
+
+  test('wait for a human when the next pod got another board', () => {
+    const [lost] = box.holders;
+    box.lose(lost!);
+    box.free = [board(3)];
+    box.rest();
+    expect(word(box.decide(), 'p') ?? findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({
+      status: 'False',
+      reason: 'SlotRebound',
+      message: expect.stringContaining(`agentfleet.dev/approve-slot=dgx-1/gpu0=<uuid>`) as string,
+    });
+    expect(plan(box)?.assignments).toMatchObject([
+      { admitted: false, uuid: board(0) },
+      { admitted: false, uuid: board(0) },
+    ]);
+    expect(box.snapshot.cluster.book.bindings).toMatchObject([{ uuid: board(0) }]);
+    const book = { ...box.snapshot.cluster.book, approved: new Map([['dgx-1/gpu0', board(3)]]) };
+    box.snapshot = { ...box.snapshot, cluster: { ...box.snapshot.cluster, book } };
+    box.rest();
+    expect(plan(box)?.assignments).toMatchObject([
+      { admitted: true, uuid: board(3) },
+      { admitted: true, uuid: board(3) },
+    ]);
+    expect(box.snapshot.cluster.book.bindings).toMatchObject([{ uuid: board(3) }]);
+  });
+
+  test('keep their board while the device plugin is restarted and counts none', () => {
+    const before = plan(box);
+    box.snapshot = { ...box.snapshot, cluster: { ...box.snapshot.cluster, nodes: [pluginNode('one', 0)] } };
+    box.rest();
+    expect(plan(box)?.assignments).toEqual(before?.assignments);
+    expect(box.holders).toHaveLength(1);
+  });
+
+  test('of another namespace get no place beside them; a model of theirs does', () => {
+    const model = gpuModel('judge', { slot: 'dgx-1/gpu0', memory: { budget: '5Gi' } });
+    box.snapshot = { ...box.snapshot, pools: [...box.snapshot.pools, shared({}, 'other', 'q')], models: [model] };
+    box.rest();
+    expect(plan(box, 1)?.assignments).toEqual([]);
+    expect(plan(box, 1)?.rejected?.[0]).toMatchObject({ slot: 'dgx-1/gpu0', reason: 'HeldElsewhere' });
+    expect(box.snapshot.models[0]?.status?.plan?.assignments).toMatchObject([{ uuid: board(0), holder: 'pod-2', admitted: true }]);
+    expect(box.holders).toHaveLength(1);
+    expect(box.holders[0]?.metadata.ownerReferences?.map(({ kind, controller }) => [kind, controller])).toEqual([
+      ['EnergyModel', true],
+      ['ExpertPool', false],
+    ]);
+  });
+
+  test('let it go when the last of them is gone, and not before', () => {
+    box.inUse.add('pod-2');
+    const [pool] = box.snapshot.pools;
+    const spec = { ...pool!.spec, experts: pool!.spec.experts.map((expert) => ({ ...expert, resources: {} })) };
+    box.snapshot = { ...box.snapshot, pools: [{ ...pool!, spec }] };
+    box.rest();
+    expect(box.holders).toHaveLength(1);
+    box.inUse.clear();
+    box.rest();
+    expect(box.holders).toEqual([]);
+    expect(box.snapshot.cluster.book.bindings).toEqual([]);
+  });
+
+  test('of a slot never have two that hold it, though the next tenant is of another namespace', () => {
+    const before = box.snapshot.pools;
+    box.snapshot = { ...box.snapshot, pools: [shared({}, 'other', 'q')] };
+    box.inUse.add('pod-2');
+    box.rest();
+    expect(box.holders.map(({ metadata }) => metadata.namespace)).toEqual(['platform']);
+    // What another namespace holds is not theirs.
+    expect(plan(box)?.assignments).toMatchObject([{ admitted: false }, { admitted: false }]);
+    box.inUse.clear();
+    box.rest();
+    expect(box.holders.map(({ metadata }) => metadata.namespace)).toEqual(['other']);
+    expect(plan(box)?.assignments).toMatchObject([{ admitted: true }, { admitted: true }]);
+    expect(before).toHaveLength(1);
+  });
+
+  test('are not told the board that another slot has: a plugin that shares GPUs is no reservation', () => {
+    const two = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu1')]);
+    box = new PluginBox({ pools: [two] });
+    box.free = [board(0), board(0)];
+    box.rest();
+    expect(plan(box)?.assignments).toMatchObject([
+      { item: 'gen', admitted: true, uuid: board(0) },
+      { item: 'py', admitted: false },
+    ]);
+    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    expect(told?.message).toContain(`was given ${board(0)}, which dgx-1/gpu0 has`);
+  });
+
+  test('learn why when the pod cannot say which board it has', () => {
+    box.lose(box.holders[0]!);
+    box.step(false);
+    box.tell(box.holders[0]!, 'Running', { error: 'MIG is on' });
+    box.rest();
+    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    expect(told).toMatchObject({ reason: 'SlotNotHeld', message: expect.stringContaining('MIG is on') as string });
+  });
+});
+
+describe('a node that hands out GPUs by environment', () => {
+  test('is asked once, by one pod, before a mode is taken', () => {
+    const box = new PluginBox({ pools: [shared()] });
+    box.visible = undefined;
+    box.rest();
+    expect(plan(box)?.assignments).toEqual([]);
+    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    expect(told).toMatchObject({ reason: 'NoMode', message: expect.stringContaining('the probe pod has not answered') as string });
+    box.visible = 4;
+    box.kubelet();
+    box.rest();
+    expect(plan(box)?.mode).toBe('Reservation');
+    expect(box.pods).toHaveLength(1);
+    expect(box.probes).toBe(1);
+  });
+
+  test('is not asked when nobody would hold a GPU there', () => {
+    const box = new PluginBox({ pools: [shared({ placement: { mode: 'WholeGPU' } })] }).rest();
+    expect(box.probes).toBe(0);
+    expect(new PluginBox({ pools: [shared()] }, { runtimeClass: false }).rest().probes).toBe(0);
+  });
+
+  test('and refuses is told, and the next mode is taken', () => {
+    const alone = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi')]);
+    const box = new PluginBox({ pools: [alone] });
+    box.visible = 0;
+    box.rest();
+    expect(plan(box)).toMatchObject({ mode: 'WholeGPU' });
+    expect(plan(box)?.assignments).toMatchObject([{ admitted: true }]);
+    expect(plan(box)?.assignments[0]?.uuid).toBeUndefined();
+    expect(
+      plan(box)
+        ?.skippedModes?.map(({ reason }) => reason)
+        .join(),
+    ).toContain('hands out no GPU by environment');
+    expect(box.holders).toEqual([]);
+  });
+
+  test('and where the pod never starts is asked again after a while, and never waited for without an end', () => {
+    const box = new PluginBox({ pools: [shared({ placement: { mode: 'Reservation' } })] });
+    box.visible = undefined;
+    box.rest();
+    box.now += 200_000;
+    box.rest();
+    expect(box.snapshot.cluster.book.probes).toMatchObject([{ answer: 'Silent' }]);
+    expect(box.pods).toEqual([]);
+    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    expect(told?.message).toContain('did not get on');
+    box.now += 600_000;
+    box.visible = 4;
+    box.rest();
+    expect(plan(box)?.mode).toBe('Reservation');
+    expect(box.probes).toBe(2);
+  });
+
+  test('is asked again in its next life, and who runs there runs on', () => {
+    const box = new PluginBox({ pools: [shared()] }).rest();
+    const before = plan(box);
+    box.visible = undefined;
+    box.snapshot = { ...box.snapshot, cluster: { ...box.snapshot.cluster, nodes: [pluginNode('two')] } };
+    box.rest();
+    expect(box.probes).toBe(2);
+    expect(plan(box)).toEqual(before);
+    box.visible = 4;
+    box.kubelet();
+    box.rest();
+    expect(box.probes).toBe(2);
+    expect(box.snapshot.cluster.book.probes).toHaveLength(1);
+    expect(plan(box)).toEqual(before);
+  });
+});
+
+describe('a pod that holds a GPU', () => {
+  const pod = holderPod({ slot: 'dgx-1/gpu0', namespace: 'platform', ownerReferences: [] }, 'inference:1');
+
+  test('asks for one GPU on its node, in both of its containers, and outlives its tenants', () => {
+    const spec = pod.spec as unknown as Readonly<Record<string, unknown>>;
+    expect(spec).toMatchObject({
+      runtimeClassName: 'nvidia',
+      nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' },
+      terminationGracePeriodSeconds: 150,
+      initContainers: [{ args: ['tell-gpu'], resources: { limits: { 'nvidia.com/gpu': '1' } } }],
+      containers: [{ args: ['hold-gpu'], resources: { limits: { 'nvidia.com/gpu': '1' } } }],
+    });
+    expect(JSON.stringify(spec)).not.toContain('NVIDIA_VISIBLE_DEVICES');
+  });
+
+  test.each([
+    ['no JSON', 'GPU-1'],
+    ['no uuid', '{"uuid":"all"}'],
+    ['more than a uuid', `{"uuid":"${board(0)},${board(1)}"}`],
+  ])('is not believed when it says %s', (_what, message) => {
+    const state = { terminated: { message } };
+    const status = { initContainerStatuses: [{ name: 'tell', ready: true, restartCount: 0, state }] };
+    expect(holderView({ ...pod, status })?.told).toBeUndefined();
+  });
+
+  test('counts no more when it is to end or has ended', () => {
+    expect(holderView(pod)?.alive).toBe(true);
+    expect(holderView({ ...pod, status: { phase: 'Failed' } })?.alive).toBe(false);
+    expect(holderView({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } })?.alive).toBe(false);
+  });
+});
+
+test('engines that have a place on another GPU keep nothing of the first', () => {
+  const box = new PluginBox({ pools: [shared()] }).rest();
+  const [pool] = box.snapshot.pools;
+  const experts = pool!.spec.experts.map((expert) => ({ ...expert, resources: { ...expert.resources, slot: 'dgx-1/gpu1' } }));
+  box.snapshot = { ...box.snapshot, pools: [{ ...pool!, spec: { ...pool!.spec, experts } } as ExpertPool] };
+  box.rest();
+  expect(places(plan(box))).toEqual(['gen dgx-1/gpu1', 'py dgx-1/gpu1']);
+  expect(box.holders.map(({ metadata }) => metadata.name)).toEqual(['slot-dgx-1-gpu1']);
+  // The board of a slot without tenants is nobody's: the plugin gives any.
+  expect(box.snapshot.cluster.book.bindings.map(({ slot }) => slot)).toEqual(['dgx-1/gpu1']);
+});
