@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { canonical } from '@agentfleet/kube';
-import { chooseMode, slotClaimName, solve, type Mode, type ModeChoice, type ModeFacts, type Solution } from '../../placement/index.ts';
+import { chooseMode, slotClaimName, type Mode, type ModeChoice, type ModeFacts } from '../../placement/index.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
-import { placeCanaries } from './canaries.ts';
-import { lacksHolder, problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { placeCanaries, type CanaryPlaces } from './canaries.ts';
+import { lacksHolder, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
 import { injectionOf } from './reserve/probe.ts';
-import { placesOf, rejectionsOf } from './solution.ts';
-
-/** Whether pods of an assignment are there, or are being made or ended. */
-export type Presence = (owner: Owner, assignment: Assignment) => boolean;
+import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
+import { rejectionsOf } from './solution.ts';
 
 /** What becomes of the engines of one owner. */
 export interface OwnerPlan {
@@ -74,26 +72,6 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
   };
 }
 
-/**
- * Where the engines go. When all fit: where the solver says. When not, those that have a place keep it and nothing moves,
- * unless a place was lost: then the most important ones are served and the others give way.
- */
-function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
-  const places = placesOf(owner, solution);
-  const own = owner.wishes.map(({ item }) => item);
-  const complete = own.every((item) => places.has(item));
-  const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
-  const lost = held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
-  if (complete) return [...places.values()];
-  if (!lost) {
-    const stay = new Map(held.map((assignment) => [assignment.item, assignment]));
-    // At the first time there is nobody to be disturbed, and still nothing starts by halves.
-    return own.flatMap((item) => stay.get(item) ?? []);
-  }
-  const stuck = held.filter(({ slot, item }) => faulty.has(slot) && !places.has(item));
-  return [...places.values(), ...stuck];
-}
-
 function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly string[] } {
   const { owner, places, inventory } = search;
   const names = new Set(places.map(({ slot }) => slot));
@@ -109,96 +87,67 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   return stays.mode === undefined ? { ...choice, nodes } : { ...stays, nodes: stays.mode === 'Reservation' ? stale : [] };
 }
 
-/** What an owner has and wants, by what may be done about it. */
-interface Parts {
-  /** The owner with what serves alone. */
-  readonly serving: Owner;
-  readonly held: readonly Assignment[];
-  readonly tried: Owner;
-  readonly heldCanaries: readonly Assignment[];
-  /** Wished by nobody, and their pods are still there: their memory is theirs until they are gone. */
-  readonly leaving: readonly Assignment[];
+/** What serves, and where. */
+interface Settled {
+  readonly parts: Parts;
+  readonly served: Served;
+  readonly kept: readonly Place[];
 }
 
-function partsOf(owner: Owner, present: Presence): Parts {
-  const serving = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary === undefined) };
-  const tried = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary !== undefined) };
-  const all = owner.plan?.assignments ?? [];
-  const of = ({ wishes }: Owner): readonly Assignment[] => all.filter(({ item }) => wishes.some((wish) => wish.item === item));
-  const known = new Set(owner.wishes.map(({ item }) => item));
-  const leaving = all.filter((assignment) => !known.has(assignment.item) && present(owner, assignment));
-  return { serving, held: of(serving), tried, heldCanaries: of(tried), leaving };
+interface Room {
+  readonly others: readonly Holder[];
+  readonly inventory: Inventory;
+  readonly mode: Mode | undefined;
 }
 
-interface Attempt {
-  readonly solution: Solution;
-  readonly places: readonly Place[];
-  readonly complete: boolean;
+/** Places for canaries beside what serves. */
+function tryCanaries(owner: Owner, { parts, served, kept }: Settled, { others, inventory, mode }: Room): CanaryPlaces {
+  return placeCanaries({
+    owner: parts.tried,
+    held: served.canaries,
+    serving: { owner: parts.serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
+    around: [...others, { owner, assignments: [...parts.leaving, ...served.evicted] }],
+    inventory,
+    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
+    alone: mode === 'WholeGPU',
+  });
 }
 
-interface Served extends Attempt {
-  readonly canaries: readonly Assignment[];
-  /** Canaries that make room, and are still there. */
-  readonly evicted: readonly Assignment[];
-}
-
-/** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
-function serve(owner: Owner, parts: Parts, others: readonly Holder[], inventory: Inventory, present: Presence): Served {
-  const { serving, held, heldCanaries, leaving } = parts;
-  const attempt = (canaries: readonly Assignment[]): Attempt => {
-    const solution = solve(problemOf(serving, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
-    const found = placesOf(serving, solution);
-    const complete = serving.wishes.every(({ item }) => found.has(item));
-    return { solution, places: settle(serving, held, solution, inventory), complete };
+function statusOf(
+  mode: Mode | undefined,
+  assignments: readonly Assignment[],
+  rejected: readonly Rejection[],
+  skipped: ModeChoice['skipped'],
+): PlanStatus {
+  const reasons = skipped.map(({ mode: which, reason }) => ({ mode: which, reason: reason.slice(0, 512) }));
+  return {
+    hash: planHash(mode, assignments),
+    ...(mode === undefined ? {} : { mode }),
+    assignments: [...assignments],
+    ...(rejected.length === 0 ? {} : { rejected: rejected.slice(0, mostRejections) }),
+    ...(reasons.length === 0 ? {} : { skippedModes: reasons }),
   };
-  const first = attempt(heldCanaries);
-  if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
-  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
-  const had = new Set(first.places.map(keyOf));
-  const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
-  const away = heldCanaries.filter(({ slot }) => gained.has(slot));
-  const canaries = heldCanaries.filter((canary) => !away.includes(canary));
-  const evicted = away.filter((canary) => present(owner, canary));
-  return evicted.length > 0 ? { ...first, canaries, evicted } : { ...attempt(canaries), canaries, evicted };
 }
 
 /** The plan of an owner beside what all others hold. Pure and deterministic. */
 export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence): OwnerPlan {
   const parts = partsOf(owner, present);
   const { serving, held, leaving } = parts;
-  const served = serve(owner, parts, others, inventory, present);
+  const served = serve(owner, parts, { others, inventory, present });
   const places = [...served.places, ...served.canaries, ...leaving];
   const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
   // Without a mode nobody new gets a place; who has one keeps it.
   const kept = mode === undefined ? held : served.places;
   const inForce = mode ?? owner.plan?.mode;
-  const around = [...others, { owner, assignments: [...leaving, ...served.evicted] }];
-  const tried = placeCanaries({
-    owner: parts.tried,
-    held: served.canaries,
-    serving: { owner: serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
-    around,
-    inventory,
-    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
-    alone: mode === 'WholeGPU',
-  });
+  const tried = tryCanaries(owner, { parts, served, kept }, { others, inventory, mode });
   const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, inventory));
   const ends = served.evicted.map((place) => ({ ...place, admitted: false }));
   const assignments = [...seats, ...leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
   const refused = rejectionsOf(serving, served.solution, others, inventory);
-  const rejected = [...refused, ...tried.rejected].slice(0, mostRejections);
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   return {
-    plan: {
-      hash: planHash(inForce, assignments),
-      ...(inForce === undefined ? {} : { mode: inForce }),
-      assignments,
-      ...(rejected.length === 0 ? {} : { rejected: [...rejected] }),
-      ...(skipped.length === 0
-        ? {}
-        : { skippedModes: skipped.map(({ mode: which, reason }) => ({ mode: which, reason: reason.slice(0, 512) })) }),
-    },
+    plan: statusOf(inForce, assignments, [...refused, ...tried.rejected], skipped),
     unplaced: serving.wishes.map(({ item }) => item).filter((item) => !placed.has(item) || refused.some((word) => word.item === item)),
     stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,

@@ -1,0 +1,90 @@
+import { solve, type Solution } from '../../placement/index.ts';
+import type { Inventory } from './inventory.ts';
+import type { Owner } from './owners.ts';
+import { problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { placesOf } from './solution.ts';
+
+/** Whether pods of an assignment are there, or are being made or ended. */
+export type Presence = (owner: Owner, assignment: Assignment) => boolean;
+
+/**
+ * Where the engines go. When all fit: where the solver says. When not, those that have a place keep it and nothing moves,
+ * unless a place was lost: then the most important ones are served and the others give way.
+ */
+function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
+  const places = placesOf(owner, solution);
+  const own = owner.wishes.map(({ item }) => item);
+  const complete = own.every((item) => places.has(item));
+  const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const lost = held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
+  if (complete) return [...places.values()];
+  if (!lost) {
+    const stay = new Map(held.map((assignment) => [assignment.item, assignment]));
+    // At the first time there is nobody to be disturbed, and still nothing starts by halves.
+    return own.flatMap((item) => stay.get(item) ?? []);
+  }
+  const stuck = held.filter(({ slot, item }) => faulty.has(slot) && !places.has(item));
+  return [...places.values(), ...stuck];
+}
+
+/** What an owner has and wants, by what may be done about it. */
+export interface Parts {
+  /** The owner with what serves alone. */
+  readonly serving: Owner;
+  readonly held: readonly Assignment[];
+  readonly tried: Owner;
+  readonly heldCanaries: readonly Assignment[];
+  /** Wished by nobody, and their pods are still there: their memory is theirs until they are gone. */
+  readonly leaving: readonly Assignment[];
+}
+
+/** Sorts what an owner has. */
+export function partsOf(owner: Owner, present: Presence): Parts {
+  const serving = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary === undefined) };
+  const tried = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary !== undefined) };
+  const all = owner.plan?.assignments ?? [];
+  const of = ({ wishes }: Owner): readonly Assignment[] => all.filter(({ item }) => wishes.some((wish) => wish.item === item));
+  const known = new Set(owner.wishes.map(({ item }) => item));
+  const leaving = all.filter((assignment) => !known.has(assignment.item) && present(owner, assignment));
+  return { serving, held: of(serving), tried, heldCanaries: of(tried), leaving };
+}
+
+/** What there is beside an owner. */
+interface Around {
+  readonly others: readonly Holder[];
+  readonly inventory: Inventory;
+  readonly present: Presence;
+}
+
+interface Attempt {
+  readonly solution: Solution;
+  readonly places: readonly Place[];
+  readonly complete: boolean;
+}
+
+/** Where what serves goes. */
+export interface Served extends Attempt {
+  readonly canaries: readonly Assignment[];
+  /** Canaries that make room, and are still there. */
+  readonly evicted: readonly Assignment[];
+}
+
+/** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
+export function serve(owner: Owner, parts: Parts, { others, inventory, present }: Around): Served {
+  const { serving, held, heldCanaries, leaving } = parts;
+  const attempt = (canaries: readonly Assignment[]): Attempt => {
+    const solution = solve(problemOf(serving, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
+    const found = placesOf(serving, solution);
+    const complete = serving.wishes.every(({ item }) => found.has(item));
+    return { solution, places: settle(serving, held, solution, inventory), complete };
+  };
+  const first = attempt(heldCanaries);
+  if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
+  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
+  const had = new Set(first.places.map(keyOf));
+  const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
+  const away = heldCanaries.filter(({ slot }) => gained.has(slot));
+  const canaries = heldCanaries.filter((canary) => !away.includes(canary));
+  const evicted = away.filter((canary) => present(owner, canary));
+  return evicted.length > 0 ? { ...first, canaries, evicted } : { ...attempt(canaries), canaries, evicted };
+}
