@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonical } from '@agentfleet/kube';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import { modes } from '../placement/index.ts';
 import { seatDeployment, seatOf, wasSeated, type PlannedStatus } from './seat.ts';
 import { serverDeployment } from './server.ts';
 
@@ -67,6 +68,58 @@ describe('a pod gets at its GPU', () => {
     expect(env.containers[0]?.resources).toEqual({ limits: { memory: '1Gi' } });
   });
 
+  test('by the environment that names the board which another pod holds', () => {
+    const { template, replicas } = placed(status('Reservation', { holder: 'pod-1' }));
+    expect(replicas).toBe(1);
+    expect(template.spec).toMatchObject({
+      runtimeClassName: 'nvidia',
+      nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' },
+      tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }],
+    });
+    expect(template.spec.containers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-7a' });
+    expect(template.spec.containers[0]?.resources).toEqual({ limits: { memory: '1Gi' } });
+    expect(template.metadata.annotations).toMatchObject({ 'agentfleet.dev/gpu-holder': 'pod-1', 'agentfleet.dev/gpu-uuid': 'GPU-7a' });
+    // Held by another pod now: the GPU may have been somebody else's.
+    expect(templateHash(placed(status('Reservation', { holder: 'pod-2' })))).not.toBe(
+      templateHash(placed(status('Reservation', { holder: 'pod-1' }))),
+    );
+  });
+
+  test('and gives up the one that it had while the next one is not held yet', () => {
+    const seat = seatOf(true, status('Reservation', { uuid: undefined }), 'gen');
+    expect(seat).toMatchObject({ kind: 'Unseated', moves: true });
+    expect(seatDeployment(spec, seat)).toMatchObject({ replicas: 0 });
+  });
+
+  test('and what runs beside the engine gets none', () => {
+    const two = {
+      ...spec,
+      template: {
+        ...spec.template,
+        spec: {
+          ...spec.template.spec,
+          initContainers: [{ name: 'weights' }, { name: 'engine', env: [] }],
+          containers: [{ name: 'inference' }],
+        },
+      },
+    };
+    for (const mode of modes) {
+      const seated = seatDeployment(two, seatOf(true, status(mode), 'gen')) as typeof two;
+      const all = [...seated.template.spec.initContainers, ...seated.template.spec.containers] as readonly {
+        readonly name: string;
+        readonly env?: readonly { readonly name: string; readonly value: string }[];
+        readonly resources?: unknown;
+      }[];
+      const byEnvironment = mode === 'Reservation' || mode === 'Env';
+      for (const { name, env = [], resources } of all) {
+        const visible = env.filter((variable) => variable.name === 'NVIDIA_VISIBLE_DEVICES').map(({ value }) => value);
+        const own = name === 'engine';
+        expect(visible, `${mode} ${name}`).toEqual(byEnvironment ? [own ? 'GPU-7a' : 'void'] : []);
+        expect(resources === undefined, `${mode} ${name}`).toBe(!own);
+      }
+    }
+  });
+
   test('when its turn has come; waiting changes nothing of the template', () => {
     const waits = placed(status('DRA', { claim: 'c', admitted: false }));
     expect(waits.replicas).toBe(0);
@@ -88,5 +141,15 @@ describe('a pod gets at its GPU', () => {
 
   test('from a template that only a change made on purpose changes: another one restarts all engines', () => {
     expect(templateHash(placed(status('DRA', { claim: 'slot-dgx-1-gpu0-0123456789' })))).toMatchInlineSnapshot(`"a8166ca665909738"`);
+    const others = ['Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+    const hashes = others.map((mode) => `${mode} ${templateHash(placed(status(mode, mode === 'Reservation' ? { holder: 'pod-1' } : {})))}`);
+    expect(hashes).toMatchInlineSnapshot(`
+      [
+        "Reservation e150427e36bbbbad",
+        "WholeGPU 33ad698526c34f59",
+        "Monopod 33ad698526c34f59",
+        "Env 8be949947082561c",
+      ]
+    `);
   });
 });

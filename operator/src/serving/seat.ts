@@ -1,5 +1,5 @@
 import type { Condition, PlanStatus } from '@agentfleet/protocol/api';
-import { holderAnnotation, podPlacementOf, slotLabel, uuidAnnotation, type PodPlacement } from '../placement/index.ts';
+import { holderAnnotation, podPlacementOf, slotLabel, uuidAnnotation, withoutGpu, type PodPlacement } from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
 /** What a plan says about the pods of an engine. */
@@ -84,9 +84,15 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
   const { resourceClaims, runtimeClassName, nodeSelector, tolerations = [] } = pod;
   const [engine, ...others] = spec.containers;
   const beside = spec.initContainers?.some(({ name }) => name === engineContainer) === true;
+  // Where the runtime hands out GPUs by environment, an image that says `all` would see every one of the node.
+  const blind = (one: Container): object =>
+    runtimeClassName === undefined ? one : { ...one, env: [...(one.env ?? []), ...withoutGpu.env] };
   const placed = beside
-    ? { initContainers: spec.initContainers?.map((one) => (one.name === engineContainer ? placeContainer(one, pod) : one)) }
-    : { containers: engine === undefined ? [] : [placeContainer(engine, pod), ...others] };
+    ? {
+        initContainers: spec.initContainers?.map((one) => (one.name === engineContainer ? placeContainer(one, pod) : blind(one))),
+        containers: spec.containers.map(blind),
+      }
+    : { containers: engine === undefined ? [] : [placeContainer(engine, pod), ...others.map(blind)] };
   return {
     ...spec,
     ...(resourceClaims.length === 0 ? {} : { resourceClaims }),

@@ -272,7 +272,7 @@ test('engines that have a place on another GPU keep nothing of the first', () =>
   const box = new PluginBox({ pools: [shared()] }).rest();
   const [pool] = box.snapshot.pools;
   const experts = pool!.spec.experts.map((expert) => ({ ...expert, resources: { ...expert.resources, slot: 'dgx-1/gpu1' } }));
-  box.snapshot = { ...box.snapshot, pools: [{ ...pool!, spec: { ...pool!.spec, experts } } as ExpertPool] };
+  box.snapshot = { ...box.snapshot, pools: [{ ...pool!, spec: { ...pool!.spec, experts } }] };
   box.rest();
   expect(places(plan(box))).toEqual(['gen dgx-1/gpu1', 'py dgx-1/gpu1']);
   expect(box.holders.map(({ metadata }) => metadata.name)).toEqual(['slot-dgx-1-gpu1']);
