@@ -124,7 +124,7 @@ export const rollouts: readonly Mutant[] = [
   {
     guarantee: 'a task that changed its revision is counted for nobody',
     file: 'operator/src/revisions/arm.ts',
-    find: 'rollout: later === before.revision ? before.rollout : undefined',
+    find: 'rollout: same ? before.rollout : undefined',
     replace: 'rollout: before.rollout',
     test: revisions,
   },

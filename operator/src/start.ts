@@ -34,7 +34,7 @@ import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
 import { ClusterTokens } from './runtime/tokens.ts';
-import { EngineReader, metricsByHttp, QueryReader, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
+import { EngineReader, metricsByHttp, QueryReader, RolloutLock, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
 import { askByHttp, InfoReader, type AskInfo } from './serving/index.ts';
 
 /** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
@@ -111,14 +111,15 @@ function controllersOf(context: OperatorContext, { children, gpus, heartbeats, t
   const { clock, log } = context;
   const queries = new QueryReader({ ask: textByHttp, clock, log });
   const trials = new Trials(context, new EngineReader({ ask: askMetrics, clock, log }), queries);
+  const lock = new RolloutLock(context.transport);
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
-    createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
+    createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
     createPlacementController(context, gpus, children.controllerRevisions),
     createWarmPoolController(context),
-    createEnergyModelController(context, { children, writer, infos }),
+    createEnergyModelController(context, { children, writer, infos, trials, lock }),
   ];
 }
 

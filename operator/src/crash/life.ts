@@ -28,7 +28,7 @@ import {
 } from '../controllers/expertpool/index.ts';
 import { createGpuCaches, createPlacementController, defaultDriver } from '../controllers/placement/index.ts';
 import { createWarmPoolController } from '../controllers/warmpool/index.ts';
-import { EngineReader, QueryReader, Trials } from '../revisions/index.ts';
+import { EngineReader, QueryReader, RolloutLock, Trials } from '../revisions/index.ts';
 import { createCaches } from '../runtime/caches.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import { Heartbeats } from '../runtime/heartbeats.ts';
@@ -218,11 +218,12 @@ export class Life {
     const { clock, log } = context;
     const nobody = { ask: () => Promise.resolve(''), clock, log };
     const trials = new Trials(context, new EngineReader(nobody), new QueryReader(nobody));
+    const lock = new RolloutLock(context.transport);
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
       createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),
-      createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials }),
-      createEnergyModelController(context, { children, writer, infos }),
+      createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
+      createEnergyModelController(context, { children, writer, infos, trials, lock }),
       createPlacementController(context, gpus, children.controllerRevisions),
     ];
   }

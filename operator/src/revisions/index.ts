@@ -5,6 +5,8 @@
 export { armsOf, type Arms } from './arm.ts';
 export { rolloutEvent, rolloutMoved } from './events.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
+export { modelLockedBy, poolLockedBy, RolloutLock } from './lock.ts';
+export { goldenPeers, type GoldenQuestion, type GoldenView } from './golden/index.ts';
 export type { LedgerPlace } from './ledgerWriter.ts';
 export { isOpen, progress, type Seen } from './progress.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';

@@ -1,16 +1,22 @@
 import { createHash } from 'node:crypto';
+import type { ShadowReport } from '@agentfleet/protocol/api';
 import type { ArmEvidence } from '../rollout/index.ts';
+import { addShadow, mostShadowTasks, noShadow, type ShadowTallies } from './shadow.ts';
 
 /** What the end of one task says about its arm. */
 export interface Sample {
   readonly uid: string;
   readonly revision: string;
+  /** Revision of the verifier that judged it; what counts where a model is tried. */
+  readonly verifier?: string;
   /** Undefined: it ended for a reason that is not the arm's, and counts for nothing. */
   readonly passed: boolean | undefined;
   readonly acts: { readonly vetoed: number; readonly total: number };
   /** Undefined: no rollback was due. */
   readonly rolledBack: boolean | undefined;
   readonly energy: number | undefined;
+  /** Of a task that was assigned while the rollout was in shadow, which counts for no arm: its copies; null: there were none. */
+  readonly shadow?: ShadowReport | null;
 }
 
 /** What was counted of one revision. */
@@ -24,6 +30,8 @@ export interface Ledger {
   readonly rollout: string;
   readonly arms: Readonly<Record<string, Tallies>>;
   readonly counted: ReadonlySet<string>;
+  /** Of copies of requests; absent: no task of a shadow phase has ended. */
+  readonly shadow?: ShadowTallies;
 }
 
 /** Energies of an arm that are kept: enough for a test of distributions, few enough for a ConfigMap. */
@@ -65,28 +73,32 @@ function add(to: Tallies, { passed, acts, rolledBack, energy }: Sample): Tallies
 export function countLedger(ledger: Ledger, samples: readonly Sample[]): Ledger {
   const arms: Record<string, Tallies> = { ...ledger.arms };
   const counted = new Set(ledger.counted);
+  let { shadow } = ledger;
   for (const sample of samples) {
     const mark = markOf(sample.uid);
     if (counted.has(mark)) continue;
+    if (sample.shadow !== undefined && (shadow?.tasks ?? 0) >= mostShadowTasks) continue;
     counted.add(mark);
-    arms[sample.revision] = add(arms[sample.revision] ?? nothing, sample);
+    if (sample.shadow !== undefined) shadow = addShadow(shadow ?? noShadow, sample.shadow, sample.passed);
+    else arms[sample.revision] = add(arms[sample.revision] ?? nothing, sample);
   }
-  return counted.size === ledger.counted.size ? ledger : { ...ledger, arms, counted };
+  return counted.size === ledger.counted.size ? ledger : { ...ledger, arms, counted, ...(shadow === undefined ? {} : { shadow }) };
 }
 
 /** Keys of the ConfigMap. */
 export const ledgerKeys = { counts: 'counts.json', counted: 'counted' } as const;
 
 /** Content of the ConfigMap of a ledger. Pure. */
-export function ledgerText({ rollout, arms, counted }: Ledger): Readonly<Record<string, string>> {
-  return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms }), [ledgerKeys.counted]: [...counted].join('') };
+export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly<Record<string, string>> {
+  return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms, shadow }), [ledgerKeys.counted]: [...counted].join('') };
 }
 
 /** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
 export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger {
   const text = data?.[ledgerKeys.counts];
   if (text === undefined) return emptyLedger(rollout);
-  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms'>;
+  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
   if (told.rollout !== rollout) return emptyLedger(rollout);
-  return { rollout, arms: told.arms, counted: new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []) };
+  const counted = new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []);
+  return { rollout, arms: told.arms, counted, ...(told.shadow === undefined ? {} : { shadow: told.shadow }) };
 }

@@ -4,6 +4,7 @@ import type { Caches } from '../runtime/context.ts';
 import { resources } from '../runtime/resources.ts';
 import type { Sample } from './ledger.ts';
 import { sampleOf } from './sample.ts';
+import { shadowReportOf } from './shadow.ts';
 
 export interface OutcomesOptions {
   readonly caches: Pick<Caches, 'tasks' | 'census'>;
@@ -59,7 +60,7 @@ export class Outcomes {
   }
 
   #leaves(task: AgentTask): void {
-    const rollout = task.status?.assignment?.rollout;
+    const rollout = rolloutOf(task);
     const { uid = '', name, namespace = '' } = task.metadata;
     if (rollout !== undefined) entry(this.#left, rollout).set(uid, { name, namespace });
   }
@@ -78,10 +79,18 @@ export class Outcomes {
 
   #take(task: AgentTask): void {
     const { assignment, finished } = task.status ?? {};
-    if (assignment?.rollout === undefined || finished !== 'true') return;
-    const sample = sampleOf(task, assignment.revision ?? '');
-    entry(this.#ended, assignment.rollout).set(sample.uid, sample);
+    const rollout = rolloutOf(task);
+    if (assignment === undefined || rollout === undefined || finished !== 'true') return;
+    const { revision = '', verifierRevision: verifier, shadow } = assignment;
+    const copies = shadow === undefined ? {} : { shadow: shadowReportOf(task) };
+    const sample = { ...sampleOf(task, revision), ...(verifier === undefined ? {} : { verifier }), ...copies };
+    entry(this.#ended, rollout).set(sample.uid, sample);
   }
+}
+
+/** The rollout that the end of a task is told to: as that of an arm, or for its copies. */
+function rolloutOf({ status }: AgentTask): string | undefined {
+  return status?.assignment?.rollout ?? status?.assignment?.shadow;
 }
 
 function entry<T>(map: Map<string, Map<string, T>>, key: string): Map<string, T> {

@@ -1,9 +1,10 @@
 import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
-import type { ArmEvidence } from '../rollout/index.ts';
+import type { ArmEvidence, GoldenEvidence, HeldOut } from '../rollout/index.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import type { Pod } from '../runtime/objects.ts';
 import { revisionIndex } from '../runtime/taskIndexes.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
+import { GoldenSets, type GoldenView } from './golden/index.ts';
 import { noTallies, type Sample } from './ledger.ts';
 import { LedgerWriter, type LedgerPlace } from './ledgerWriter.ts';
 import { Outcomes } from './outcomes.ts';
@@ -11,22 +12,35 @@ import { Designs } from './policy.ts';
 import { isOpen, type Seen } from './progress.ts';
 import type { QueryReader } from './prometheus.ts';
 import { lateSampleOf } from './sample.ts';
+import { shadowEvidence } from './shadow.ts';
 
 /** Whose rollout evidence is brought for. */
 export interface Trial {
   readonly place: LedgerPlace;
+  /** Which revision of a task is tried: that of the experts, or that of the verifier. */
+  readonly arm: 'revision' | 'verifierRevision';
   readonly status: RolloutStatus | undefined;
   readonly spec: Rollout;
   /** Pods that serve a revision, and no other one. */
   readonly pods: (revision: string) => readonly Pod[];
+  /** What the pods of a verifier tell of problems that it never saw; undefined while they do not. */
+  readonly heldOut?: (revision: string) => HeldOut | undefined;
+  /** What golden sets found. What they measured of a verifier counts for more than what it tells. */
+  readonly golden?: GoldenView;
   readonly now: number;
 }
 
 const nothing: ArmEvidence = { ...noTallies, requests: { failed: 0, total: 0 }, latencies: [] };
 
+/** Figures of verifiers: as the golden sets measured them where they did so of both, otherwise as the verifiers tell them. */
+function figuresOf({ golden, heldOut }: Trial, arms: readonly string[]): Trial['heldOut'] {
+  return golden !== undefined && arms.every((revision) => golden.heldOut(revision) !== undefined) ? golden.heldOut : heldOut;
+}
+
 /** What all rollouts share: books of tasks, what engines tell of themselves. */
 export class Trials {
   readonly designs = new Designs();
+  readonly golden: GoldenSets;
   readonly #context: OperatorContext;
   readonly #outcomes: Outcomes;
   readonly #books: LedgerWriter;
@@ -34,12 +48,13 @@ export class Trials {
   readonly #queries: QueryReader;
 
   constructor(context: OperatorContext, engines: EngineReader, queries: QueryReader) {
-    const { caches, transport, log } = context;
+    const { caches, transport, clock, log } = context;
     this.#context = context;
     this.#engines = engines;
     this.#queries = queries;
     this.#outcomes = new Outcomes({ caches, transport, log });
     this.#books = new LedgerWriter(transport, caches.configMaps);
+    this.golden = new GoldenSets({ transport, clock, log }, this.#books);
   }
 
   /** Counts what ended, and returns what is known of the arms. */
@@ -50,15 +65,20 @@ export class Trials {
     if (!isOpen(status) || id === undefined || stable === undefined || canary === undefined)
       return () => ({ stable: nothing, canary: nothing });
     await this.#count(trial, { id, arms: new Set([stable, canary]) }, signal);
-    const { arms } = this.#books.read(place, id);
+    const { arms, shadow } = this.#books.read(place, id);
     const engines = new Map<string, Awaited<ReturnType<EngineReader['read']>>>();
     for (const revision of [stable, canary]) engines.set(revision, await this.#engines.read(id, trial.pods(revision), signal));
     const queries = await this.#queries.read(trial.spec, { stable, canary }, signal);
+    const figures = figuresOf(trial, [stable, canary]);
     const of = (revision: string): ArmEvidence => {
       const told = { ...(arms[revision] ?? noTallies), ...engineEvidence(engines.get(revision)) };
-      return { ...nothing, ...told, queries };
+      const heldOut = figures?.(revision);
+      const golden = trial.golden?.evidence(revision) ?? new Map<string, GoldenEvidence>();
+      return { ...nothing, ...told, queries, golden, ...(heldOut === undefined ? {} : { heldOut }) };
     };
-    return (rollout, now) => (rollout === id ? { stable: of(now.stable), canary: of(now.canary) } : { stable: nothing, canary: nothing });
+    const copies = shadow === undefined ? {} : { shadow: shadowEvidence(shadow) };
+    return (rollout, now) =>
+      rollout === id ? { stable: of(now.stable), canary: { ...of(now.canary), ...copies } } : { stable: nothing, canary: nothing };
   }
 
   async #count(
@@ -66,20 +86,22 @@ export class Trials {
     { id, arms }: { readonly id: string; readonly arms: ReadonlySet<string> },
     signal: AbortSignal,
   ): Promise<void> {
-    const { place, spec, now } = trial;
+    const { place, spec, arm, now } = trial;
     const ended = await this.#outcomes.read(id, signal);
     const open = this.#context.caches.tasks.lister.byIndex(revisionIndex, `rollout ${id}`);
     const late = open.flatMap((task): readonly Sample[] => {
-      const sample = lateSampleOf(task, task.status?.assignment?.revision ?? '', spec.attributionWindowSeconds, now);
+      const sample = lateSampleOf(task, task.status?.assignment?.[arm] ?? '', spec.attributionWindowSeconds, now);
       return sample === undefined ? [] : [sample];
     });
-    const samples = [...ended, ...late].filter(({ revision }) => arms.has(revision));
+    const own = ended.map((sample) => (arm === 'revision' ? sample : { ...sample, revision: sample.verifier ?? '' }));
+    const samples = [...own, ...late].filter(({ revision, shadow }) => shadow !== undefined || arms.has(revision));
     if (samples.length > 0 && !(await this.#books.count(place, id, samples, signal))) return;
     this.#outcomes.counted(id, ended);
   }
 
   #openIds(own: string | undefined): ReadonlySet<string> {
-    const ids = [...this.#context.caches.pools.lister.values()].map(({ status }) => status?.rollout?.id);
+    const { pools, energyModels } = this.#context.caches;
+    const ids = [...pools.lister.values(), ...energyModels.lister.values()].map(({ status }) => status?.rollout?.id);
     return new Set([...ids, own].filter((id) => id !== undefined));
   }
 }

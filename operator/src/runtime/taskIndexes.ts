@@ -12,13 +12,14 @@ export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as co
 /** Index of tasks that have not begun by `namespace/name` of what they depend on. */
 export const dependencyIndex = 'dependency';
 
-/** Index of tasks that have not ended by the revisions that they work with, and as `rollout <id>` by the one that counts them. */
+/** Index of tasks that have not ended by the revisions that they work with, and as `rollout <id>` by the one that counts them, as `shadow <id>` by the one that gets copies. */
 export const revisionIndex = 'revision';
 
 /** Revisions of an assignment, and its rollout. */
 export function revisionsOf({ status }: AgentTask): readonly string[] {
-  const { revision, rollout } = status?.assignment ?? {};
-  const all = [revision, rollout === undefined ? undefined : `rollout ${rollout}`];
+  const { revision, verifierRevision, rollout, shadow } = status?.assignment ?? {};
+  const counted = [rollout === undefined ? undefined : `rollout ${rollout}`, shadow === undefined ? undefined : `shadow ${shadow}`];
+  const all = [revision, verifierRevision, ...counted];
   return status?.finished === 'true' ? [] : all.filter((key) => key !== undefined);
 }
 

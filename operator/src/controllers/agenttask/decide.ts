@@ -95,7 +95,7 @@ function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined):
 
 function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
   const { assignment, now } = facts;
-  const { resolution } = facts.snapshot;
+  const { resolution, judges } = facts.snapshot;
   const goesOn = facts.open && ending === undefined;
   const before = assignment?.attempt ?? 0;
   return {
@@ -108,7 +108,7 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
     // An attempt that goes on after a pause began when it was first assigned.
     since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
     directive: 'Run',
-    ...armsOf(facts.task.metadata.uid ?? '', assignment, resolution.pool?.status?.rollout),
+    ...armsOf(facts.task.metadata.uid ?? '', assignment, resolution.pool?.status?.rollout, judges),
   };
 }
 

@@ -1,5 +1,5 @@
 import { keyOf, type Clock, type KubeObject } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolLookup } from '../../pools/lookup.ts';
@@ -81,9 +81,11 @@ export class Observer {
     const orders = this.#orders(task);
     const pods = caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox);
     const { pool } = resolution;
+    const judges = pool === undefined ? undefined : this.#judges(pool);
     return {
       task,
       resolution,
+      ...(judges === undefined ? {} : { judges }),
       registriesListed: this.#options.registriesListed,
       ground: this.ground(),
       prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
@@ -134,6 +136,14 @@ export class Observer {
   /** Sandbox pods of the task of this name, whether it exists or not. */
   sandboxes(key: string): readonly Pod[] {
     return this.#options.caches.pods.lister.byIndex('task', key).filter(isSandbox);
+  }
+
+  /** How far the rollout of the pool's verifier is. */
+  #judges({ metadata, spec }: ExpertPool): RolloutStatus | undefined {
+    const { name } = spec.energyModelRef ?? {};
+    if (name === undefined) return undefined;
+    const model = this.#options.caches.energyModels.lister.get(`${metadata.namespace ?? ''}/${name}`);
+    return model?.metadata.deletionTimestamp === undefined ? model?.status?.rollout : undefined;
   }
 
   /** Sandboxes that wait ready in the namespace of the task and are what its own would be. */

@@ -1,5 +1,5 @@
 import type { NewEvent } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
 import type { ClaimChoice } from './course.ts';
@@ -46,6 +46,8 @@ export interface StorageView {
 export interface Snapshot {
   readonly task: AgentTask;
   readonly resolution: Resolution;
+  /** The rollout of the EnergyModel that its pool names; absent: there is none. */
+  readonly judges?: RolloutStatus;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
   /** What the cluster can run sandboxes on. */

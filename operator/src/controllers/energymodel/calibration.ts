@@ -1,3 +1,4 @@
+import { timestamp } from '@agentfleet/kube';
 import type { CalibrationStatus, EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
 import type { Word } from '../expertpool/conditions.ts';
@@ -17,6 +18,8 @@ export interface Judgement {
   /** Wall time from which on it is stale, ms; undefined: never. */
   readonly staleAt: number | undefined;
 }
+
+type ModelArm = NonNullable<EnergyModelStatus['arms']>[number];
 
 type Refusal = { readonly reason: string; readonly message: string };
 
@@ -75,6 +78,14 @@ export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 
   const heads = calibration.heads.map(({ name, auc, ece }) => `${name} AUC ${auc.toFixed(3)}, ECE ${ece.toFixed(3)}`).join('; ');
   const word: Word = refusal === undefined ? { status: 'True', reason: 'Calibrated', message: heads } : { status: 'False', ...refusal };
   return { word, demanded, told: calibration, staleAt };
+}
+
+/** What a pool is told of the calibration of one revision; nothing where none is asked for. */
+export function armCalibration({ word, demanded, told, staleAt }: Judgement): Pick<ModelArm, 'calibration'> {
+  if (!demanded) return {};
+  if (word.status !== 'True' || told === undefined) return { calibration: { abstains: word.reason } };
+  const until = staleAt === undefined ? {} : { until: timestamp(staleAt) };
+  return { calibration: { digest: told.digest, ...until } };
 }
 
 const decimal = (value: number): string => value.toFixed(4);

@@ -1,10 +1,10 @@
 import {
+  annotationsChanged,
   anyOf,
-  Applier,
   Controller,
   done,
   generationChanged,
-  keyOf,
+  isConflict,
   requeueAfter,
   ResourceClient,
   toController,
@@ -12,30 +12,37 @@ import {
   watches,
 } from '@agentfleet/kube';
 import type { ObjectKey, Outcome, ReconcileContext, Source } from '@agentfleet/kube';
-import { fieldManagers, type EnergyModel, type EnergyModelStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import type { RolloutLock, Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Namespace, Pod } from '../../runtime/objects.ts';
+import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../serving/index.ts';
 import type { ChildCaches } from '../expertpool/caches.ts';
 import type { ChildWriter } from '../expertpool/children.ts';
+import { lostStatus } from '../expertpool/conditions.ts';
 import { executePool } from '../expertpool/execute.ts';
 import { planChanged } from '../placement/changes.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
 import { isGone, makesAnew } from '../expertpool/presence.ts';
-import { readyEvent } from '../expertpool/statusWriter.ts';
 import { judgeCalibration } from './calibration.ts';
 import { decideModel } from './decide.ts';
 import { modelKinds, observeModel, type ModelObserver } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
+import { withModelPlan } from './rollout/plan.ts';
+import { ModelRollouts } from './rollout/rollouts.ts';
 import { modelStatus } from './status.ts';
+import { modelStatusWriter } from './statusWriter.ts';
 
 /** What this controller needs beside the context. */
 export interface EnergyModelOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
   readonly infos: InfoReader;
+  readonly trials: Trials;
+  readonly lock: RolloutLock;
 }
 
 /** A look without a reason. */
@@ -48,11 +55,12 @@ function goes(namespace: Namespace | undefined): boolean {
 
 /** Ms after which time alone may change what is decided. */
 function nextLookMs(snapshot: ModelSnapshot, now: number): number {
-  const { pods, info } = snapshot;
+  const { pods, info, plan } = snapshot;
   const { staleAt = Infinity } = judgeCalibration(snapshot, now);
   const silent = info === undefined && newestReady(pods) !== undefined;
   return Math.min(
     idleMs,
+    plan?.againMs ?? idleMs,
     ...(pods.some(isPreparing) ? [notePollMs] : []),
     ...(silent ? [infoRetryMs] : []),
     ...(staleAt > now ? [staleAt - now] : []),
@@ -67,45 +75,50 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
     return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
   };
   return [
-    watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, planChanged) }),
+    watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(pods, { map: served, predicate: versionChanged }),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
   ];
 }
 
-/** Writes the status: one apply, and only when it tells something new. */
-function statusWriter({ transport, caches, events }: OperatorContext) {
-  const client = new ResourceClient<EnergyModel>(transport, resources.energyModels);
-  const applier = new Applier({ client, view: caches.energyModels, fieldManager: fieldManagers.operator, subresource: 'status' });
-  caches.energyModels.addHandler({ onDelete: (model) => applier.forget(keyOf(model)) });
-  return async ({ apiVersion, kind, metadata, status: present }: EnergyModel, status: EnergyModelStatus, signal: AbortSignal) => {
-    const { name, namespace = '', uid } = metadata;
-    // The uid: a model of the same name that was made since is another one.
-    const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
-    const event = written ? readyEvent(present, status) : undefined;
-    if (event !== undefined) events.record({ apiVersion, kind, metadata }, event);
-  };
-}
+/** Somebody changed the model since it was read: what its rollout is to do is decided anew, ms. */
+const conflictMs = 100;
 
 /** Keeps the pods of EnergyModels, and their status. */
-export function createEnergyModelController(context: OperatorContext, { children, writer, infos }: EnergyModelOptions): Controller {
+export function createEnergyModelController(context: OperatorContext, options: EnergyModelOptions): Controller {
+  const { children, writer, infos, trials, lock } = options;
   const { caches, clock, log, registry, transport } = context;
   const observer: ModelObserver = { context, children, infos, notes: new NoteReader({ transport, clock, log }) };
-  const writeStatus = statusWriter(context);
+  const writeStatus = modelStatusWriter(context);
+  const rollouts = new ModelRollouts(context, trials, lock);
   const models = new ResourceClient<EnergyModel>(transport, resources.energyModels);
+  const follow = async (model: EnergyModel, seen: ModelSnapshot, signal: AbortSignal): Promise<Outcome> => {
+    const decision = decideModel(seen);
+    if (makesAnew(decision.apply, seen.children) && (await isGone(models, model, signal))) return done;
+    const { deployments, refusal } = await executePool(decision, writer, signal);
+    const name = verifierName(model.metadata.name, seen.plan?.serving?.revision);
+    const after = { ...seen, deployment: deployments.get(name) ?? seen.deployment };
+    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
+    await writeStatus(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
+    if (refusal !== undefined) throw refusal.error;
+    return requeueAfter(nextLookMs(after, clock.now()));
+  };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const model = caches.energyModels.lister.get(key);
     if (model === undefined || model.metadata.deletionTimestamp !== undefined) return done;
     if (goes(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
     const snapshot = await observeModel(observer, model, signal);
-    const decision = decideModel(snapshot);
-    if (makesAnew(decision.apply, snapshot.children) && (await isGone(models, model, signal))) return done;
-    const { deployments, refusal } = await executePool(decision, writer, signal);
-    const after = { ...snapshot, deployment: [...deployments.values()][0] ?? snapshot.deployment };
-    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    await writeStatus(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
-    if (refusal !== undefined) throw refusal.error;
-    return requeueAfter(nextLookMs(after, clock.now()));
+    const planned = await rollouts.plan(snapshot, signal);
+    try {
+      if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
+      await writeStatus(model, lostStatus(model, planned.lost, clock.now()), signal);
+      return requeueAfter(idleMs);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      return requeueAfter(conflictMs);
+    } finally {
+      planned.release();
+    }
   };
   return new Controller({ name: 'energymodel', sources: sourcesOf(context, children), reconcile, maxConcurrent: 4, clock, log, registry });
 }

@@ -10,13 +10,14 @@ import { artifactName } from './artifacts.ts';
 
 const defaultResources: V1ResourceRequirements = { requests: { cpu: '25m', memory: '128Mi' }, limits: { memory: '512Mi' } };
 
-/** Labels of all that a model consists of. */
-export function modelLabels(model: EnergyModel): Record<string, string> {
-  return { [labels.component]: 'verifier', [labels.model]: model.metadata.name };
+/** Labels of all that a model consists of; those of its pods are what selectors look for. */
+export function modelLabels(model: EnergyModel, revision?: string): Record<string, string> {
+  const own = { [labels.component]: 'verifier', [labels.model]: model.metadata.name };
+  return revision === undefined ? own : { ...own, [labels.revision]: revision };
 }
 
-function identity(model: EnergyModel): { readonly name: string; readonly labels: Readonly<Record<string, string>> } {
-  return { name: verifierName(model.metadata.name), labels: modelLabels(model) };
+function identity(model: EnergyModel, revision?: string): { readonly name: string; readonly labels: Readonly<Record<string, string>> } {
+  return { name: verifierName(model.metadata.name, revision), labels: modelLabels(model, revision) };
 }
 
 /** Weights of all heads as the server reads them; another order in the spec is no other template. */
@@ -25,11 +26,11 @@ function headsOf({ spec }: EnergyModel): string {
   return energyHeads.map((head) => `${head}=${lambdas.get(head) ?? defaultLambda[head]}`).join(',');
 }
 
-/** The pods that score. Pure. */
-export function verifierDeployment(model: EnergyModel, image: string): Manifest {
+/** The pods that score; `revision` tells those apart that stand side by side. Pure. */
+export function verifierDeployment(model: EnergyModel, image: string, revision?: string): Manifest {
   const { artifact, lambda, resources: wanted } = model.spec;
   const spec = serverDeployment({
-    labels: modelLabels(model),
+    labels: modelLabels(model, revision),
     image,
     replicas: wanted.replicas,
     environment: {
@@ -43,15 +44,20 @@ export function verifierDeployment(model: EnergyModel, image: string): Manifest 
     resources: wanted.container,
     fallback: defaultResources,
   });
-  return ownedBy(model, resources.deployments, identity(model), { spec });
+  return ownedBy(model, resources.deployments, identity(model, revision), { spec });
 }
 
 /** Their address. Pure. */
-export function verifierService(model: EnergyModel): Manifest {
-  return ownedBy(model, resources.services, identity(model), { spec: serverService(modelLabels(model)) });
+export function verifierService(model: EnergyModel, revision?: string): Manifest {
+  return ownedBy(model, resources.services, identity(model, revision), { spec: serverService(modelLabels(model, revision)) });
 }
 
-/** They hear the workers of all pools of the namespace, and the operator. Pure. */
+/** The address without a revision, which tasks have that know none: that of the pods that serve. Pure. */
+export function servingService(model: EnergyModel, revision: string): Manifest {
+  return ownedBy(model, resources.services, identity(model), { spec: serverService(modelLabels(model, revision)) });
+}
+
+/** Those of all revisions hear the workers of all pools of the namespace, and the operator. Pure. */
 export function verifierWall(model: EnergyModel, operatorNamespace: string): Manifest {
   const spec = serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace);
   return ownedBy(model, resources.networkPolicies, identity(model), { spec });

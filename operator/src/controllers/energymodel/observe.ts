@@ -4,10 +4,11 @@ import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
-import { newestReady, type InfoReader } from '../../serving/index.ts';
+import { newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
 import { childKinds, type ChildCaches } from '../expertpool/caches.ts';
 import type { Child } from '../expertpool/children.ts';
 import type { NoteReader } from '../expertpool/notes.ts';
+import { recordedModels } from './rollout/arms.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** What models are observed with. */
@@ -20,7 +21,7 @@ export interface ModelObserver {
 
 /** Kinds that a model consists of, in the caches that pools use too. */
 export function modelKinds({ context, children }: Pick<ModelObserver, 'context' | 'children'>) {
-  const own: ReadonlySet<string> = new Set(['networkpolicies', 'services', 'deployments']);
+  const own: ReadonlySet<string> = new Set(['networkpolicies', 'services', 'deployments', 'controllerrevisions', 'configmaps']);
   return childKinds(context.caches, children).filter(({ resource }) => own.has(resource.plural));
 }
 
@@ -34,23 +35,50 @@ function childrenOf(observer: ModelObserver, { metadata }: EnergyModel): readonl
   );
 }
 
+/** Pods by the revision that they serve; those of none under the empty name. */
+function byRevision(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
+  return Map.groupBy(pods, ({ metadata }) => metadata.labels?.[labels.revision] ?? '');
+}
+
+/** What the newest ready pod of each revision tells. */
+async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
+  const newest = [...byRevision(pods)].flatMap(([revision, own]): readonly (readonly [string, Pod])[] => {
+    const pod = newestReady(own);
+    return pod === undefined ? [] : [[revision, pod]];
+  });
+  const asked = newest.map(([, pod]) => pod);
+  const told = await infos.read(asked, signal);
+  return new Map(
+    newest.flatMap(([revision, { metadata }]) => {
+      const info = told.get(metadata.name);
+      return info === undefined ? [] : [[revision, info] as const];
+    }),
+  );
+}
+
 /** Reads all that decisions about a model are made from. What no cache holds is asked for, and remembered. */
 export async function observeModel(observer: ModelObserver, model: EnergyModel, signal: AbortSignal): Promise<ModelSnapshot> {
   const { context, notes, infos } = observer;
   const { caches, config } = context;
   const podsNow = (): readonly Pod[] => caches.pods.lister.byIndex('model', keyOf(model));
   const known = await notes.read(podsNow(), signal);
-  const asked = newestReady(podsNow());
-  const told = asked === undefined ? undefined : await infos.read([asked], signal);
+  const told = await infosOf(infos, podsNow(), signal);
   // From here on nothing waits, so that all caches are read at one moment.
+  const namespace = model.metadata.namespace ?? '';
+  const deployments = new Map(caches.deployments.lister.list({ namespace }).map((found) => [found.metadata.name, found]));
+  const allPods = byRevision(podsNow());
   return {
     model,
     image: config.images.inference,
     operatorNamespace: config.namespace,
     children: childrenOf(observer, model),
-    deployment: caches.deployments.lister.get(`${model.metadata.namespace ?? ''}/${verifierName(model.metadata.name)}`),
-    pods: podsNow(),
+    deployment: deployments.get(verifierName(model.metadata.name)),
+    pods: allPods.get('') ?? [],
     notes: known,
-    info: told?.get(asked?.metadata.name ?? ''),
+    info: told.get(''),
+    recorded: recordedModels(model, observer.children.controllerRevisions.lister.list({ namespace })),
+    deployments,
+    allPods,
+    infos: told,
   };
 }

@@ -1,7 +1,47 @@
-import type { EnergyModel } from '@agentfleet/protocol/api';
+import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import type { Deployment, Pod } from '../../runtime/objects.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Child } from '../expertpool/children.ts';
+
+type Spec = EnergyModel['spec'];
+
+/** What of a spec is served, with the weights of all heads. */
+export interface ServedModel {
+  readonly artifact: Spec['artifact'];
+  readonly lambda: Spec['lambda'];
+  readonly heads: NonNullable<Spec['heads']>;
+  readonly container?: Spec['resources']['container'];
+}
+
+/** One revision of a model. */
+export interface ModelArm {
+  readonly revision: string;
+  readonly served: ServedModel;
+  readonly image: string;
+}
+
+/** A revision on record, and the number of its record. */
+export interface RecordedModel extends ModelArm {
+  readonly number: number;
+}
+
+/** What a rollout makes of a model: in a snapshot that has one, what serves is that of `serving`. */
+export interface ModelPlan {
+  /** Undefined: the model has no rollout any more, and what is left of the last one ends. */
+  readonly status: RolloutStatus | undefined;
+  /** Undefined: pods of no revision serve. */
+  readonly serving: ModelArm | undefined;
+  /** All revisions that have pods, that of stable first. */
+  readonly arms: readonly ModelArm[];
+  /** The revision that is to be put on record; undefined when it is. */
+  readonly record: RecordedModel | undefined;
+  /** Pods of no revision. Keep: as `keep` says. Make: they follow, or serve. */
+  readonly plain: 'Keep' | 'Make';
+  /** Children that stay although nobody asks for them, as `group/plural/name`. */
+  readonly keep: readonly string[];
+  /** Ms after which time alone may change it. */
+  readonly againMs: number;
+}
 
 /** All that decisions about a model are made from, as the caches showed it at one moment. */
 export interface ModelSnapshot {
@@ -18,4 +58,16 @@ export interface ModelSnapshot {
   readonly notes: ReadonlyMap<string, string>;
   /** What the newest ready pod tells of itself; undefined while none has told. */
   readonly info: ServerInfo | undefined;
+  /** Revisions on record by their names. */
+  readonly recorded?: ReadonlyMap<string, RecordedModel>;
+  /** Deployments of the namespace by their names. */
+  readonly deployments?: ReadonlyMap<string, Deployment>;
+  /** Pods of each revision. */
+  readonly allPods?: ReadonlyMap<string, readonly Pod[]>;
+  /** What the newest ready pod of each revision tells. */
+  readonly infos?: ReadonlyMap<string, ServerInfo>;
+  /** Undefined: the model has no rollout. */
+  readonly plan?: ModelPlan;
+  /** What the spec asks for, where a revision serves. */
+  readonly asked?: { readonly model: EnergyModel; readonly image: string };
 }

@@ -1,11 +1,13 @@
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
-import type { EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
+import { maxModelArms, type EnergyModel, type EnergyModelStatus } from '@agentfleet/protocol/api';
 import { verifierName } from '../../pools/names.ts';
 import { rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import { cut, type Word } from '../expertpool/conditions.ts';
-import { calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
+import { rolloutWord } from '../expertpool/rollout/word.ts';
+import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 import type { ModelDecision } from './decide.ts';
-import type { ModelSnapshot } from './snapshot.ts';
+import { asArm } from './rollout/arms.ts';
+import type { ModelArm, ModelSnapshot } from './snapshot.ts';
 
 /**
  * Why it is known that the artifact is another one than the spec demands: the server refused to start because of it, or one
@@ -43,12 +45,24 @@ function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullabl
   return snapshot.deployment === undefined && fault?.stalled !== true ? 'Pending' : phase;
 }
 
-function conditionsOf(model: EnergyModel, whole: Word, calibrated: Word, now: number): NonNullable<EnergyModelStatus['conditions']> {
+interface Words {
+  readonly whole: Word;
+  readonly calibrated: Word;
+  /** Undefined: the model has no rollout. */
+  readonly rollout: Word | undefined;
+}
+
+function conditionsOf(
+  model: EnergyModel,
+  { whole, calibrated, rollout }: Words,
+  now: number,
+): NonNullable<EnergyModelStatus['conditions']> {
   const ready = whole.status === 'True';
   const words: readonly (readonly [string, Word | undefined])[] = [
     ['Ready', whole],
     ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
     ['Calibrated', calibrated],
+    ['RolloutHealthy', rollout],
     ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
   ];
   const observedGeneration = model.metadata.generation ?? 0;
@@ -58,22 +72,41 @@ function conditionsOf(model: EnergyModel, whole: Word, calibrated: Word, now: nu
   return [...mergeConditions(model.status?.conditions, desired, now)];
 }
 
+type Arm = NonNullable<EnergyModelStatus['arms']>[number];
+
+/** A revision that has pods, with what its own calibration makes of its answers. */
+function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, now: number): Arm {
+  const info = infos?.get(arm.revision);
+  const own = asArm(model, arm);
+  const judgement = judgeCalibration({ model: own, info }, now);
+  return {
+    revision: arm.revision,
+    endpoint: serverUrl(verifierName(model.metadata.name, arm.revision), model.metadata.namespace ?? ''),
+    ...(info?.artifact == null ? {} : { digest: info.artifact }),
+    thresholdsInForce: thresholdsInForce(own, judgement),
+    ...armCalibration(judgement),
+  };
+}
+
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
 export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
-  const { model, info } = snapshot;
+  const { model, info, plan } = snapshot;
   const serving = servingNow(snapshot, decision);
   const judgement = judgeCalibration(snapshot, now);
   const { told } = judgement;
   return {
     observedGeneration: model.metadata.generation ?? 0,
-    conditions: conditionsOf(model, wordOf(serving), judgement.word, now),
+    conditions: conditionsOf(model, { whole: wordOf(serving), calibrated: judgement.word, rollout: rolloutWord(plan?.status) }, now),
     phase: phaseOf(serving, snapshot),
-    endpoint: serverUrl(verifierName(model.metadata.name), model.metadata.namespace ?? ''),
+    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
     // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
     replicas: serving.replicas,
     ready: serving.ready,
     thresholdsInForce: thresholdsInForce(model, judgement),
     ...(told === undefined ? {} : { calibration: calibrationStatus(told) }),
+    ...(plan?.status === undefined
+      ? {}
+      : { arms: plan.arms.slice(0, maxModelArms).map((arm) => armStatus(model, snapshot, arm, now)), rollout: plan.status }),
   };
 }

@@ -1,5 +1,5 @@
 import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
-import type { ExpertPool, ExpertPoolStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import type { Obstacle } from './decide.ts';
 
 /** One sentence of state for programs and people. */
@@ -67,11 +67,18 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
   return mergeConditions(pool.status?.conditions, desired, now);
 }
 
-/** The status of a pool whose revision that serves is lost: nothing is touched, and it says why. Pure. */
-export function lostStatus(pool: ExpertPool, rollout: RolloutStatus, now: number): ExpertPoolStatus {
+/** A pool or a model: what has rollouts. */
+interface RolledOut<S> {
+  readonly metadata: ExpertPool['metadata'];
+  readonly status?: S;
+}
+
+/** The status of an owner whose revision that serves is lost: nothing is touched, and it says why. Pure. */
+export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutStatus, now: number): S {
   const { reason, message } = rollout;
   const observedGeneration = pool.metadata.generation ?? 0;
   const word: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
   const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== word.type);
-  return { ...pool.status, rollout, conditions: [...mergeConditions(pool.status?.conditions, [...kept, word] as NewCondition[], now)] };
+  const conditions = [...mergeConditions(pool.status?.conditions, [...kept, word] as NewCondition[], now)];
+  return { ...(pool.status as S), rollout, conditions };
 }

@@ -1,7 +1,7 @@
 import { Controller, done, isConflict, requeueAfter, ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { Outcome, ReconcileContext } from '@agentfleet/kube';
-import type { Trials } from '../../revisions/index.ts';
+import type { RolloutLock, Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Namespace } from '../../runtime/objects.ts';
@@ -34,6 +34,7 @@ export interface ExpertPoolOptions {
   /** Asks a job how far it is. */
   readonly ask: AskInfo;
   readonly trials: Trials;
+  readonly lock: RolloutLock;
 }
 
 /** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
@@ -80,34 +81,21 @@ async function conflictless(write: Promise<number | undefined>): Promise<{ reado
   }
 }
 
+function observerOf(context: OperatorContext, { children, heartbeats, infos, ask }: ExpertPoolOptions): PoolObserver {
+  const { transport, clock, log } = context;
+  const notes = new NoteReader({ transport, clock, log });
+  return { context, children, heartbeats, replays: new ReplayReader(transport, clock), notes, infos, ask };
+}
+
 /** Keeps what a pool consists of in its own namespace, and its status. */
 export function createExpertPoolController(context: OperatorContext, options: ExpertPoolOptions): Controller {
   const { caches, clock, log, registry, transport } = context;
-  const { children, writer, heartbeats, infos, ask, trials } = options;
-  const observer: PoolObserver = {
-    context,
-    children,
-    heartbeats,
-    replays: new ReplayReader(transport, clock),
-    notes: new NoteReader({ transport, clock, log }),
-    infos,
-    ask,
-  };
+  const { children, writer, heartbeats, trials, lock } = options;
+  const observer = observerOf(context, options);
   const status = new PoolStatusWriter(context);
-  const rollouts = new PoolRollouts(context, trials);
+  const rollouts = new PoolRollouts(context, trials, lock);
   const pools = new ResourceClient<ExpertPool>(transport, resources.expertPools);
-  const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
-    const pool = caches.pools.lister.get(key);
-    // Everything that belongs to the pool goes with it, or with its namespace, by itself.
-    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
-      return done;
-    const seen = await observePool(observer, pool, signal);
-    const planned = await rollouts.plan(seen, signal);
-    if ('lost' in planned) {
-      await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
-      return requeueAfter(idleMs);
-    }
-    const snapshot = withPlan(seen, planned.plan);
+  const follow = async (pool: ExpertPool, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decidePool(snapshot);
     if (makesAnew(decision.apply, snapshot.children) && (await isGone(pools, pool, signal))) return done;
     const { deployments, refusal } = await executePool(decision, writer, signal);
@@ -118,6 +106,21 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const { heldMs } = told;
     if (refusal !== undefined) throw refusal.error;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
+  };
+  const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
+    const pool = caches.pools.lister.get(key);
+    // Everything that belongs to the pool goes with it, or with its namespace, by itself.
+    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
+      return done;
+    const seen = await observePool(observer, pool, signal);
+    const planned = await rollouts.plan(seen, signal);
+    try {
+      if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
+      await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
+      return requeueAfter(idleMs);
+    } finally {
+      planned.release();
+    }
   };
   const sources = poolSources(context, children, heartbeats);
   return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, clock, log, registry });

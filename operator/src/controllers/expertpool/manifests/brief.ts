@@ -44,20 +44,43 @@ function place(pool: ExpertPool): ArtifactPlace {
  * Where a model answers. It is named also while it does not answer: then its `whenUnavailable` decides, and not the
  * moment at which its pods started.
  */
-function verifier(model: EnergyModel): VerifierEndpoint {
+export function verifier(model: EnergyModel): VerifierEndpoint {
   const { metadata, spec, status } = model;
-  const { vetoBelowProbability, warnBelowProbability, heads }: NonNullable<NonNullable<EnergyModel['status']>['thresholdsInForce']> =
-    status?.thresholdsInForce ?? spec.thresholds;
+  const url = status?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
+  return endpointOf(model, { url, thresholds: status?.thresholdsInForce ?? spec.thresholds, ...calibrationBrief(model) });
+}
+
+interface Judge extends Pick<VerifierEndpoint, 'calibration'> {
+  readonly url: string;
+  readonly thresholds: NonNullable<NonNullable<EnergyModel['status']>['thresholdsInForce']>;
+}
+
+function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibration }: Judge): VerifierEndpoint {
+  const { vetoBelowProbability, warnBelowProbability, heads } = thresholds;
   return {
     name: metadata.name,
-    url: status?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? ''),
+    url,
     batchMax: spec.scoring.batchMax,
     timeoutMillis: spec.scoring.timeoutMillis,
     vetoBelowProbability: Number(vetoBelowProbability),
     warnBelowProbability: Number(warnBelowProbability),
     whenUnavailable: spec.thresholds.whenUnavailable,
     ...(heads !== undefined && { heads: heads.map(headThresholds) }),
-    ...calibrationBrief(model),
+    ...(calibration !== undefined && { calibration }),
+  };
+}
+
+/** The verifiers of all revisions, each with its own thresholds and calibration; nothing where there is one only. */
+function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'verifierArms'> {
+  const arms = model?.status?.arms;
+  if (model === undefined || arms === undefined) return {};
+  return {
+    verifierArms: arms.map(({ revision, endpoint, thresholdsInForce, calibration }) => {
+      const { abstains = null, digest, until } = calibration ?? {};
+      const counts = { abstains, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) };
+      const judge = { url: endpoint, thresholds: thresholdsInForce, ...(calibration !== undefined && { calibration: counts }) };
+      return { revision, verifier: endpointOf(model, judge) };
+    }),
   };
 }
 
@@ -101,8 +124,11 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
   return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
 }
 
-/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. */
-function parts(pool: ExpertPool, { experts, imaged, revisionOf }: Omit<ArmInput, 'revision'>): Pick<PoolBrief, 'experts' | 'absent'> {
+/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. Pure. */
+export function parts(
+  pool: ExpertPool,
+  { experts, imaged, revisionOf }: Omit<ArmInput, 'revision'>,
+): Pick<PoolBrief, 'experts' | 'absent'> {
   const present = imaged.filter(({ replicas }) => replicas > 0);
   const names = new Set(present.map(({ name }) => name));
   return {
@@ -146,6 +172,7 @@ export function poolBrief({ pool, namespaces, experts, energyModel, egress, revi
     allowUnenforcedNetwork,
     maxBudget: { ...maxBudget },
     ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
+    ...verifierArms(energyModel),
     ...allowedAblations(pool),
   };
 }

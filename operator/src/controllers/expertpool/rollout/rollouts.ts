@@ -1,9 +1,18 @@
-import { findCondition, keyOf } from '@agentfleet/kube';
+import { keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
 import { expertName, rolloutLedgerName } from '../../../pools/names.ts';
-import { expertHash, progress, type Seen, type Trials } from '../../../revisions/index.ts';
+import {
+  expertHash,
+  poolLockedBy,
+  progress,
+  type GoldenView,
+  type LedgerPlace,
+  type RolloutLock,
+  type Seen,
+  type Trials,
+} from '../../../revisions/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
@@ -11,19 +20,24 @@ import { missingParts } from '../decide.ts';
 import { imageOf } from '../manifests/experts.ts';
 import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
+import { keptJobs, poolSets } from './golden.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './plan.ts';
 
-/** What became of a look at the rollout of a pool. */
-export type Planned = { readonly plan: RolloutPlan | undefined } | { readonly lost: RolloutStatus };
+/** What became of a look at the rollout of a pool. `release` once the status is written. */
+export type Planned = ({ readonly plan: RolloutPlan | undefined } | { readonly lost: RolloutStatus }) & { readonly release: () => void };
+
+const free = (): void => undefined;
 
 /** Follows the rollouts of pools: brings what was seen to the machine, and makes plans of what it says. */
 export class PoolRollouts {
   readonly #context: OperatorContext;
   readonly #trials: Trials;
+  readonly #lock: RolloutLock;
 
-  constructor(context: OperatorContext, trials: Trials) {
+  constructor(context: OperatorContext, trials: Trials, lock: RolloutLock) {
     this.#context = context;
     this.#trials = trials;
+    this.#lock = lock;
   }
 
   /** How the rollout of a pool goes on, and what the pool consists of meanwhile. */
@@ -32,36 +46,48 @@ export class PoolRollouts {
     const spec = pool.spec.rollout;
     const inUse = this.#inUse(pool);
     if (spec === undefined) {
-      return { plan: leavingPlan(snapshot, inUse) };
+      return { plan: leavingPlan(snapshot, inUse), release: free };
     }
     const before = pool.status?.rollout;
     const now = this.#context.clock.now();
-    if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable) };
-    const seen = await this.#see(snapshot, spec, now, signal);
-    const status = withPlaces(progress(before, spec, seen, this.#trials.designs), shortOfPlaces(pool, desiredArm(snapshot)));
+    if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable), release: free };
+    const golden = await this.#golden(snapshot, spec, signal);
+    const seen = await this.#see(snapshot, spec, { now, golden }, signal);
+    const decide = (lockedBy: string | undefined): RolloutStatus =>
+      withPlaces(progress(before, spec, { ...seen, lockedBy }, this.#trials.designs), shortOfPlaces(pool, desiredArm(snapshot)));
+    const { status, release } = await this.#lock.ofPool(pool, { before, lockedBy: seen.lockedBy, decide }, signal);
     const plan = planOf(snapshot, status, inUse, now);
-    return plan === undefined ? { lost: lostOf(status, status.stable ?? '') } : { plan };
+    if (plan === undefined) return { lost: lostOf(status, status.stable ?? ''), release };
+    return { plan: { ...plan, keep: [...plan.keep, ...keptJobs(golden, before, status)] }, release };
   }
 
-  async #see(snapshot: PoolSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<Seen> {
+  #golden(snapshot: PoolSnapshot, spec: Rollout, signal: AbortSignal): Promise<GoldenView> {
+    const { pool } = snapshot;
+    const arms = [...(snapshot.recorded?.values() ?? []), desiredArm(snapshot)];
+    const armOf = (revision: string): PoolArm | undefined => arms.find((arm) => arm.revision === revision);
+    const sets = poolSets(snapshot, armOf, (arm) => enginesOf(snapshot, arm) === 'Ready');
+    const retry = pool.metadata.annotations?.[rolloutAnnotations.retry];
+    return this.#trials.golden.look({ ...sets, place: placeOf(pool), status: pool.status?.rollout, spec, retry }, signal);
+  }
+
+  async #see(
+    snapshot: PoolSnapshot,
+    spec: Rollout,
+    { now, golden }: { readonly now: number; readonly golden: GoldenView },
+    signal: AbortSignal,
+  ): Promise<Seen> {
     const { pool } = snapshot;
     const desired = desiredArm(snapshot);
     const lost = lostPlace(pool, desired);
     const obstacles = [...missingParts(snapshot).map(({ message }) => message), ...(lost === undefined ? [] : [lost])];
-    const place = {
-      owner: pool,
-      name: rolloutLedgerName(pool.metadata.name, 'pool'),
-      labels: { [labels.component]: 'expert', [labels.pool]: pool.metadata.name },
-    };
-    const evidence = await this.#trials.evidence(
-      { place, status: pool.status?.rollout, spec, pods: (revision) => podsOf(snapshot, revision), now },
-      signal,
-    );
+    const { rollout: status } = pool.status ?? {};
+    const pods = (revision: string): PoolSnapshot['pods'] => podsOf(snapshot, revision);
+    const evidence = await this.#trials.evidence({ place: placeOf(pool), arm: 'revision', status, spec, pods, golden, now }, signal);
     return {
       desired: desired.revision,
       canaryEngines: enginesOf(snapshot, desired),
       incompatible: obstacles.length === 0 ? undefined : obstacles.join('; '),
-      lockedBy: changing(snapshot),
+      lockedBy: poolLockedBy(snapshot.energyModel),
       evidence,
       approved: pool.metadata.annotations?.[rolloutAnnotations.approve],
       retry: pool.metadata.annotations?.[rolloutAnnotations.retry],
@@ -81,16 +107,15 @@ export class PoolRollouts {
   }
 }
 
+/** The book of a pool's rollouts. */
+const placeOf = (pool: ExpertPool): LedgerPlace => ({
+  owner: pool,
+  name: rolloutLedgerName(pool.metadata.name, 'pool'),
+  labels: { [labels.component]: 'expert', [labels.pool]: pool.metadata.name },
+});
+
 const knows = (snapshot: PoolSnapshot, revision: string): boolean =>
   snapshot.recorded?.has(revision) === true || desiredArm(snapshot).revision === revision;
-
-/** A generator and its verifier never change together: while the pods of the model are replaced, no rollout begins. */
-function changing({ energyModel }: PoolSnapshot): string | undefined {
-  const { metadata, status } = energyModel ?? {};
-  const settled =
-    status?.observedGeneration === metadata?.generation && findCondition(status?.conditions, 'Reconciling')?.status !== 'True';
-  return metadata === undefined || settled ? undefined : `EnergyModel ${metadata.name}`;
-}
 
 function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
   const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what spec.experts says serves at once`;

@@ -1,0 +1,111 @@
+import type { RolloutStatus } from '@agentfleet/protocol/api';
+import { revisionRecordName, rolloutLedgerName, verifierName } from '../../../pools/names.ts';
+import { isOpen } from '../../../revisions/index.ts';
+import { resources } from '../../../runtime/resources.ts';
+import { rolledOut } from '../../../serving/index.ts';
+import { identity } from '../../expertpool/ownership.ts';
+import type { ModelArm, ModelPlan, ModelSnapshot, RecordedModel } from '../snapshot.ts';
+import { asArm, modelRevision, servedOf } from './arms.ts';
+
+/** Whether an unfinished task is judged by a revision. */
+export type InUse = (revision: string) => boolean;
+
+/** Ms between two looks at a rollout that goes on, and at one that waits. */
+const lookMs = { open: 1_000, waiting: 5_000 } as const;
+
+/** The revision that the spec asks for. Pure. */
+export function desiredModel({ model, image, recorded }: Pick<ModelSnapshot, 'model' | 'image' | 'recorded'>): RecordedModel {
+  const served = servedOf(model.spec);
+  const revision = modelRevision(model.metadata.uid ?? '', served, image);
+  const known = recorded?.get(revision);
+  const number = known?.number ?? 1 + Math.max(0, ...[...(recorded?.values() ?? [])].map((arm) => arm.number));
+  return { revision, served, image, number };
+}
+
+const plainDeployment = ({ metadata }: ModelSnapshot['model']): string => identity(resources.deployments, verifierName(metadata.name));
+const recordKey = ({ metadata }: ModelSnapshot['model'], revision: string): string =>
+  identity(resources.controllerRevisions, revisionRecordName(metadata.name, 'model', revision));
+const ledgerKey = ({ metadata }: ModelSnapshot['model']): string =>
+  identity(resources.configMaps, rolloutLedgerName(metadata.name, 'model'));
+
+const hasPods = ({ deployments, model }: ModelSnapshot, { revision }: ModelArm): boolean =>
+  deployments?.has(verifierName(model.metadata.name, revision)) === true;
+
+/** What a rollout makes of a model: which revisions have pods, and what is kept. Undefined: nobody knows what serves. Pure. */
+export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse: InUse, now: number): ModelPlan | undefined {
+  const { model, recorded, deployment } = snapshot;
+  const desired = desiredModel(snapshot);
+  const arms = new Map<string, ModelArm>([...(recorded ?? []), [desired.revision, desired]]);
+  const stable = arms.get(status.stable ?? desired.revision);
+  if (stable === undefined) return undefined;
+  const tried = isOpen(status) ? arms.get(status.canary ?? '') : undefined;
+  const wanted = [stable, ...(tried === undefined ? [] : [tried])];
+  const serving = new Set(wanted.map(({ revision }) => revision));
+  const drains = now - Date.parse(status.since) < (model.spec.rollout?.drainSeconds ?? 0) * 1000;
+  const rest = [...arms.values()].filter(
+    (arm) => !serving.has(arm.revision) && (inUse(arm.revision) || (drains && hasPods(snapshot, arm))),
+  );
+  const held = [...serving, ...rest.map(({ revision }) => revision), desired.revision, ...(status.lastGreen ?? []), status.canary ?? ''];
+  const fromBefore = status.stable === undefined && deployment !== undefined;
+  return {
+    status,
+    serving: fromBefore ? undefined : stable,
+    arms: [...wanted, ...rest],
+    record: recorded?.has(desired.revision) === true ? undefined : desired,
+    plain: 'Keep',
+    keep: [
+      ...held.map((revision) => recordKey(model, revision)),
+      ledgerKey(model),
+      ...(status.stable === undefined || drains ? [plainDeployment(model)] : []),
+    ],
+    againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
+  };
+}
+
+/**
+ * What is left of a rollout whose model has none any more: its stable revision serves until the pods that follow answer, and
+ * others stay until no task is judged by them. Undefined: nothing is left. Pure.
+ */
+export function leavingModel(snapshot: ModelSnapshot, inUse: InUse): ModelPlan | undefined {
+  const { model, recorded, deployment } = snapshot;
+  if (recorded === undefined || recorded.size === 0) return undefined;
+  const before = model.status?.rollout;
+  const serving = recorded.get(before?.stable ?? '');
+  const follows = serving === undefined || rolledOut(deployment, model.spec.resources.replicas);
+  const rest = [...recorded.values()].filter(({ revision }) => inUse(revision));
+  if (follows && rest.length === 0) return undefined;
+  const arms = follows ? rest : [serving, ...rest.filter(({ revision }) => revision !== serving.revision)];
+  return {
+    status: follows || before === undefined ? undefined : leavingStatus(before),
+    serving: follows ? undefined : serving,
+    arms,
+    record: undefined,
+    plain: 'Make',
+    keep: [...recorded.keys()].map((revision) => recordKey(model, revision)),
+    againMs: lookMs.waiting,
+  };
+}
+
+function leavingStatus(status: RolloutStatus): RolloutStatus {
+  const { canary: _, id: __, gates: ___, ...before } = status;
+  const message = 'spec.rollout was removed: pods of what the spec says follow, and the stable revision serves until they answer';
+  return { ...before, phase: 'Idle', weight: 0, step: 0, reason: 'Leaving', message };
+}
+
+/** The model as its tasks see it: what serves, its pods and what they tell. Pure. */
+export function withModelPlan(snapshot: ModelSnapshot, plan: ModelPlan | undefined): ModelSnapshot {
+  if (plan === undefined) return snapshot;
+  const { serving } = plan;
+  if (serving === undefined) return { ...snapshot, plan };
+  const { model, deployments } = snapshot;
+  return {
+    ...snapshot,
+    plan,
+    asked: { model, image: snapshot.image },
+    model: asArm(model, serving),
+    image: serving.image,
+    deployment: deployments?.get(verifierName(model.metadata.name, serving.revision)),
+    pods: snapshot.allPods?.get(serving.revision) ?? [],
+    info: snapshot.infos?.get(serving.revision),
+  };
+}

@@ -1,0 +1,129 @@
+import { rolloutAnnotations, type EnergyModel, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
+import { featureSet } from '@agentfleet/protocol/inference';
+import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
+import { isOpen, modelLockedBy, progress, type RolloutLock, type Seen, type Trials } from '../../../revisions/index.ts';
+import type { HeldOut } from '../../../rollout/index.ts';
+import type { OperatorContext } from '../../../runtime/context.ts';
+import { revisionIndex } from '../../../runtime/taskIndexes.ts';
+import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
+import { artifactFault } from '../artifacts.ts';
+import { judgeCalibration, type Judgement } from '../calibration.ts';
+import { modelLabels } from '../manifests.ts';
+import type { ModelArm, ModelPlan, ModelSnapshot } from '../snapshot.ts';
+import { desiredModel, leavingModel, modelPlan, type InUse } from './plan.ts';
+
+/** What became of a look at the rollout of a model. `release` once the status is written. */
+export type PlannedModel =
+  { readonly plan: ModelPlan | undefined; readonly release: () => void } | { readonly lost: RolloutStatus; readonly release: () => void };
+
+const free = (): void => undefined;
+
+/** Follows the rollouts of models: brings what was seen to the machine, and makes plans of what it says. */
+export class ModelRollouts {
+  readonly #context: OperatorContext;
+  readonly #trials: Trials;
+  readonly #lock: RolloutLock;
+
+  constructor(context: OperatorContext, trials: Trials, lock: RolloutLock) {
+    this.#context = context;
+    this.#trials = trials;
+    this.#lock = lock;
+  }
+
+  /** How the rollout of a model goes on, and what the model consists of meanwhile. */
+  async plan(snapshot: ModelSnapshot, signal: AbortSignal): Promise<PlannedModel> {
+    const { model, recorded } = snapshot;
+    const spec = model.spec.rollout;
+    const { lister } = this.#context.caches.tasks;
+    const inUse: InUse = (revision) => lister.byIndex(revisionIndex, revision).length > 0;
+    if (spec === undefined) return { plan: leavingModel(snapshot, inUse), release: free };
+    const before = model.status?.rollout;
+    const { stable } = before ?? {};
+    if (before !== undefined && stable !== undefined && recorded?.has(stable) !== true && desiredModel(snapshot).revision !== stable)
+      return { lost: lostOf(before, stable), release: free };
+    const now = this.#context.clock.now();
+    const seen = await this.#see(snapshot, spec, now, signal);
+    const decide = (lockedBy: string | undefined): RolloutStatus => {
+      const next = progress(before, spec, { ...seen, lockedBy }, this.#trials.designs);
+      return uncalibrated(snapshot, before, next, now) ?? next;
+    };
+    const { status, release } = await this.#lock.ofModel(model, { before, lockedBy: seen.lockedBy, decide }, signal);
+    const plan = modelPlan(snapshot, status, inUse, now);
+    return plan === undefined ? { lost: lostOf(status, status.stable ?? ''), release } : { plan, release };
+  }
+
+  async #see(snapshot: ModelSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<Seen> {
+    const { model, allPods, infos } = snapshot;
+    const { metadata, status } = model;
+    const desired = desiredModel(snapshot);
+    const place = { owner: model, name: rolloutLedgerName(metadata.name, 'model'), labels: modelLabels(model) };
+    const pods = (revision: string): ModelSnapshot['pods'] => allPods?.get(revision) ?? [];
+    const heldOut = (revision: string): HeldOut | undefined => heldOutOf(infos?.get(revision));
+    const trial = { place, arm: 'verifierRevision', status: status?.rollout, spec, pods, heldOut, now } as const;
+    const evidence = await this.#trials.evidence(trial, signal);
+    const pools = this.#context.caches.pools.lister.list({ namespace: metadata.namespace ?? '' });
+    return {
+      desired: desired.revision,
+      canaryEngines: enginesOf(snapshot, desired, now),
+      incompatible: artifactFault(model.spec.artifact.uri) ?? abstaining(model, infos?.get(desired.revision), now),
+      lockedBy: modelLockedBy(metadata.name, pools),
+      evidence,
+      approved: metadata.annotations?.[rolloutAnnotations.approve],
+      retry: metadata.annotations?.[rolloutAnnotations.retry],
+      now,
+    };
+  }
+}
+
+const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
+
+/** Why a revision abstains from judging, although the spec asks for probabilities that count; undefined while nobody knows. */
+function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: number): string | undefined {
+  const { word, demanded } = judged(model, info, now);
+  if (!demanded || info === undefined || word.status === 'True') return undefined;
+  return `its calibration is not in force (${word.reason}): ${word.message}`;
+}
+
+/**
+ * Instead of a status that promotes a revision of which nobody knows whether its probabilities count, where that is asked
+ * for: the one before, and what is waited for.
+ */
+function uncalibrated(
+  { model, infos }: ModelSnapshot,
+  before: RolloutStatus | undefined,
+  next: RolloutStatus,
+  now: number,
+): RolloutStatus | undefined {
+  if (before === undefined || before.stable === undefined || next.stable === before.stable) return undefined;
+  const { word, demanded } = judged(model, infos?.get(next.stable ?? ''), now);
+  if (!demanded || word.status === 'True') return undefined;
+  const message = `its calibration is not known to be in force (${word.reason}): ${word.message}; it is not promoted before it is`;
+  return { ...before, reason: 'Held', message: message.slice(0, 512) };
+}
+
+/** How far the pods of a revision are. Where a calibration is demanded, one is not ready to be tried before it told its own. */
+function enginesOf({ model, deployments, infos }: ModelSnapshot, { revision }: ModelArm, now: number): Seen['canaryEngines'] {
+  const { replicas } = model.spec.resources;
+  const deployment = deployments?.get(verifierName(model.metadata.name, revision));
+  if (exceeded(deployment)) return 'Failed';
+  if (!rolledOut(deployment, replicas)) return 'Loading';
+  const info = infos?.get(revision);
+  const tried = model.status?.rollout;
+  const silent = replicas > 0 && info === undefined && isOpen(tried) && tried?.phase === 'Loading';
+  return silent && judged(model, info, now).demanded ? 'Loading' : 'Ready';
+}
+
+/** What a verifier tells of problems that it never saw. */
+function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
+  const { calibration } = info ?? {};
+  if (calibration === undefined) return undefined;
+  if ('fault' in calibration) return { fault: calibration.fault };
+  if (calibration.featureSet !== featureSet)
+    return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
+  return { heads: calibration.heads.map(({ name, auc, ece, samples }) => ({ name, auc, ece, samples })) };
+}
+
+function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
+  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what the spec says serves at once`;
+  return { ...status, reason: 'RevisionLost', message };
+}
