@@ -1,0 +1,138 @@
+import { canonical } from '@agentfleet/kube';
+import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { itemOf } from '../../../placement/index.ts';
+import { expertHash, shortHash } from '../../../revisions/index.ts';
+import { newPool } from '../../agenttask/testing/objects.ts';
+import { decidePool } from '../decide.ts';
+import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
+import { newSnapshot } from '../testing/snapshots.ts';
+import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
+import { desiredArm, planOf, withPlan } from './plan.ts';
+import { rolloutWord } from './word.ts';
+
+const now = Date.parse('2030-01-01T00:00:00Z');
+const expert = (name: string, domains: readonly string[], slot: string): object => ({
+  name,
+  role: name === 'gen' ? 'Generalist' : 'Specialist',
+  domains,
+  engine: { type: 'Synth' },
+  replicas: 1,
+  resources: { slot, memory: { budget: '9Gi' } },
+});
+
+const asked = (domains: readonly string[]): PoolSnapshot =>
+  newSnapshot(
+    newPool({
+      rollout: { strategy: 'Recreate', drainSeconds: 60 },
+      experts: [expert('gen', ['*'], 'dgx-1/gpu0'), expert('py', domains, 'dgx-1/gpu1')],
+    }),
+  );
+const [one, two] = [desiredArm(asked(['py'])), desiredArm(asked(['python']))];
+
+const hashOf = (arm: RecordedArm, name: string): string => {
+  const found = arm.experts.find((known) => known.name === name);
+  if (found === undefined) throw new RangeError(name);
+  return expertHash(found, 'inference:1');
+};
+const item = (arm: RecordedArm, name: string): string => itemOf(name, hashOf(arm, name));
+
+const status = (more: Partial<RolloutStatus>): RolloutStatus => ({
+  phase: 'Idle',
+  weight: 0,
+  step: 0,
+  since: '2030-01-01T00:00:00Z',
+  samplesBefore: 0,
+  samples: 0,
+  reason: 'Loading',
+  message: '',
+  ...more,
+});
+
+const loading = status({ phase: 'Loading', stable: one.revision, canary: two.revision });
+
+const place = (name: string, slot: string, admitted = true) => ({
+  item: name,
+  slot,
+  uuid: `uuid of ${slot}`,
+  bytes: 1,
+  claim: `c-${slot.at(-1)}`,
+  admitted,
+});
+const plan = (more: Partial<PlanStatus> = {}): PlanStatus => ({
+  hash: '0123456789abcdef',
+  mode: 'DRA',
+  assignments: [place(item(one, 'gen'), 'dgx-1/gpu0'), place(item(one, 'py'), 'dgx-1/gpu1'), place(item(two, 'py'), 'dgx-1/gpu1')],
+  ...more,
+});
+
+/** Deployments of a pool at a moment of its rollout: replicas and a hash of the template. */
+function pods(rollout: RolloutStatus, planned: PlanStatus): Readonly<Record<string, string>> {
+  const { pool, ...rest } = asked(['python']);
+  const snapshot: PoolSnapshot = {
+    ...rest,
+    pool: { ...pool, status: { plan: planned, rollout } } as unknown as ExpertPool,
+    recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
+  };
+  const inUse = { revision: () => true, plain: () => false };
+  const { apply } = decidePool(withPlan(snapshot, planOf(snapshot, rollout, inUse, now)));
+  const made = apply.filter(({ object }) => object.kind === 'Deployment' && object.metadata.name.includes('-expert-'));
+  return Object.fromEntries(
+    made.map(({ object }) => {
+      const { replicas, template } = object['spec'] as { replicas: number; template: object };
+      return [object.metadata.name, `${replicas} ${shortHash(JSON.parse(canonical(template)), 10)}`];
+    }),
+  );
+}
+
+describe('engines of two revisions on GPUs', () => {
+  test('have pods each, and a promotion changes no template', () => {
+    const before = pods(loading, plan());
+    expect(Object.keys(before)).toHaveLength(3);
+    const after = pods(status({ stable: two.revision, lastGreen: [one.revision], reason: 'Promoted' }), plan());
+    expect(after).toEqual(before);
+  });
+
+  test('a canary without a place has no pods, and what serves has the same as before', () => {
+    const before = pods(loading, plan());
+    const { assignments } = plan();
+    const without = pods(loading, plan({ assignments: assignments.filter((assignment) => assignment.item !== item(two, 'py')) }));
+    expect(Object.keys(without)).toHaveLength(2);
+    expect(before).toMatchObject(without);
+  });
+
+  test('a canary that waits for its turn has a template and no pods', () => {
+    const { assignments } = plan();
+    const waits = assignments.map((known) => ({ ...known, admitted: known.item !== item(two, 'py') }));
+    expect(Object.values(pods(loading, plan({ assignments: waits }))).filter((told) => told.startsWith('0 '))).toHaveLength(1);
+  });
+});
+
+describe('a canary without a place', () => {
+  const rejected = [
+    { item: item(two, 'py'), slot: 'dgx-1/gpu1', reason: 'NotEnoughMemory' as const, shortByBytes: 3 * 2 ** 30 },
+    { item: item(two, 'py'), slot: 'dgx-1/gpu0', reason: 'NotEnoughMemory' as const, shortByBytes: 5 * 2 ** 30 },
+  ];
+  const pool = (more: object) => ({ status: more }) as unknown as ExpertPool;
+
+  test('is told with the least that it lacks, and the cure', () => {
+    const short = shortOfPlaces(pool({ plan: plan({ rejected }) }), two);
+    expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
+    expect(short).toMatch(/give a smaller budget, another spec.rollout.canarySlot/);
+    const told = withPlaces(loading, short);
+    expect(rolloutWord(told)).toMatchObject({ status: 'False', reason: 'NoPlace' });
+    expect(withPlaces(told, undefined)).toMatchObject({ reason: 'Loading' });
+    expect(withPlaces(status({ stable: one.revision }), short)).toEqual(status({ stable: one.revision }));
+    // Nothing was refused to what serves.
+    expect(shortOfPlaces(pool({ plan: plan({ rejected }) }), one)).toBeUndefined();
+  });
+
+  test('that had one and lost it cannot go on', () => {
+    const canary = { ...loading, phase: 'Canary' as const, weight: 10 };
+    expect(lostPlace(pool({ plan: plan(), rollout: canary }), two)).toBeUndefined();
+    const { assignments } = plan();
+    const ends = assignments.map((known) => ({ ...known, admitted: known.item !== item(two, 'py') }));
+    expect(lostPlace(pool({ plan: plan({ assignments: ends }), rollout: canary }), two)).toMatch(/lost its place on a GPU/);
+    expect(lostPlace(pool({ plan: plan({ assignments: ends }), rollout: loading }), two)).toBeUndefined();
+  });
+});
