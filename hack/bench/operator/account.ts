@@ -36,7 +36,7 @@ async function grant({ transport, system: namespace }: Place, name: string): Pro
     resourceRules: [{ verbs: every, apiGroups: every, resources: every, namespaces: every, clusterScope: true }],
     nonResourceRules: [{ verbs: every, nonResourceURLs: every }],
   };
-  const spec = { priorityLevelConfiguration: { name: 'exempt' }, matchingPrecedence: 1, rules: [rule] };
+  const spec = { priorityLevelConfiguration: { name: 'exempt' }, matchingPrecedence: 2, rules: [rule] };
   await new ResourceClient(transport, flows).apply({ metadata: { name: `bench-${namespace}` }, spec }, by);
 }
 

@@ -21,7 +21,7 @@ const slots = 64;
 export const images = { agent: 'none.invalid/agent:1', sandbox: 'none.invalid/sandbox:1', tools: 'none.invalid/tools:1' } as const;
 
 /** What a process is started with in the image (operator/Dockerfile), beside what hides warnings. */
-export const imageFlags = '--disable-sigusr1 --max-semi-space-size=2';
+export const imageFlags = '--disable-sigusr1 --liftoff-only --max-semi-space-size=2 --heap-growing-percent=30';
 
 /** The environment that the image gives it beside its version. */
 export const imageEnv = { NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' } as const;
