@@ -70,6 +70,8 @@ export class ManyTasks implements Transport {
   readonly host = 'memory';
   /** Writes by kind, such as `PATCH agenttasks/status`. */
   readonly writes = new Map<string, number>();
+  /** The last version that was told of a kind, for caches that are waited for. */
+  readonly told = new Map<string, string>();
   readonly #options: ManyTasksOptions;
   readonly #feeds = new Map<string, Feed>();
   readonly #base: AgentTask;
@@ -133,6 +135,7 @@ export class ManyTasks implements Transport {
   #tell(plural: string, type: string, object: Raw): Raw {
     const told = { ...object, metadata: { ...(object['metadata'] as Raw), resourceVersion: String((this.#version += 1)) } };
     this.#feeds.get(plural)?.push(type, told);
+    this.told.set(plural, String(this.#version));
     return told;
   }
 
