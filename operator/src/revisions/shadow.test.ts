@@ -1,0 +1,192 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AgentTask, Rollout, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
+import type { ArmEvidence, ShadowEvidence } from '../rollout/index.ts';
+import { armsOf } from './arm.ts';
+import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample } from './ledger.ts';
+import { Designs } from './policy.ts';
+import { progress, type Seen } from './progress.ts';
+import { copiesUnderWay, mostShadowTasks, noShadow, shadowEvidence, shadowReportOf, type ShadowTallies } from './shadow.ts';
+
+const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
+const id = `${b}-1`;
+
+function report(more: Partial<ShadowReport> = {}): ShadowReport {
+  return {
+    rollout: id,
+    revision: b,
+    asked: 10,
+    answered: 9,
+    failed: 1,
+    dropped: 2,
+    stableMillis: 90,
+    shadowMillis: 99,
+    candidates: 2,
+    sameCandidates: 1,
+    bothVetoed: 1,
+    onlyStableVetoed: 2,
+    onlyShadowVetoed: 3,
+    neitherVetoed: 4,
+    onlyOneWarned: 1,
+    abstained: 1,
+    stableThousandths: 5000,
+    shadowThousandths: 4000,
+    apartThousandths: 1500,
+    ...more,
+  };
+}
+
+const sample = (uid: string, shadow: ShadowReport | null, passed = true): Sample => ({
+  uid,
+  revision: a,
+  passed,
+  acts: { vetoed: 1, total: 4 },
+  rolledBack: true,
+  energy: 0.5,
+  shadow,
+});
+
+describe('the book of a shadow', () => {
+  it('counts the copies of each task once, however often and in whatever order it is seen, and for no arm', () => {
+    const all = Array.from({ length: 60 }, (_, index) => sample(`uid-${index}`, report(), index % 3 !== 0));
+    const order = fc.shuffledSubarray([...all, ...all], { minLength: 2 * all.length });
+    fc.assert(
+      fc.property(order, fc.integer({ min: 1, max: 20 }), (seen, size) => {
+        let ledger = emptyLedger(id);
+        for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), id);
+        expect(ledger.arms).toEqual({});
+        expect(ledger.shadow).toMatchObject({
+          tasks: 60,
+          copies: { asked: 600, answered: 540, failed: 60, dropped: 120 },
+          acts: { both: 60, onlyFirst: 120, onlySecond: 180, neither: 240 },
+          ofSucceeded: { both: 40, onlyFirst: 80, onlySecond: 120, neither: 160 },
+          ofFailed: { both: 20, onlyFirst: 40, onlySecond: 60, neither: 80 },
+        });
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('says nothing of success where the end is not of who judged, and counts tasks without copies', () => {
+    const ledger = countLedger(emptyLedger(id), [{ ...sample('x', report()), passed: undefined }, sample('y', null)]);
+    const { tasks, ofSucceeded, ofFailed, acts } = ledger.shadow ?? noShadow;
+    expect([tasks, ofSucceeded.neither, ofFailed.neither, acts.neither]).toEqual([2, 0, 0, 4]);
+    expect(shadowEvidence(ledger.shadow ?? noShadow).answered).toBe(9);
+  });
+
+  it('stays beside the arms, and is another one in another rollout', () => {
+    const { shadow: _, ...plain } = sample('arm', null);
+    const ledger = countLedger(emptyLedger(id), [sample('x', report()), plain]);
+    expect(ledger.arms[a]?.tasks).toEqual({ passed: 1, total: 1 });
+    expect(ledger.shadow?.tasks).toBe(1);
+    expect(ledgerOf(ledgerText(ledger), 'cccccccccc-1').shadow).toBeUndefined();
+    expect(ledgerOf(ledgerText(ledger), id)).toEqual(ledger);
+  });
+
+  it('holds no more tasks than fit beside those of the arms', () => {
+    const full: ShadowTallies = { ...noShadow, tasks: mostShadowTasks };
+    const ledger = { ...emptyLedger(id), shadow: full };
+    expect(countLedger(ledger, [sample('x', report())])).toBe(ledger);
+  });
+});
+
+describe('what a task tells of copies', () => {
+  const task = (shadow: string | undefined, told: ShadowReport | undefined): AgentTask =>
+    ({ metadata: { name: 't' }, status: { assignment: { shadow }, run: { shadow: told } } }) as unknown as AgentTask;
+
+  it('is that of the rollout in whose shadow phase it was assigned', () => {
+    expect(shadowReportOf(task(id, report()))).toEqual(report());
+    expect(shadowReportOf(task(id, report({ rollout: `${b}-0` })))).toBeNull();
+    expect(shadowReportOf(task(undefined, report()))).toBeNull();
+    expect(copiesUnderWay([task(id, report()), task(id, undefined), task(id, report())]).asked).toBe(20);
+  });
+});
+
+const spec = {
+  strategy: 'ShadowThenCanary',
+  shadow: { percent: 20, seconds: 60, minSamples: 20, maxInFlight: 4 },
+  steps: [{ weight: 50, minSamples: 5, pauseSeconds: 0 }],
+  gates: [
+    { name: 'kappa', type: 'Agreement', agreement: { minKappa: '0.85', minSamples: 20 } },
+    { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } },
+    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.5', minSamples: 2 } },
+  ],
+  minSamples: 5,
+  attributionWindowSeconds: 600,
+  onMissingData: 'Hold',
+  stepTimeoutSeconds: 600,
+  drainSeconds: 60,
+  rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+  promotion: { requireApproval: false },
+} as unknown as Rollout;
+
+const start = Date.parse('2030-01-01T00:00:00Z');
+const designs = new Designs();
+const zero = { passed: 0, total: 0 };
+const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
+  tasks: zero,
+  requests: { failed: 0, total: 1000 },
+  latencies: [],
+  energies: [],
+  acts: { vetoed: 0, total: 0 },
+  rollbacks: { verified: 0, total: 0 },
+  ...more,
+});
+const agreeing = { answered: 300, acts: { both: 60, onlyFirst: 0, onlySecond: 0, neither: 240 } };
+const shadow = (more: object = {}): ShadowEvidence => ({ ...agreeing, ofSucceeded: agreeing.acts, ...more });
+
+function look(status: RolloutStatus | undefined, second: number, canary: Partial<ArmEvidence>, desired: string = b): RolloutStatus {
+  const seen: Seen = {
+    desired,
+    canaryEngines: 'Ready',
+    incompatible: undefined,
+    lockedBy: undefined,
+    evidence: () => ({ stable: arm(), canary: arm(canary) }),
+    approved: undefined,
+    retry: undefined,
+    now: start + 1000 * second,
+  };
+  return progress(status, spec, seen, designs);
+}
+const serving = look(undefined, 0, {}, a);
+
+describe('a rollout with a shadow phase', () => {
+  const dark = look(serving, 1, {});
+
+  it('begins in shadow, where gates of tasks are not asked for', () => {
+    expect(dark).toMatchObject({ phase: 'Shadowing', weight: 0, stable: a, canary: b, reason: 'InsufficientData' });
+    expect(dark.gates?.map(({ name }) => name)).toEqual(['kappa', 'errors']);
+    expect(look(dark, 1000, {})).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
+  });
+
+  it('goes on to tasks when copies agree, for as long as it is told, and what they said stands', () => {
+    const early = look(dark, 40, { shadow: shadow() });
+    expect(early).toMatchObject({ phase: 'Shadowing', reason: 'Shadowing' });
+    const tried = look(early, 61, { shadow: shadow() });
+    expect(tried).toMatchObject({ phase: 'Canary', weight: 50, samples: 0, samplesBefore: 0 });
+    expect(tried.gates?.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(['kappa Pass', 'errors Pass', 'undone InsufficientData']);
+    const worse = { shadow: shadow({ acts: { both: 0, onlyFirst: 60, onlySecond: 240, neither: 0 } }) };
+    const later = look(tried, 70, { ...worse, tasks: { passed: 9, total: 9 }, rollbacks: { verified: 20, total: 20 } });
+    expect(later).toMatchObject({ stable: b, reason: 'Promoted' });
+  });
+
+  it.each([
+    ['refuses all', { shadow: shadow({ acts: { both: 10, onlyFirst: 0, onlySecond: 290, neither: 0 } }) }, 'kappa'],
+    ['fails requests', { shadow: shadow(), requests: { failed: 300, total: 1000 } }, 'errors'],
+  ] as const)('goes back without one task when it %s', (_, canary, gate) => {
+    const back = look(dark, 30, canary);
+    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, failures: [{ revision: b, count: 1 }] });
+    expect(back.gates?.find(({ name }) => name === gate)?.verdict).toBe('Fail');
+  });
+
+  it('assigns tasks to the stable revision and says that their requests are copied; later attempts go on so', () => {
+    const arms = armsOf('uid', undefined, dark);
+    expect(arms).toEqual({ revision: a, shadow: dark.id });
+    expect(armsOf('uid', arms, dark)).toEqual(arms);
+    expect(armsOf('uid', arms, serving)).toEqual(arms);
+    expect(armsOf('uid', arms, { ...serving, stable: b })).toEqual({ revision: b });
+    expect(armsOf('uid', undefined, undefined, dark)).toEqual({ verifierRevision: a, shadow: dark.id });
+    expect(armsOf('uid', undefined, dark, { ...dark, phase: 'Canary' })).toEqual({ revision: a, verifierRevision: a });
+    expect(armsOf('uid', undefined, serving)).toEqual({ revision: a });
+  });
+});

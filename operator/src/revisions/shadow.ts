@@ -1,0 +1,86 @@
+import type { AgentTask, ShadowReport } from '@agentfleet/protocol/api';
+import type { ShadowEvidence, Table } from '../rollout/index.ts';
+
+/** What is counted of copies, by the names that workers report them under. */
+const counters = [
+  'asked',
+  'answered',
+  'failed',
+  'dropped',
+  'stableMillis',
+  'shadowMillis',
+  'candidates',
+  'sameCandidates',
+  'onlyOneWarned',
+  'abstained',
+  'stableThousandths',
+  'shadowThousandths',
+  'apartThousandths',
+] as const satisfies readonly (keyof ShadowReport)[];
+
+export type CopyCounts = Readonly<Record<(typeof counters)[number], number>>;
+
+/** What a book holds of the copies of one rollout. */
+export interface ShadowTallies {
+  /** Tasks that ended. */
+  readonly tasks: number;
+  readonly copies: CopyCounts;
+  /** Acts of all tasks, by who refuses them; the stable verifier is the first. */
+  readonly acts: Table;
+  /** Those of tasks that succeeded: what the shadow alone refuses of them would have been in their way. */
+  readonly ofSucceeded: Table;
+  /** Those of tasks that failed: what neither refuses of them both missed. */
+  readonly ofFailed: Table;
+}
+
+/** More tasks of a shadow than this are not counted: enough for any gate, few enough for the list of who is counted. */
+export const mostShadowTasks = 20_000;
+
+const noTable: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
+const noCopies = Object.fromEntries(counters.map((name) => [name, 0])) as CopyCounts;
+
+/** Tallies of a rollout without copies. */
+export const noShadow: ShadowTallies = { tasks: 0, copies: noCopies, acts: noTable, ofSucceeded: noTable, ofFailed: noTable };
+
+function addTable(to: Table, report: ShadowReport): Table {
+  return {
+    both: to.both + report.bothVetoed,
+    onlyFirst: to.onlyFirst + report.onlyStableVetoed,
+    onlySecond: to.onlySecond + report.onlyShadowVetoed,
+    neither: to.neither + report.neitherVetoed,
+  };
+}
+
+/** Sums of copies with those of one report. Pure. */
+export function addCopies(to: CopyCounts, report: ShadowReport): CopyCounts {
+  return Object.fromEntries(counters.map((name) => [name, to[name] + report[name]])) as CopyCounts;
+}
+
+/** Tallies with the end of one task; `passed` undefined: its end says nothing about who judged it. Pure. */
+export function addShadow(to: ShadowTallies, report: ShadowReport | null, passed: boolean | undefined): ShadowTallies {
+  const tasks = to.tasks + 1;
+  if (report === null) return { ...to, tasks };
+  return {
+    tasks,
+    copies: addCopies(to.copies, report),
+    acts: addTable(to.acts, report),
+    ofSucceeded: passed === true ? addTable(to.ofSucceeded, report) : to.ofSucceeded,
+    ofFailed: passed === false ? addTable(to.ofFailed, report) : to.ofFailed,
+  };
+}
+
+/** What a task tells of copies for the rollout in whose shadow phase it was assigned; null: none. Pure. */
+export function shadowReportOf({ status }: AgentTask): ShadowReport | null {
+  const { assignment, run } = status ?? {};
+  return assignment?.shadow !== undefined && run?.shadow?.rollout === assignment.shadow ? run.shadow : null;
+}
+
+/** Sums of what tasks that have not ended tell of copies for a rollout. Pure. */
+export function copiesUnderWay(tasks: readonly AgentTask[]): CopyCounts {
+  return tasks.map(shadowReportOf).reduce<CopyCounts>((sum, report) => (report === null ? sum : addCopies(sum, report)), noCopies);
+}
+
+/** What gates read of it. Pure. */
+export function shadowEvidence({ copies, acts, ofSucceeded }: ShadowTallies): ShadowEvidence {
+  return { answered: copies.answered, acts, ofSucceeded };
+}
