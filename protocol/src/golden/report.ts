@@ -33,7 +33,8 @@ export function goldenReportOf(message: string | undefined): GoldenReport | { re
   const value = parsed(text);
   if (!Value.Check(GoldenReport, value)) {
     const [first] = [...Value.Errors(GoldenReport, value)];
-    return { fault: first === undefined ? 'it is no JSON' : `${first.instancePath || 'it'} ${first.message}` };
+    const where = first?.instancePath ?? '';
+    return { fault: where === '' ? 'it is no JSON object with both counts' : `${where} ${first?.message ?? ''}` };
   }
   if (value.passed > value.total) return { fault: `${value.passed} passed of ${value.total}` };
   const { passed, total, heads } = value;

@@ -37,7 +37,8 @@ export function serverName(snapshot: PoolSnapshot, expert: Expert): string {
   return expertName(snapshot.pool.metadata.name, expert.name, serverRevision(snapshot, expert));
 }
 
-function armInput(arm: PoolArm): ArmInput {
+/** What a brief tells of one revision. Pure. */
+export function armInput(arm: PoolArm): ArmInput {
   const { revision, experts, images } = arm;
   const imaged = experts.filter((expert) => imageOf(expert, images) !== undefined);
   return { revision, experts, imaged, revisionOf: (expert) => hashIn(arm, expert) };
