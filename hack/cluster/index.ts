@@ -6,6 +6,7 @@ import { elapsedLog, type Cluster, type UpOptions } from './cluster.ts';
 import { ClusterError } from './errors.ts';
 import { currentLayout } from './layout.ts';
 import { downLocal } from './local/down.ts';
+import { preparedIn } from './local/dra.ts';
 import { assertMayPurge } from './local/purge.ts';
 import { readClusterRecord } from './local/record.ts';
 import { statusLocal, type ClusterStatus } from './local/status.ts';
@@ -15,6 +16,7 @@ import { chooseProvider, kindWorks } from './providers/choose.ts';
 import { upContext } from './providers/context.ts';
 import { downKind, upKind } from './providers/kind.ts';
 
+export { draDriverName } from './daemons/dra.ts';
 export type { Cluster, Provider, Tier, UpOptions } from './cluster.ts';
 export { ClusterError, type ClusterErrorCode } from './errors.ts';
 export { leftovers } from './host/leftovers.ts';
@@ -64,4 +66,9 @@ export async function kubeconfigPath(): Promise<string> {
   const layout = currentLayout();
   if (await readClusterRecord(layout)) return layout.kubeconfig;
   throw new ClusterError('AF_USAGE', { what: 'no cluster is up', where: layout.state, cure: 'Start one with: npm run cluster:up' });
+}
+
+/** uids of the claims whose devices the driver of `up({ dra: true })` has prepared on this node for containers. */
+export function preparedClaims(): Promise<readonly string[]> {
+  return preparedIn(currentLayout());
 }

@@ -120,6 +120,8 @@ interface FleetOptions {
   readonly storage?: boolean;
   /** True: the file kills what others need (the operator, the API server), so that no other one runs meanwhile. */
   readonly alone?: boolean;
+  /** Time for the pool to become ready; default: 90. */
+  readonly readySeconds?: number;
   /** Makes what the pool needs, in its namespace. */
   readonly before?: (fleet: Fleet) => Promise<void>;
 }
@@ -144,7 +146,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
       ...(options.storage === false ? {} : storageOf()),
       ...options.pool,
     });
-    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', '--timeout=90s');
+    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${options.readySeconds ?? 90}s`);
   });
   afterAll(async () => {
     try {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
+import { draDriverName } from '../../hack/cluster/index.ts';
 import { raiseGround } from '../../hack/ground/index.ts';
 import { installFleet, uninstallFleet } from '../../hack/install/index.ts';
 import { installStorage, type StorageAccess } from '../../hack/storage/index.ts';
@@ -27,7 +28,8 @@ const system = 'agentfleet-system';
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const ground = await raiseGround();
   const storage = await installStorage(ground);
-  await installFleet(ground, { namespace: system });
+  // Its devices are there only for files that ask for them.
+  await installFleet(ground, { namespace: system, values: { gpu: { driver: draDriverName, deviceClass: draDriverName } } });
   project.provide('fleet', {
     kubeconfig: ground.cluster.kubeconfig,
     context: ground.cluster.context,

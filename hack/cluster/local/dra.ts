@@ -1,7 +1,10 @@
+import { readdir } from 'node:fs/promises';
 import { execa } from 'execa';
 import { apiReader } from '../api.ts';
 import { draDevices, draDriver, draDriverName } from '../daemons/dra.ts';
+import { cdiFolder } from '../daemons/node.ts';
 import { logPath } from '../daemons/supervisor.ts';
+import type { Layout } from '../layout.ts';
 import { waitForDaemon, ensure, type Start } from './control-plane.ts';
 
 /** The class of the driver's devices. */
@@ -38,4 +41,10 @@ export async function startDra(start: Start): Promise<void> {
   await waitForDaemon(start, 'dra-driver', published);
   if (start.started.includes('dra-driver'))
     start.log(`${draDevices} devices of ${draDriverName} are published; ${logPath(layout, 'dra-driver')}`);
+}
+
+/** uids of claims in the names of the specifications that the driver wrote for containerd, one for each prepared claim. */
+export async function preparedIn(layout: Pick<Layout, 'run'>): Promise<readonly string[]> {
+  const names = await readdir(cdiFolder(layout)).catch(() => []);
+  return names.flatMap((name) => /_([0-9a-f]{8}-[0-9a-f-]{27})\.(?:yaml|json)$/.exec(name)?.[1] ?? []);
 }

@@ -7,9 +7,10 @@ import { systemClock } from '@agentfleet/kube';
 import { portForward, type Kubectl } from '../../sandbox/index.ts';
 import type { StorageAccess } from '../../storage/index.ts';
 
-/** Reads artifacts from outside of the cluster, by the addresses in the status of tasks. */
+/** Artifacts from outside of the cluster, by the addresses in the status of tasks. */
 export interface Artifacts {
   get(uri: string): Promise<Buffer>;
+  put(uri: string, content: Buffer): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,6 +36,9 @@ export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): P
   });
   return {
     get: (uri) => store.get(keyIn(storage.uri, uri)),
+    put: async (uri, content) => {
+      await store.put(keyIn(storage.uri, uri), content, 'application/octet-stream');
+    },
     close: async () => {
       await forward.close();
       await rm(folder, { recursive: true });
