@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isConflict, isNotFound, leases, ResourceClient, type Lease } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Deployment, Pod } from '../../../runtime/objects.ts';
@@ -47,13 +48,13 @@ export class Rollouts {
     const { replicas = 1 } = spec ?? {};
     const { uid = '', generation = 1, name } = metadata;
     for (const pod of this.#of(uid)) await tell(this.#pods.delete(pod.metadata, { gracePeriodSeconds: 0 }));
-    for (let i = 0; i < replicas; i += 1) await this.#start(deployment, `${name}-${generation}-${i}`, 10 * generation + i);
+    for (let i = 0; i < replicas; i += 1) await this.#start(deployment, `${name}-${generation}-${i}`);
     const counts = { observedGeneration: generation, replicas, updatedReplicas: replicas, readyReplicas: replicas };
     const deployments = new ResourceClient<Deployment>(this.#stage.transport, resources.deployments);
     await tell(deployments.patch(metadata, { status: counts }, { subresource: 'status' }));
   }
 
-  async #start({ metadata, spec }: Templated, name: string, address: number): Promise<void> {
+  async #start({ metadata, spec }: Templated, name: string): Promise<void> {
     const { namespace = '', uid = '' } = metadata;
     const { labels: own = {}, annotations = {} } = spec?.template?.metadata ?? {};
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name, uid, controller: true }];
@@ -63,7 +64,7 @@ export class Rollouts {
       metadata: { name, namespace, labels: { ...own }, annotations: { ...annotations }, ownerReferences },
       spec: { nodeName: 'n1', containers: slim },
     });
-    const status = { phase: 'Running', podIP: `10.0.0.${address}`, conditions: [{ type: 'Ready', status: 'True' }] };
+    const status = { phase: 'Running', podIP: addressOf(name), conditions: [{ type: 'Ready', status: 'True' }] };
     await this.#pods.patch({ namespace, name }, { status }, { subresource: 'status' });
     this.#made.set(`${namespace}/${name}`, uid);
     if (own[labels.component] === 'worker') this.#stage.beating.add(name);
@@ -93,6 +94,12 @@ export class Rollouts {
       await tell(client.delete({ namespace: 'platform', name }));
     }
   }
+}
+
+/** An address of its own for each pod, and the same in every run. */
+function addressOf(pod: string): string {
+  const [a = 0, b = 0, c = 0] = createHash('sha256').update(pod).digest();
+  return `10.${a}.${b}.${c}`;
 }
 
 async function tell(write: Promise<unknown>): Promise<void> {
