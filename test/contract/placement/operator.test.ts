@@ -12,8 +12,10 @@ const gib = 2 ** 30;
 const engine = { type: 'Synth' };
 
 const said = ({ status }: ExpertPool | EnergyModel): Condition | undefined => findCondition(status?.conditions, 'PlacementFeasible');
+/** Engines of a pool with a rollout are told apart by a hash. */
+const nameOf = (item: string): string => item.replace(/\.[0-9a-f]{8}$/, '');
 const slots = (plan: PlanStatus | undefined): Readonly<Record<string, string>> =>
-  Object.fromEntries((plan?.assignments ?? []).map(({ item, slot }) => [item, slot.slice(slot.lastIndexOf('/') + 1)]));
+  Object.fromEntries((plan?.assignments ?? []).map(({ item, slot }) => [nameOf(item), slot.slice(slot.lastIndexOf('/') + 1)]));
 
 describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120_000 }, () => {
   let gpus: GpuNode;
@@ -46,7 +48,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
 
   it('each engine gets the very GPU that the example names, and tenants of one start one after another', async () => {
     const began = performance.now();
-    await stage.createFleet();
+    await stage.createFleet({ strategy: 'Recreate', drainSeconds: 5 });
     const bound = async (): Promise<number> => (await stage.pods()).filter(({ spec }) => spec?.nodeName === gpus.node).length;
     const plans = async (): Promise<boolean> =>
       said(await stage.pool('hybrid'))?.status === 'True' && said(await stage.model('ebm'))?.status === 'True';
@@ -118,6 +120,40 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     // One of them would fit beside the verifier; each further one lacks this.
     const lack = (5 + 2 * 17) * gib - Math.floor(39.5 * gib * 0.92);
     expect(short.map(({ shortByBytes }) => shortByBytes)).toEqual(short.map(() => lack));
+  });
+
+  it('a canary gets a place beside the others, and serves without being moved or started anew', async () => {
+    const before = (await stage.pool('hybrid')).status;
+    await stage.until('a revision serves', async () => (await stage.pool('hybrid')).status?.rollout?.stable !== undefined);
+    await stage.changeExpert('hybrid', 'e-py', { domains: ['python', 'notebooks'] });
+    const known = new Set(before?.plan?.assignments.map(({ item }) => item));
+    const canaryOf = (plan: PlanStatus | undefined) => plan?.assignments.find(({ item }) => !known.has(item));
+    await stage.until('it has a place', async () => canaryOf((await stage.pool('hybrid')).status?.plan)?.admitted === true);
+    const { plan } = (await stage.pool('hybrid')).status ?? {};
+    const place = canaryOf(plan);
+    expect(place?.slot).toMatch(/\/gpu[23]$/); // beside its elder the four specialists leave no room
+    expect(plan?.assignments).toEqual(expect.arrayContaining(before?.plan?.assignments ?? []));
+    await stage.until('it serves', async () => (await stage.pool('hybrid')).status?.rollout?.reason === 'Promoted');
+    const after = (await stage.pool('hybrid')).status;
+    expect(after?.plan?.assignments).toContainEqual(place);
+    const [deployment] = (await stage.deployments()).filter(
+      ({ metadata }) => metadata.labels?.['agentfleet.dev/revision'] === place?.item.slice(place.item.lastIndexOf('.') + 1),
+    );
+    expect(deployment?.metadata.generation).toBe(1);
+    expect(said(await stage.pool('hybrid'))).toMatchObject({ status: 'True' });
+  });
+
+  it('a canary that fits nowhere is refused with the shortage in bytes, and what serves stays', async () => {
+    const memory = { budget: '38Gi' };
+    await stage.changeExpert('hybrid', 'e-js', { resources: { slot: `${gpus.node}/gpu1`, memory } });
+    const word = async () => findCondition((await stage.pool('hybrid')).status?.conditions, 'RolloutHealthy');
+    await stage.until('it is told', async () => (await word())?.reason === 'NoPlace');
+    const told = await word();
+    expect(told).toMatchObject({ status: 'False' });
+    expect(told?.message).toMatch(/e-js\.[0-9a-f]{8}: \S+\/gpu\d lacks \d+ bytes/);
+    console.log(told?.message);
+    expect(said(await stage.pool('hybrid'))).toMatchObject({ status: 'True' });
+    expect(slots((await stage.pool('hybrid')).status?.plan)['e-js']).toBe('gpu1');
   });
 
   it('a slot that does not exist, and one whose tenant shares with nobody', async () => {

@@ -115,18 +115,25 @@ export class PlacementStage {
     await this.gpus.server.ask('DELETE', `/api/v1/namespaces/${operatorNamespace}/configmaps/agentfleet-slots`);
   }
 
-  /** The fleet of examples/a100x4.yaml on the node of this test, without workers. */
-  async createFleet(): Promise<void> {
+  /** The fleet of examples/a100x4.yaml on the node of this test, without workers; `rollout` is how its experts change. */
+  async createFleet(rollout: Spec): Promise<void> {
     const text = (await readFile(example, 'utf8')).replaceAll('dgx-1/', `${this.gpus.node}/`);
     for (const { kind, metadata, spec } of loadAll(text) as { kind: string; metadata: { name: string }; spec: Spec }[]) {
       if (kind === 'EnergyModel') await this.createModel(metadata.name, spec);
-      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), spec);
+      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), { ...spec, rollout });
     }
   }
 
   async createPool(name: string, experts: readonly Spec[], spec: Spec = {}): Promise<void> {
     const body = { metadata: { name, namespace: this.gpus.namespace }, spec: { ...spec, experts, workers: { replicas: 0 } } };
     await this.client(resources.expertPools).create(body as unknown as ExpertPool);
+  }
+
+  /** Changes one expert of a pool. */
+  async changeExpert(name: string, expert: string, change: Spec): Promise<void> {
+    const { spec } = await this.pool(name);
+    const experts = spec.experts.map((known) => (known.name === expert ? { ...known, ...change } : known));
+    await this.client(resources.expertPools).patch({ namespace: this.gpus.namespace, name }, { spec: { experts } });
   }
 
   async createModel(name: string, spec: Spec): Promise<void> {
