@@ -18,7 +18,7 @@ export const gpus: readonly Mutant[] = [
   },
   {
     guarantee: 'what does not fit as a whole starts nothing and moves nothing',
-    file: `${controller}/plan.ts`,
+    file: `${controller}/serve.ts`,
     find: '  if (!lost) {',
     replace: '  if (!lost && held.length > 0) {',
     test: decide,
@@ -54,8 +54,8 @@ export const gpus: readonly Mutant[] = [
   {
     guarantee: 'a better mode that comes up restarts nothing',
     file: `${controller}/plan.ts`,
-    find: "if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return choice;",
-    replace: "if (before === undefined || before !== choice.mode || owner.mode !== 'Auto') return choice;",
+    find: "if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return",
+    replace: "if (before === undefined || before !== choice.mode || owner.mode !== 'Auto') return",
     test: course,
   },
   {

@@ -10,6 +10,7 @@ import { kubes } from './kube.ts';
 import { languageModels } from './languageModels.ts';
 import { layers } from './layers.ts';
 import { atLimits } from './limits.ts';
+import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
 import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
@@ -44,6 +45,7 @@ export const mutants: readonly Mutant[] = [
   ...layers,
   ...kubes,
   ...placement,
+  ...canaries,
   ...gpus,
   ...rollouts,
   ...suspensions,

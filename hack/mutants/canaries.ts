@@ -1,0 +1,81 @@
+import type { Mutant } from './mutants.ts';
+
+const controller = 'operator/src/controllers/placement';
+const pool = 'operator/src/controllers/expertpool';
+const tests: Mutant['test'] = { kind: 'vitest', path: `${controller}/canaries.test.ts` };
+const places: Mutant['test'] = { kind: 'vitest', path: `${pool}/rollout/places.test.ts` };
+const crashes: Mutant['test'] = { kind: 'vitest', path: 'operator/src/crash/gpus.test.ts' };
+
+/** Of revisions that are tried on GPUs. */
+export const canaries: readonly Mutant[] = [
+  {
+    guarantee: 'memory of a revision is free when its pods are gone, and not before',
+    file: `${controller}/serve.ts`,
+    find: '!known.has(assignment.item) && present(owner, assignment)',
+    replace: '!known.has(assignment.item) && !present(owner, assignment)',
+    test: tests,
+  },
+  {
+    guarantee: 'pods of a revision are where the ledger says as long as they are there',
+    file: `${controller}/observe.ts`,
+    find: 'return makes || pods.some(',
+    replace: 'return makes && pods.some(',
+    test: crashes,
+  },
+  {
+    guarantee: 'a promotion moves no engine to the slot that its spec names',
+    file: `${controller}/problem.ts`,
+    find: 'if (stays === true && place !== undefined && sound) return [place];',
+    replace: 'if (stays === true && place === undefined && sound) return [place];',
+    test: tests,
+  },
+  {
+    guarantee: 'engines that are told to end start no more',
+    file: `${controller}/admit.ts`,
+    find: 'return !admitted && ending?.has(item) !== true;',
+    replace: 'return !admitted;',
+    test: tests,
+  },
+  {
+    guarantee: 'what serves takes the place of a canary only when its pods are gone',
+    file: `${controller}/serve.ts`,
+    find: 'return evicted.length > 0 ?',
+    replace: 'return evicted.length > 99 ?',
+    test: tests,
+  },
+  {
+    guarantee: 'all engines of a revision come to their GPUs, or none',
+    file: `${controller}/canaries.ts`,
+    find: 'return rejected.length > 0 ? { places: held, rejected }',
+    replace: 'return rejected.length > 9 ? { places: held, rejected }',
+    test: tests,
+  },
+  {
+    guarantee: 'a canary goes beside what serves before it goes elsewhere',
+    file: `${controller}/canaries.ts`,
+    find: '[named, any] : [same, named, any]',
+    replace: '[named, any] : [named, any]',
+    test: tests,
+  },
+  {
+    guarantee: 'nothing moves while the record of what serves is not to be seen',
+    file: `${controller}/servers.ts`,
+    find: 'if (serving === undefined) return undefined;',
+    replace: 'if (serving === undefined) return [];',
+    test: tests,
+  },
+  {
+    guarantee: 'pods of a revision have its own place, whatever serves',
+    file: `${pool}/seating.ts`,
+    find: 'itemOf(expert.name, revision)',
+    replace: 'itemOf(expert.name, revision?.slice(8))',
+    test: places,
+  },
+  {
+    guarantee: 'a canary that lost its place on a GPU does not go on',
+    file: `${pool}/rollout/places.ts`,
+    find: '.filter(({ admitted }) => admitted)',
+    replace: '',
+    test: places,
+  },
+];
