@@ -32,8 +32,8 @@ export const canaries: readonly Mutant[] = [
   {
     guarantee: 'engines that are told to end start no more',
     file: `${controller}/admit.ts`,
-    find: 'return !admitted && ending?.has(item) !== true;',
-    replace: 'return !admitted;',
+    find: 'ending?.has(assignment.item) !== true',
+    replace: 'ending?.has(assignment.item) !== null',
     test: tests,
   },
   {
