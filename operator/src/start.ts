@@ -30,6 +30,7 @@ import { createGpuCaches, createPlacementController, defaultDriver, type GpuCach
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
+import { registerShadowMetrics } from './metrics/shadow.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
@@ -152,6 +153,7 @@ export function createOperator(options: StartOptions): Operator {
   const heartbeats = new Heartbeats(caches.leases, clock);
   registerFleetMetrics({ registry, caches, heartbeats });
   registerRolloutMetrics(registry, caches);
+  registerShadowMetrics(registry, caches);
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);

@@ -93,6 +93,14 @@ export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly
   return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms, shadow }), [ledgerKeys.counted]: [...counted].join('') };
 }
 
+/** What a ConfigMap holds of copies for a rollout; undefined: nothing. @throws Error for one that cannot be read */
+export function shadowIn(data: Readonly<Record<string, string>> | undefined, rollout: string): ShadowTallies | undefined {
+  const text = data?.[ledgerKeys.counts];
+  if (text === undefined) return undefined;
+  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'shadow'>;
+  return told.rollout === rollout ? told.shadow : undefined;
+}
+
 /** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
 export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger {
   const text = data?.[ledgerKeys.counts];

@@ -12,7 +12,8 @@ import { Designs } from './policy.ts';
 import { isOpen, type Seen } from './progress.ts';
 import type { QueryReader } from './prometheus.ts';
 import { lateSampleOf } from './sample.ts';
-import { shadowEvidence } from './shadow.ts';
+import { copiesUnderWay, noShadow, shadowEvidence } from './shadow.ts';
+import type { ShadowView } from './shadowHealth.ts';
 
 /** Whose rollout evidence is brought for. */
 export interface Trial {
@@ -79,6 +80,14 @@ export class Trials {
     const copies = shadow === undefined ? {} : { shadow: shadowEvidence(shadow) };
     return (rollout, now) =>
       rollout === id ? { stable: of(now.stable), canary: { ...of(now.canary), ...copies } } : { stable: nothing, canary: nothing };
+  }
+
+  /** What became of copies so far; undefined: nothing is in shadow. */
+  shadow(place: LedgerPlace, { phase, id }: RolloutStatus): ShadowView | undefined {
+    if (phase !== 'Shadowing' || id === undefined) return undefined;
+    const open = this.#context.caches.tasks.lister.byIndex(revisionIndex, `shadow ${id}`);
+    const { shadow = noShadow } = this.#books.read(place, id);
+    return { tasks: open.length, live: copiesUnderWay(open), ended: shadow.copies };
   }
 
   async #count(

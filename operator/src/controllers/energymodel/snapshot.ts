@@ -1,4 +1,5 @@
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ShadowView } from '../../revisions/index.ts';
 import type { Deployment, Pod } from '../../runtime/objects.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Child } from '../expertpool/children.ts';
@@ -41,6 +42,8 @@ export interface ModelPlan {
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
+  /** What became of copies; undefined: nothing is in shadow. */
+  readonly shadow?: ShadowView | undefined;
 }
 
 /** All that decisions about a model are made from, as the caches showed it at one moment. */
@@ -64,6 +67,8 @@ export interface ModelSnapshot {
   readonly deployments?: ReadonlyMap<string, Deployment>;
   /** Pods of each revision. */
   readonly allPods?: ReadonlyMap<string, readonly Pod[]>;
+  /** Pods of golden sets. */
+  readonly goldenPods?: readonly Pod[];
   /** What the newest ready pod of each revision tells. */
   readonly infos?: ReadonlyMap<string, ServerInfo>;
   /** Undefined: the model has no rollout. */

@@ -1,6 +1,7 @@
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
 import { maxModelArms, type EnergyModel, type EnergyModelStatus } from '@agentfleet/protocol/api';
 import { verifierName } from '../../pools/names.ts';
+import { shadowWord } from '../../revisions/index.ts';
 import { rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import { cut, type Word } from '../expertpool/conditions.ts';
 import { rolloutWord } from '../expertpool/rollout/word.ts';
@@ -50,11 +51,13 @@ interface Words {
   readonly calibrated: Word;
   /** Undefined: the model has no rollout. */
   readonly rollout: Word | undefined;
+  /** Undefined: nothing is in shadow. */
+  readonly shadow: Word | undefined;
 }
 
 function conditionsOf(
   model: EnergyModel,
-  { whole, calibrated, rollout }: Words,
+  { whole, calibrated, rollout, shadow }: Words,
   now: number,
 ): NonNullable<EnergyModelStatus['conditions']> {
   const ready = whole.status === 'True';
@@ -63,6 +66,7 @@ function conditionsOf(
     ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
     ['Calibrated', calibrated],
     ['RolloutHealthy', rollout],
+    ['ShadowHealthy', shadow],
     ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
   ];
   const observedGeneration = model.metadata.generation ?? 0;
@@ -94,9 +98,11 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
   const serving = servingNow(snapshot, decision);
   const judgement = judgeCalibration(snapshot, now);
   const { told } = judgement;
+  const shadow = shadowWord(plan?.status, plan?.shadow, now);
+  const words = { whole: wordOf(serving), calibrated: judgement.word, rollout: rolloutWord(plan?.status), shadow };
   return {
     observedGeneration: model.metadata.generation ?? 0,
-    conditions: conditionsOf(model, { whole: wordOf(serving), calibrated: judgement.word, rollout: rolloutWord(plan?.status) }, now),
+    conditions: conditionsOf(model, words, now),
     phase: phaseOf(serving, snapshot),
     endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
     // Of the artifact and not of the code around it: what spec.artifact.digest may demand.

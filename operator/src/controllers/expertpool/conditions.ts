@@ -20,6 +20,8 @@ export interface Aspects {
   readonly degraded: Word | undefined;
   /** Undefined: the pool has no rollout. */
   readonly rollout?: Word | undefined;
+  /** Undefined: nothing is in shadow. */
+  readonly shadow?: Word | undefined;
   /** Undefined: the pool has no weights. */
   readonly artifacts?: Word | undefined;
 }
@@ -57,6 +59,7 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['StorageReady', aspects.storage],
     ['Degraded', aspects.degraded],
     ['RolloutHealthy', aspects.rollout],
+    ['ShadowHealthy', aspects.shadow],
     ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
     ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];

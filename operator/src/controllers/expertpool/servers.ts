@@ -1,8 +1,8 @@
 import type { Expert } from '@agentfleet/protocol/api';
 import { expertName, revisionRecordName } from '../../pools/names.ts';
-import { expertHash } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
+import { serverHash } from './adapters.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { imageOf } from './manifests/experts.ts';
 import { owned, type Manifest } from './manifests/manifest.ts';
@@ -11,17 +11,20 @@ import type { PoolArm, PoolSnapshot } from './snapshot.ts';
 /** Pods that serve one expert; `revision` where there may be others of the same name. */
 export interface Server {
   readonly expert: Expert;
+  /** All experts of its revision. */
+  readonly experts: readonly Expert[];
   readonly images: Images;
   readonly revision?: string;
 }
 
-const hashIn = ({ images }: Pick<PoolArm, 'images'>, expert: Expert): string => expertHash(expert, imageOf(expert, images));
-
 /** All servers of a pool. An expert that is the same in two revisions has one. Pure. */
 export function serversOf({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
-  if (rollout?.status === undefined) return pool.spec.experts.map((expert) => ({ expert, images }));
+  if (rollout?.status === undefined) {
+    const { experts } = pool.spec;
+    return experts.map((expert) => ({ expert, experts, images }));
+  }
   const all = rollout.arms.flatMap((arm) =>
-    arm.experts.map((expert): Server => ({ expert, images: arm.images, revision: hashIn(arm, expert) })),
+    arm.experts.map((expert): Server => ({ expert, experts: arm.experts, images: arm.images, revision: serverHash(arm, expert) })),
   );
   return [...new Map(all.map((server) => [`${server.expert.name} ${server.revision ?? ''}`, server])).values()];
 }
@@ -29,7 +32,7 @@ export function serversOf({ pool, images, rollout }: PoolSnapshot): readonly Ser
 /** What tells the server of an expert that tasks without a revision are sent to; undefined: the only one. Pure. */
 export function serverRevision({ rollout }: PoolSnapshot, expert: Expert): string | undefined {
   if (rollout?.status === undefined || rollout.plain.has(expert.name)) return undefined;
-  return hashIn(rollout.serving, expert);
+  return serverHash(rollout.serving, expert);
 }
 
 /** Name of the Deployment and the Service of that server. Pure. */
@@ -41,14 +44,14 @@ export function serverName(snapshot: PoolSnapshot, expert: Expert): string {
 export function armInput(arm: PoolArm): ArmInput {
   const { revision, experts, images } = arm;
   const imaged = experts.filter((expert) => imageOf(expert, images) !== undefined);
-  return { revision, experts, imaged, revisionOf: (expert) => hashIn(arm, expert) };
+  return { revision, experts, imaged, revisionOf: (expert) => serverHash(arm, expert) };
 }
 
 /** What the brief says of the revisions of a pool. Pure. */
-export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'arms'> {
+export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'arms' | 'rollout'> {
   const { rollout } = snapshot;
   if (rollout?.status === undefined) return {};
-  return { revisionOf: (expert) => serverRevision(snapshot, expert), arms: rollout.arms.map(armInput) };
+  return { revisionOf: (expert) => serverRevision(snapshot, expert), arms: rollout.arms.map(armInput), rollout: rollout.status };
 }
 
 /** The record of the revision that the spec asks for, when it has none yet. Pure. */

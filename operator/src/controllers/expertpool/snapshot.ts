@@ -1,5 +1,6 @@
 import type { EnergyModel, Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
+import type { ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
@@ -41,6 +42,8 @@ export interface RolloutPlan {
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
+  /** What became of copies; undefined: nothing is in shadow. */
+  readonly shadow?: ShadowView | undefined;
 }
 
 /** All that decisions about a pool are made from, as the caches showed it at one moment. */

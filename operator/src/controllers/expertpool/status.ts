@@ -1,6 +1,7 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim, workersName } from '../../pools/names.ts';
+import { shadowWord } from '../../revisions/index.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { warmCounts } from '../warmpool/counts.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
@@ -157,6 +158,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     storage: storageWord(snapshot),
     degraded: degradedWord(snapshot, views),
     rollout: rolloutWord(snapshot.rollout?.status),
+    shadow: shadowWord(snapshot.rollout?.status, snapshot.rollout?.shadow, now),
     artifacts: artifactsWord(snapshot.weights ?? []),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));

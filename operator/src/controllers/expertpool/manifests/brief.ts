@@ -1,4 +1,4 @@
-import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool } from '@agentfleet/protocol/api';
+import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool, type RolloutStatus } from '@agentfleet/protocol/api';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
 import { ablationAnnotations, ablationNames, artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
 import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
@@ -6,6 +6,7 @@ import { artifactsClaim, briefName, expertName, verifierName } from '../../../po
 import { resources } from '../../../runtime/resources.ts';
 import { serverUrl } from '../../../serving/index.ts';
 import { homeOf, owned, type Manifest } from './manifest.ts';
+import { shadowBrief } from './shadow.ts';
 
 /** What a brief is made from beside the pool. */
 export interface BriefInput {
@@ -21,6 +22,8 @@ export interface BriefInput {
   readonly revisionOf?: (expert: Expert) => string | undefined;
   /** All revisions that have pods, where the pool has a rollout. */
   readonly arms?: readonly ArmInput[];
+  /** How far the rollout of the pool is. */
+  readonly rollout?: RolloutStatus | undefined;
 }
 
 /** Experts of one revision; those that have an image. */
@@ -71,7 +74,7 @@ function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibrat
 }
 
 /** The verifiers of all revisions, each with its own thresholds and calibration; nothing where there is one only. */
-function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'verifierArms'> {
+export function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'verifierArms'> {
   const arms = model?.status?.arms;
   if (model === undefined || arms === undefined) return {};
   return {
@@ -150,15 +153,33 @@ function allowedAblations({ metadata }: ExpertPool): Pick<PoolBrief, 'ablations'
   return names.length === 0 ? {} : { ablations: [...names] };
 }
 
+/** Who works and judges: for everybody, by revisions, and in shadow. */
+function working({
+  pool,
+  experts,
+  energyModel,
+  revisionOf = () => undefined,
+  arms,
+  rollout,
+}: BriefInput): Pick<PoolBrief, 'experts' | 'absent' | 'arms' | 'verifierArms' | 'shadow'> {
+  const told = {
+    ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf }),
+    ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
+    ...verifierArms(energyModel),
+  };
+  return { ...told, ...shadowBrief({ pool, rollout, energyModel, told }) };
+}
+
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
-export function poolBrief({ pool, namespaces, experts, energyModel, egress, revisionOf = () => undefined, arms }: BriefInput): PoolBrief {
+export function poolBrief(input: BriefInput): PoolBrief {
+  const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
   const { minIsolation, allowUnenforcedNetwork, maxBudget } = pool.spec.policy;
   return {
     format: 'agentfleet.dev/pool/v1',
     pool: { name, namespace: homeOf(pool) },
     namespaces: [...namespaces].sort(),
-    ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf }),
+    ...working(input),
     verifier: energyModel === undefined ? null : verifier(energyModel),
     profiles: profiles(pool),
     egress,
@@ -171,8 +192,6 @@ export function poolBrief({ pool, namespaces, experts, energyModel, egress, revi
     minIsolation,
     allowUnenforcedNetwork,
     maxBudget: { ...maxBudget },
-    ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
-    ...verifierArms(energyModel),
     ...allowedAblations(pool),
   };
 }

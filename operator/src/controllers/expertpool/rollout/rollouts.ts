@@ -4,7 +4,6 @@ import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
 import { expertName, rolloutLedgerName } from '../../../pools/names.ts';
 import {
-  expertHash,
   poolLockedBy,
   progress,
   type GoldenView,
@@ -16,8 +15,8 @@ import {
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
+import { serverHash } from '../adapters.ts';
 import { missingParts } from '../decide.ts';
-import { imageOf } from '../manifests/experts.ts';
 import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { keptJobs, poolSets } from './golden.ts';
@@ -58,7 +57,8 @@ export class PoolRollouts {
     const { status, release } = await this.#lock.ofPool(pool, { before, lockedBy: seen.lockedBy, decide }, signal);
     const plan = planOf(snapshot, status, inUse, now);
     if (plan === undefined) return { lost: lostOf(status, status.stable ?? ''), release };
-    return { plan: { ...plan, keep: [...plan.keep, ...keptJobs(golden, before, status)] }, release };
+    const shadow = this.#trials.shadow(placeOf(pool), status);
+    return { plan: { ...plan, keep: [...plan.keep, ...keptJobs(golden, before, status)], shadow }, release };
   }
 
   #golden(snapshot: PoolSnapshot, spec: Rollout, signal: AbortSignal): Promise<GoldenView> {
@@ -123,11 +123,11 @@ function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
 }
 
 /** How far the pods of a revision are. */
-function enginesOf({ pool, deployments }: PoolSnapshot, { experts, images }: PoolArm): Seen['canaryEngines'] {
-  const all = experts
+function enginesOf({ pool, deployments }: PoolSnapshot, arm: PoolArm): Seen['canaryEngines'] {
+  const all = arm.experts
     .filter(({ replicas }) => replicas > 0)
     .map((expert) => {
-      const name = expertName(pool.metadata.name, expert.name, expertHash(expert, imageOf(expert, images)));
+      const name = expertName(pool.metadata.name, expert.name, serverHash(arm, expert));
       return { deployment: deployments.get(name), replicas: expert.replicas };
     });
   if (all.some(({ deployment }) => exceeded(deployment))) return 'Failed';
@@ -140,8 +140,7 @@ function podsOf(snapshot: PoolSnapshot, revision: string): PoolSnapshot['pods'] 
   const mine = arms.find((arm) => arm.revision === revision);
   const { stable, canary } = snapshot.pool.status?.rollout ?? {};
   const other = arms.find((arm) => arm.revision === (revision === stable ? canary : stable));
-  const hashes = ({ experts, images }: PoolArm): ReadonlySet<string> =>
-    new Set(experts.map((expert) => expertHash(expert, imageOf(expert, images))));
+  const hashes = (arm: PoolArm): ReadonlySet<string> => new Set(arm.experts.map((expert) => serverHash(arm, expert)));
   const shared = other === undefined ? new Set<string>() : hashes(other);
   const own = mine === undefined ? [] : [...hashes(mine)].filter((hash) => !shared.has(hash));
   const wanted = new Set(own);

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertEndpoint, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import { newPool } from '../../agenttask/testing/objects.ts';
+import { shadowBrief, type ShadowInput } from './shadow.ts';
+
+const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
+const expert = (name: string, url: string): ExpertEndpoint => ({ name, role: 'Generalist', engine: 'Synth', domains: ['*'], url });
+const verifier = (url: string): VerifierEndpoint => ({ name: 'judge', url }) as VerifierEndpoint;
+const stable = [expert('gen', 'http://gen-a'), expert('plan', 'http://plan')];
+const canary = [expert('gen', 'http://gen-b'), expert('plan', 'http://plan')];
+const told = {
+  experts: stable,
+  arms: [
+    { revision: a, experts: stable, absent: [] },
+    { revision: b, experts: canary, absent: [] },
+  ],
+  verifierArms: [
+    { revision: a, verifier: verifier('http://judge-a') },
+    { revision: b, verifier: verifier('http://judge-b') },
+  ],
+};
+const status = (phase: RolloutStatus['phase']): RolloutStatus => ({ phase, id: `${b}-1`, stable: a, canary: b }) as RolloutStatus;
+const rollout = { strategy: 'ShadowThenCanary', shadow: { percent: 30, maxInFlight: 2 } };
+const pool = newPool({ rollout });
+const model = (phase: RolloutStatus['phase'], spec: object = { rollout }): EnergyModel =>
+  ({ metadata: { name: 'judge' }, spec, status: { rollout: status(phase) } }) as unknown as EnergyModel;
+
+const brief = (input: Partial<ShadowInput>): ReturnType<typeof shadowBrief> =>
+  shadowBrief({ pool, rollout: undefined, energyModel: undefined, told, ...input });
+
+describe('who is in shadow', () => {
+  it('is told with what it serves alone: a server of both revisions would get each request twice', () => {
+    expect(brief({ rollout: status('Shadowing') })).toEqual({
+      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 2, experts: [canary[0]], verifier: null },
+    });
+  });
+
+  it('is told of a verifier with its own thresholds', () => {
+    expect(brief({ energyModel: model('Shadowing') })).toEqual({
+      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 2, experts: [], verifier: verifier('http://judge-b') },
+    });
+    const plain = brief({ energyModel: model('Shadowing', { rollout: { strategy: 'ShadowThenCanary' } }) });
+    expect(plain.shadow).toMatchObject({ percent: 20, maxInFlight: 4 });
+  });
+
+  it('is nobody in any other phase, nor where its pods are not told', () => {
+    for (const phase of ['Idle', 'Loading', 'Canary', 'Promoting', 'RollingBack', 'Frozen'] as const) {
+      expect(brief({ rollout: status(phase) }), phase).toEqual({});
+      expect(brief({ energyModel: model(phase) }), phase).toEqual({});
+    }
+    expect(brief({ rollout: status('Shadowing'), told: { experts: stable } })).toEqual({});
+    expect(brief({ energyModel: model('Shadowing'), told: { experts: stable } })).toEqual({});
+  });
+});
