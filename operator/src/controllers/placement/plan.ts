@@ -31,9 +31,9 @@ const mostRejections = 64;
 
 const hashOf = (text: string, digits: number): string => createHash('sha256').update(text).digest('hex').slice(0, digits);
 
-/** Of mode and assignments, without whose turn it is to start. Nothing of the operator is in it. */
+/** Of mode and assignments, without whose turn it is to start and who holds the GPU. Nothing of the operator is in it. */
 export function planHash(mode: Mode | undefined, assignments: readonly Assignment[]): string {
-  return hashOf(canonical({ mode, assignments: assignments.map((place) => ({ ...place, admitted: true })) }), 16);
+  return hashOf(canonical({ mode, assignments: assignments.map((place) => ({ ...place, admitted: true, holder: undefined })) }), 16);
 }
 
 /** The claim that the pods of an engine name: another board or, where bytes are claimed, another size is another claim. */
@@ -78,7 +78,8 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   const slots = inventory.slots.filter(({ name }) => names.has(name));
   const facts = factsOf(search, slots);
   const choice = chooseMode(owner.mode, facts);
-  const before = owner.plan?.mode;
+  // A plan that puts nobody anywhere has a mode by chance.
+  const before = owner.plan?.assignments.length === 0 ? undefined : owner.plan?.mode;
   const stale = slots.filter(({ node, counted }) => counted && inventory.injections.stale.has(node)).map(({ node }) => node);
   const nodes = choice.asks === true ? slots.filter(({ counted }) => counted).map(({ node }) => node) : stale;
   if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return { ...choice, nodes };

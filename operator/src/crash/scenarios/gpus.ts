@@ -14,21 +14,21 @@ import type { World } from '../world.ts';
 /** What a slot of the box holds at most: a GPU of 40 GiB without the driver's half. */
 const mostBytes = 39.5 * 2 ** 30;
 
-const digest = `sha256:${'c'.repeat(64)}`;
+export const digest = `sha256:${'c'.repeat(64)}`;
 /** Nobody fills in defaults when a pool is patched. */
 const engine = { engine: { type: 'Synth' }, replicas: 1 };
 export const gen = { ...onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), ...engine };
 export const specialist = (name: string, slot: string) => ({ ...onGpu(name, 'Specialist', '9Gi', slot), domains: [name], ...engine });
 
 export const pools = (world: World): readonly ExpertPool[] => world.server.objects(resources.expertPools);
-const models = (world: World): readonly EnergyModel[] => world.server.objects(resources.energyModels);
+export const models = (world: World): readonly EnergyModel[] => world.server.objects(resources.energyModels);
 
-const isReady = (object: ExpertPool | EnergyModel | undefined): boolean =>
+export const isReady = (object: ExpertPool | EnergyModel | undefined): boolean =>
   object?.status?.observedGeneration === object?.metadata.generation &&
   findCondition(object?.status?.conditions, 'Ready')?.status === 'True';
 
 /** Looks at every version of every plan and every Deployment: memory is given away once, and one engine starts at a time. */
-function guardSlots(world: World): void {
+export function guardSlots(world: World): void {
   world.history.onChange((kind) => {
     if (!['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev', 'deployments.apps'].includes(kind)) return;
     const taken = new Map<string, number>();
@@ -56,7 +56,7 @@ export async function publishGpus(world: World): Promise<void> {
   world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
 }
 
-async function remove(world: World, resource: Resource, name: string): Promise<void> {
+export async function remove(world: World, resource: Resource, name: string): Promise<void> {
   await new ResourceClient(world.transport, resource).delete({ namespace: 'platform', name }).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });

@@ -1,3 +1,4 @@
+import { fieldManagers } from '@agentfleet/protocol/api';
 import { isAlreadyExists, isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import type { ConfigMap, Pod } from '../../../runtime/objects.ts';
@@ -5,6 +6,8 @@ import { resources } from '../../../runtime/resources.ts';
 import { endSeconds, holderPod, type HolderChanges } from './holders.ts';
 import { reserveSelector } from './observe.ts';
 import { probePod, type ProbeChanges } from './probe.ts';
+
+const fieldManager = fieldManagers.placement;
 
 /** Somebody else was faster; what follows is decided again from what is there. */
 const isPassed = (error: unknown): boolean => isNotFound(error) || isConflict(error) || isAlreadyExists(error);
@@ -32,11 +35,11 @@ export class ReserveWriter {
 
   async hold({ make, own }: HolderChanges, signal: AbortSignal): Promise<void> {
     const image = this.#context.config.images.inference;
-    for (const wanted of make) await passed(this.#pods.create(holderPod(wanted, image), { signal }));
+    for (const wanted of make) await passed(this.#pods.create(holderPod(wanted, image), { fieldManager, signal }));
     for (const { pod, ownerReferences } of own) {
       const { name, namespace = '', uid } = pod.metadata;
       // The uid: a pod of the same name that was made since has its own owners.
-      await passed(this.#pods.patch({ name, namespace }, { metadata: { uid, ownerReferences } }, { signal }));
+      await passed(this.#pods.patch({ name, namespace }, { metadata: { uid, ownerReferences } }, { fieldManager, signal }));
     }
   }
 
@@ -46,7 +49,7 @@ export class ReserveWriter {
     const { namespace, images } = this.#context.config;
     const { name, uid = '' } = book.metadata;
     const pod = probePod(make, namespace, images.inference, { apiVersion: 'v1', kind: 'ConfigMap', name, uid });
-    await passed(this.#pods.create(pod, { signal }));
+    await passed(this.#pods.create(pod, { fieldManager, signal }));
   }
 
   async end(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
