@@ -53,7 +53,7 @@ describe('what a model consists of', () => {
     });
   });
 
-  it('hears the workers of its namespace and the operator, and speaks to nobody', () => {
+  it('hears the workers and golden sets of its namespace and the operator, and speaks to nobody', () => {
     const wall = decideModel(newModelSnapshot()).apply[0]?.object;
     expect(wall).toMatchObject({
       spec: {
@@ -70,6 +70,10 @@ describe('what a model consists of', () => {
                 },
               },
             ],
+            ports: [{ protocol: 'TCP', port: 7080 }],
+          },
+          {
+            from: [{ podSelector: { matchLabels: { 'agentfleet.dev/component': 'golden' } } }],
             ports: [{ protocol: 'TCP', port: 7080 }],
           },
         ],

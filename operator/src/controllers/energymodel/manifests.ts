@@ -3,6 +3,7 @@ import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
+import { heardByGolden } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 import { serverDeployment, serverService, serverWall } from '../../serving/index.ts';
 import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
@@ -57,8 +58,8 @@ export function servingService(model: EnergyModel, revision: string): Manifest {
   return ownedBy(model, resources.services, identity(model), { spec: serverService(modelLabels(model, revision)) });
 }
 
-/** Those of all revisions hear the workers of all pools of the namespace, and the operator. Pure. */
+/** Those of all revisions hear the workers and the golden sets of the namespace, and the operator. Pure. */
 export function verifierWall(model: EnergyModel, operatorNamespace: string): Manifest {
-  const spec = serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace);
+  const spec = heardByGolden(serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace));
   return ownedBy(model, resources.networkPolicies, identity(model), { spec });
 }

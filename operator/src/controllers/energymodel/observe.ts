@@ -21,7 +21,7 @@ export interface ModelObserver {
 
 /** Kinds that a model consists of, in the caches that pools use too. */
 export function modelKinds({ context, children }: Pick<ModelObserver, 'context' | 'children'>) {
-  const own: ReadonlySet<string> = new Set(['networkpolicies', 'services', 'deployments', 'controllerrevisions', 'configmaps']);
+  const own: ReadonlySet<string> = new Set(['networkpolicies', 'services', 'deployments', 'controllerrevisions', 'configmaps', 'jobs']);
   return childKinds(context.caches, children).filter(({ resource }) => own.has(resource.plural));
 }
 
@@ -60,7 +60,9 @@ async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSig
 export async function observeModel(observer: ModelObserver, model: EnergyModel, signal: AbortSignal): Promise<ModelSnapshot> {
   const { context, notes, infos } = observer;
   const { caches, config } = context;
-  const podsNow = (): readonly Pod[] => caches.pods.lister.byIndex('model', keyOf(model));
+  const allNow = (component: string): readonly Pod[] =>
+    caches.pods.lister.byIndex('model', keyOf(model)).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
+  const podsNow = (): readonly Pod[] => allNow('verifier');
   const known = await notes.read(podsNow(), signal);
   const told = await infosOf(infos, podsNow(), signal);
   // From here on nothing waits, so that all caches are read at one moment.
@@ -79,6 +81,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     recorded: recordedModels(model, observer.children.controllerRevisions.lister.list({ namespace })),
     deployments,
     allPods,
+    goldenPods: allNow('golden'),
     infos: told,
   };
 }

@@ -1,15 +1,26 @@
 import { rolloutAnnotations, type EnergyModel, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { featureSet } from '@agentfleet/protocol/inference';
 import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
-import { isOpen, modelLockedBy, progress, type RolloutLock, type Seen, type Trials } from '../../../revisions/index.ts';
+import {
+  isOpen,
+  modelLockedBy,
+  progress,
+  type GoldenView,
+  type LedgerPlace,
+  type RolloutLock,
+  type Seen,
+  type Trials,
+} from '../../../revisions/index.ts';
 import type { HeldOut } from '../../../rollout/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
+import { keptJobs } from '../../expertpool/rollout/golden.ts';
 import { artifactFault } from '../artifacts.ts';
 import { judgeCalibration, type Judgement } from '../calibration.ts';
 import { modelLabels } from '../manifests.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from '../snapshot.ts';
+import { modelSets } from './golden.ts';
 import { desiredModel, leavingModel, modelPlan, type InUse } from './plan.ts';
 
 /** What became of a look at the rollout of a model. `release` once the status is written. */
@@ -42,24 +53,39 @@ export class ModelRollouts {
     if (before !== undefined && stable !== undefined && recorded?.has(stable) !== true && desiredModel(snapshot).revision !== stable)
       return { lost: lostOf(before, stable), release: free };
     const now = this.#context.clock.now();
-    const seen = await this.#see(snapshot, spec, now, signal);
+    const golden = await this.#golden(snapshot, spec, now, signal);
+    const seen = await this.#see(snapshot, spec, { now, golden }, signal);
     const decide = (lockedBy: string | undefined): RolloutStatus => {
       const next = progress(before, spec, { ...seen, lockedBy }, this.#trials.designs);
       return uncalibrated(snapshot, before, next, now) ?? next;
     };
     const { status, release } = await this.#lock.ofModel(model, { before, lockedBy: seen.lockedBy, decide }, signal);
     const plan = modelPlan(snapshot, status, inUse, now);
-    return plan === undefined ? { lost: lostOf(status, status.stable ?? ''), release } : { plan, release };
+    if (plan === undefined) return { lost: lostOf(status, status.stable ?? ''), release };
+    const keep = [...plan.keep, ...keptJobs(golden, before, status)];
+    return { plan: { ...plan, keep, shadow: this.#trials.shadow(placeOf(model), status) }, release };
   }
 
-  async #see(snapshot: ModelSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<Seen> {
+  #golden(snapshot: ModelSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<GoldenView> {
+    const { model } = snapshot;
+    const sets = modelSets(snapshot, (revision) => enginesOf(snapshot, { revision }, now) === 'Ready');
+    const retry = model.metadata.annotations?.[rolloutAnnotations.retry];
+    return this.#trials.golden.look({ ...sets, place: placeOf(model), spec, retry }, signal);
+  }
+
+  async #see(
+    snapshot: ModelSnapshot,
+    spec: Rollout,
+    { now, golden }: { readonly now: number; readonly golden: GoldenView },
+    signal: AbortSignal,
+  ): Promise<Seen> {
     const { model, allPods, infos } = snapshot;
     const { metadata, status } = model;
     const desired = desiredModel(snapshot);
-    const place = { owner: model, name: rolloutLedgerName(metadata.name, 'model'), labels: modelLabels(model) };
+    const place = placeOf(model);
     const pods = (revision: string): ModelSnapshot['pods'] => allPods?.get(revision) ?? [];
     const heldOut = (revision: string): HeldOut | undefined => heldOutOf(infos?.get(revision));
-    const trial = { place, arm: 'verifierRevision', status: status?.rollout, spec, pods, heldOut, now } as const;
+    const trial = { place, arm: 'verifierRevision', status: status?.rollout, spec, pods, heldOut, golden, now } as const;
     const evidence = await this.#trials.evidence(trial, signal);
     const pools = this.#context.caches.pools.lister.list({ namespace: metadata.namespace ?? '' });
     return {
@@ -74,6 +100,13 @@ export class ModelRollouts {
     };
   }
 }
+
+/** The book of a model's rollouts. */
+const placeOf = (model: EnergyModel): LedgerPlace => ({
+  owner: model,
+  name: rolloutLedgerName(model.metadata.name, 'model'),
+  labels: modelLabels(model),
+});
 
 const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
 
@@ -102,7 +135,11 @@ function uncalibrated(
 }
 
 /** How far the pods of a revision are. Where a calibration is demanded, one is not ready to be tried before it told its own. */
-function enginesOf({ model, deployments, infos }: ModelSnapshot, { revision }: ModelArm, now: number): Seen['canaryEngines'] {
+function enginesOf(
+  { model, deployments, infos }: ModelSnapshot,
+  { revision }: Pick<ModelArm, 'revision'>,
+  now: number,
+): Seen['canaryEngines'] {
   const { replicas } = model.spec.resources;
   const deployment = deployments?.get(verifierName(model.metadata.name, revision));
   if (exceeded(deployment)) return 'Failed';

@@ -18,7 +18,7 @@ interface Objects {
   objects(resource: typeof resources.deployments): readonly Deployment[];
 }
 
-const digit = (artifact: string): string => String([...artifact].reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % 10);
+const digit = (artifact: string): string => String(Array.from(artifact).reduce((sum, letter) => sum + letter.charCodeAt(0), 0) % 10);
 
 /** Digest of the calibration of an artifact. */
 export const calibrationDigest = (artifact: string): string => `sha256:${digit(artifact).repeat(64)}`;

@@ -1,0 +1,143 @@
+import { createTransport, ResourceClient, type Transport } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import type { EnergyModel, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newPool } from '../controllers/agenttask/testing/objects.ts';
+import { newModel } from '../controllers/energymodel/testing/models.ts';
+import { resources } from '../runtime/resources.ts';
+import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './lock.ts';
+
+const idle: RolloutStatus = {
+  phase: 'Idle',
+  stable: 'aaaaaaaaaa',
+  weight: 0,
+  step: 0,
+  since: '2030-01-01T00:00:00Z',
+  samplesBefore: 0,
+  samples: 0,
+  reason: 'Idle',
+  message: '',
+};
+const loading: RolloutStatus = { ...idle, phase: 'Loading', canary: 'bbbbbbbbbb', id: 'bbbbbbbbbb-1' };
+const reconciling = [{ type: 'Reconciling', status: 'True', reason: 'x', message: '', lastTransitionTime: '' }] as const;
+
+const named = { energyModelRef: { name: 'judge' } };
+const own = { generation: 1 };
+const model = (status: object): EnergyModel => {
+  const made = newModel();
+  return { ...made, metadata: { ...made.metadata, ...own }, status: { observedGeneration: 1, ...status } };
+};
+const pool = (status: object, spec: object = {}): ExpertPool => {
+  const made = newPool({ ...named, ...spec });
+  return {
+    ...made,
+    metadata: { ...made.metadata, ...own },
+    status: { observedGeneration: 1, ...status } as NonNullable<ExpertPool['status']>,
+  };
+};
+
+describe('a generator and its verifier never change together', () => {
+  it.each([
+    ['its model is tried', { rollout: loading }, 'EnergyModel judge'],
+    ['the pods of its model are replaced', { conditions: reconciling }, 'EnergyModel judge'],
+    ['nobody has looked at its model since it was changed', { observedGeneration: 0 }, 'EnergyModel judge'],
+    ['its model rests', { rollout: idle }, undefined],
+    ['its model is frozen', { rollout: { ...loading, phase: 'Frozen' } }, undefined],
+  ] as const)('a pool: %s', (_, status, by) => {
+    expect(poolLockedBy(model(status))).toBe(by);
+  });
+
+  it.each([
+    ['a pool that names it is tried', [pool({ rollout: loading }, { rollout: { strategy: 'Recreate' } })], 'ExpertPool coding'],
+    ['the experts of one are replaced', [pool({ conditions: reconciling })], 'ExpertPool coding'],
+    ['one that replaces its pods at once was changed', [pool({ observedGeneration: 0 })], 'ExpertPool coding'],
+    [
+      'one that has to ask first was changed',
+      [pool({ observedGeneration: 0, rollout: idle }, { rollout: { strategy: 'Recreate' } })],
+      undefined,
+    ],
+    ['another pool is tried', [pool({ rollout: loading }, { energyModelRef: { name: 'other' } })], undefined],
+    ['the second of two is tried', [pool({ rollout: idle }), pool({ rollout: loading })], 'ExpertPool coding'],
+  ] as const)('a model: %s', (_, pools, by) => {
+    expect(modelLockedBy('judge', pools)).toBe(by);
+  });
+});
+
+describe('the lock', () => {
+  let server: FakeApiServer;
+  let transport: Transport;
+  beforeAll(async () => {
+    const kinds = [resources.expertPools, resources.energyModels].map((resource) => ({
+      resource,
+      statusSubresource: true,
+      generation: true,
+    }));
+    server = await startFakeServer({ kinds });
+    server.createNamespace('platform');
+    transport = createTransport(server.config, { userAgent: 'test/1' });
+    await new ResourceClient<ExpertPool>(transport, resources.expertPools).create(newPool(named));
+    await new ResourceClient<EnergyModel>(transport, resources.energyModels).create(newModel());
+  });
+  afterAll(async () => {
+    await transport.close();
+    await server.close();
+  });
+
+  const { signal } = new AbortController();
+  const name = { namespace: 'platform', name: 'coding' };
+  const decider: Decider = {
+    before: idle,
+    lockedBy: undefined,
+    decide: (by) => (by === undefined ? loading : { ...idle, reason: 'RolloutLocked', message: by }),
+  };
+  const write = async (
+    resource: typeof resources.expertPools | typeof resources.energyModels,
+    of: string,
+    status: object,
+  ): Promise<void> => {
+    const client = new ResourceClient(transport, resource as typeof resources.expertPools);
+    const { metadata } = await client.get({ ...name, name: of });
+    await client.patch(
+      metadata,
+      { status: { observedGeneration: metadata.generation, ...status } as ExpertPool['status'] },
+      { subresource: 'status' },
+    );
+  };
+
+  it('lets one of both begin that want to at once, whatever their caches show', async () => {
+    const lock = new RolloutLock(transport);
+    await write(resources.expertPools, 'coding', { rollout: idle });
+    await write(resources.energyModels, 'judge', { rollout: idle });
+    // What both read before either had begun: the caches of one process.
+    const [stalePool, staleModel] = [pool({ rollout: idle }), model({ rollout: idle })];
+    const begun = async (guarded: Promise<{ readonly status: RolloutStatus; readonly release: () => void }>, of: () => Promise<void>) => {
+      const { status, release } = await guarded;
+      if (status.phase === 'Loading') await of();
+      release();
+      return status.phase;
+    };
+    const phases = await Promise.all([
+      begun(lock.ofPool(stalePool, decider, signal), () => write(resources.expertPools, 'coding', { rollout: loading })),
+      begun(lock.ofModel(staleModel, decider, signal), () => write(resources.energyModels, 'judge', { rollout: loading })),
+    ]);
+    expect(phases).toEqual(['Loading', 'Idle']);
+    await write(resources.expertPools, 'coding', { rollout: idle });
+    const after = await lock.ofModel(staleModel, decider, signal);
+    after.release();
+    expect(after.status.phase).toBe('Loading');
+  });
+
+  it('is free for the next one also when a read fails, and asks nothing for one that does not begin', async () => {
+    const broken = { ...transport, request: () => Promise.reject(new Error('no answer')) } as Transport;
+    const lock = new RolloutLock(broken);
+    await expect(lock.ofModel(model({}), decider, signal)).rejects.toThrow('no answer');
+    const still = await lock.ofModel(model({}), { ...decider, lockedBy: 'ExpertPool coding' }, signal);
+    expect(still.status.reason).toBe('RolloutLocked');
+    const alone = await lock.ofPool(newPool(), decider, signal);
+    expect(alone.status.phase).toBe('Loading');
+    alone.release();
+    const waiting = lock.ofPool(newPool(), decider, AbortSignal.abort(new Error('stopped')));
+    await expect(waiting).rejects.toThrow('stopped');
+    (await lock.ofPool(newPool(), decider, signal)).release();
+  });
+});
