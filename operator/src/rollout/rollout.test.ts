@@ -61,7 +61,7 @@ describe('a rollout', () => {
 
   test('rolls back at once when a gate fails, and freezes a revision that failed again', () => {
     const failing = { gates: [gate('Pass'), { ...gate('Fail'), name: 'task-pass' }] };
-    const once = settle(serving, failing, {}, 4);
+    const once = settle(serving, failing, {}, 3);
     expect(once).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, failures: { b: 1 }, reason: 'GateFailed' });
     expect(once.message).toContain('gate task-pass');
     expect(settle(once, { ...failing, now: once.phaseSince + 10 }, {}, 1).reason).toBe('Cooldown');

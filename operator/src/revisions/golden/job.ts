@@ -1,7 +1,8 @@
 import { controllerReference, type KubeObject } from '@agentfleet/kube';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
-import { labels } from '@agentfleet/protocol/pool';
+import { expertPort, labels } from '@agentfleet/protocol/pool';
 import type { Job, TemplateContainer } from '../../runtime/objects.ts';
+import type { ServerWall } from '../../serving/index.ts';
 import type { GoldenTemplate } from './template.ts';
 
 /** Label of a Job: the rollout that made it. */
@@ -15,9 +16,10 @@ export function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<
   return { [labels.component]: 'golden', ...owner };
 }
 
-/** Those that experts and verifiers hear beside their workers: the golden pods of an owner, or of all of a namespace. Pure. */
-export function goldenPeers(owner: Readonly<Record<string, string>> = {}): object {
-  return { podSelector: { matchLabels: { ...goldenLabels(owner) } } };
+/** The wall of servers that the golden pods of an owner ask too; without an owner: those of all of the namespace. Pure. */
+export function heardByGolden(wall: ServerWall, owner: Readonly<Record<string, string>> = {}): ServerWall {
+  const from = [{ podSelector: { matchLabels: { ...goldenLabels(owner) } } }];
+  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: expertPort }] }] };
 }
 
 /** What a Job is made from. */

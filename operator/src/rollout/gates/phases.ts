@@ -4,6 +4,8 @@ import type { Gate } from './gate.ts';
 type Source =
   /** A Job, before any task: looked at whenever the engines answer. */
   | 'Job'
+  /** Labelled acts, measured by a Job or told by the verifier: whenever the engines answer, so that a worse one gets no task. */
+  | 'Acts'
   /** Copies of requests: while the revision is in shadow; what it said last stands. */
   | 'Copies'
   /** What the engines tell of themselves, whoever asked them: in shadow, and while it is tried. */
@@ -19,8 +21,8 @@ const sources: Readonly<Record<Gate['type'], Source>> = {
   ErrorRate: 'Engines',
   Latency: 'Engines',
   DraftAcceptance: 'Engines',
-  AUC: 'Engines',
-  ECE: 'Engines',
+  AUC: 'Acts',
+  ECE: 'Acts',
   TaskPass: 'Tasks',
   VetoRate: 'Tasks',
   EnergyShift: 'Tasks',
@@ -30,9 +32,9 @@ const sources: Readonly<Record<Gate['type'], Source>> = {
 };
 
 const speaking = {
-  Loading: ['Job'],
-  Shadowing: ['Job', 'Copies', 'Engines'],
-  Canary: ['Job', 'Engines', 'Tasks'],
+  Loading: ['Job', 'Acts'],
+  Shadowing: ['Job', 'Acts', 'Copies', 'Engines'],
+  Canary: ['Job', 'Acts', 'Engines', 'Tasks'],
 } as const satisfies Readonly<Record<string, readonly Source[]>>;
 
 /** Whether a gate is looked at in a phase. Pure. */

@@ -91,8 +91,10 @@ describe('gates of copies', () => {
       ]);
     for (const type of ['TaskPass', 'VetoRate', 'EnergyShift', 'RollbackSuccess', 'Query'] as const)
       expect([speaks(type, 'Shadowing'), speaks(type, 'Canary'), mustPassBefore(type)]).toEqual([false, true, undefined]);
-    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance', 'AUC', 'ECE'] as const)
+    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance'] as const)
       expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([false, true, true]);
+    for (const type of ['AUC', 'ECE'] as const)
+      expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([true, true, true]);
     expect([speaks('GoldenSet', 'Loading'), mustPassBefore('GoldenSet')]).toEqual([true, 'Shadowing']);
     expect(speaks('GoldenSet', 'Idle')).toBe(false);
   });

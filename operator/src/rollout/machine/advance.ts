@@ -156,9 +156,10 @@ function unpassed({ beforeTraffic: names }: Pick<RolloutPolicy, 'beforeTraffic'>
 
 /** Stays without tasks until the gates that need none pass; undefined: they do. */
 function beforeTraffic(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState | undefined {
+  const failed = failedGate(evidence);
+  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
   const open = unpassed(policy, evidence);
   if (open === undefined) return undefined;
-  if (open.verdict === 'Fail') return back(state, evidence, 'GateFailed', `gate ${open.name}: ${open.message}`, true);
   const { now, gates } = evidence;
   // The time of the Jobs does not begin before the engines are ready.
   const first = state.reason === 'Loading';
