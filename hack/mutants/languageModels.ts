@@ -85,6 +85,20 @@ export const languageModels: readonly Mutant[] = [
     test: vitest(`${pool}/weights/weights.test.ts`),
   },
   {
+    guarantee: 'an engine is started with words that vLLM knows: ranks of adapters',
+    file: 'operator/src/serving/vllm/command.ts',
+    find: 'String(engineRank(adapters.maxRank))',
+    replace: 'String(adapters.maxRank)',
+    test: vitest('test/engines/commandLine.test.ts'),
+  },
+  {
+    guarantee: 'an engine is started with words that vLLM knows: its weights',
+    file: 'operator/src/serving/vllm/command.ts',
+    find: "    demand.modelPath,\n    '--served-model-name',",
+    replace: "    '--model',\n    demand.modelPath,\n    '--served-model-name',",
+    test: vitest('test/engines/commandLine.test.ts'),
+  },
+  {
     guarantee: 'an engine answers until our server has drained',
     file: 'operator/src/serving/vllm/pod.ts',
     find: "    restartPolicy: 'Always',\n",

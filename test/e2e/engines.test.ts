@@ -150,10 +150,19 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
   });
 
   test('an engine that dies takes its pod out of service until it answers again, and gets its adapter anew', async () => {
+    const seen = fleet.pods.named(core.metadata.name).length;
     const killed = performance.now();
     for (const pid of await processesOf(containerOf(core, 'engine')?.containerID ?? '')) process.kill(pid, 'SIGKILL');
-    await eventually(fleet, 'the pod is out of service', 60, async () => !isReady(await newest('core')));
-    await eventually(fleet, 'it is in service again', 90, async () => isReady(await newest('core')));
+    // By what was recorded: a look now and then could miss that it was out of service.
+    const since = (): readonly Pod[] => fleet.pods.named(core.metadata.name).slice(seen);
+    await eventually(fleet, 'the pod is out of service', 60, () => Promise.resolve(since().some((state) => !isReady(state))));
+    await eventually(fleet, 'it is in service again', 90, () =>
+      Promise.resolve(
+        since()
+          .slice(since().findIndex((state) => !isReady(state)))
+          .some(isReady),
+      ),
+    );
     console.log(`from the engine's end to its pod in service: ${((performance.now() - killed) / 1000).toFixed(1)} s`);
     const after = await newest('core');
     expect(after.metadata.name).toBe(core.metadata.name);

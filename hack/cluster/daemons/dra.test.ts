@@ -1,8 +1,11 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Binaries } from '../build/binaries.ts';
 import { familiesFor } from '../facts.ts';
 import { layoutAt } from '../layout.ts';
-import { draClass, publishedDevices } from '../local/dra.ts';
+import { draClass, preparedIn, publishedDevices } from '../local/dra.ts';
 import { defaultPorts } from '../ports.ts';
 import { draDevices, draDriver, draDriverName } from './dra.ts';
 import { containerdConfig } from './node.ts';
@@ -40,6 +43,19 @@ describe('the DRA driver of tests', () => {
   it('has a class of its own name, which the chart’s gpu.driver and gpu.deviceClass name', () => {
     expect(draClass()).toMatchObject({ metadata: { name: draDriverName } });
     expect(JSON.stringify(draClass())).toContain(`device.driver == '${draDriverName}'`);
+  });
+
+  it('tells which claims it has prepared', async () => {
+    const run = await mkdtemp(join(tmpdir(), 'agentfleet-dra-'));
+    try {
+      expect(await preparedIn({ run })).toEqual([]);
+      await mkdir(join(run, 'cdi'));
+      const uid = 'e2c4e2e4-9433-45fe-b268-5b818520f317';
+      for (const part of ['common', uid]) await writeFile(join(run, 'cdi', `k8s.gpu.example.com-gpu_${part}.yaml`), '');
+      expect(await preparedIn({ run })).toEqual([uid]);
+    } finally {
+      await rm(run, { recursive: true });
+    }
   });
 
   it('is there when all devices of this node are, and those of others do not count', () => {

@@ -25,6 +25,8 @@ type Plain<T> = Pick<T, keyof T>;
 export const engineContainer = 'engine';
 
 const probeSeconds = 10;
+/** While it loads it is asked more often: nobody waits longer for it than it takes. */
+const startProbeSeconds = 2;
 
 /** Folders that the engine writes to; its root file system is read-only. */
 const scratch = [
@@ -37,7 +39,8 @@ const scratch = [
  * server comes up when the engine has loaded, and drains while the engine still answers.
  */
 function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod): V1Container {
-  const health = { httpGet: { path: '/health', port: vllmPort }, periodSeconds: probeSeconds, timeoutSeconds: 5 };
+  const health = { httpGet: { path: '/health', port: vllmPort }, timeoutSeconds: 5 };
+  const tries = Math.max(1, Math.ceil(startSeconds / startProbeSeconds));
   return {
     name: engineContainer,
     image,
@@ -51,8 +54,8 @@ function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod)
       { name: 'VLLM_CACHE_ROOT', value: '/tmp/cache/vllm' },
     ],
     ports: [{ name: engineContainer, containerPort: vllmPort, protocol: 'TCP' }],
-    startupProbe: { ...health, failureThreshold: Math.max(1, Math.ceil(startSeconds / probeSeconds)) },
-    livenessProbe: { ...health, failureThreshold: 6 },
+    startupProbe: { ...health, periodSeconds: startProbeSeconds, failureThreshold: tries },
+    livenessProbe: { ...health, periodSeconds: probeSeconds, failureThreshold: 6 },
     resources,
     securityContext: containerSecurity,
     terminationMessagePolicy: 'FallbackToLogsOnError',
