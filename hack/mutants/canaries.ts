@@ -4,6 +4,7 @@ const controller = 'operator/src/controllers/placement';
 const pool = 'operator/src/controllers/expertpool';
 const tests: Mutant['test'] = { kind: 'vitest', path: `${controller}/canaries.test.ts` };
 const places: Mutant['test'] = { kind: 'vitest', path: `${pool}/rollout/places.test.ts` };
+const adapters: Mutant['test'] = { kind: 'vitest', path: `${pool}/serverHash.test.ts` };
 const crashes: Mutant['test'] = { kind: 'vitest', path: 'operator/src/crash/gpus.test.ts' };
 
 /** Of revisions that are tried on GPUs. */
@@ -77,5 +78,26 @@ export const canaries: readonly Mutant[] = [
     find: '.filter(({ admitted }) => admitted)',
     replace: '',
     test: places,
+  },
+  {
+    guarantee: 'an adapter belongs to the engine of its own revision',
+    file: `${pool}/serverHash.ts`,
+    find: 'base === undefined ? undefined : serverHash({ experts, images }, base)',
+    replace: 'undefined',
+    test: adapters,
+  },
+  {
+    guarantee: 'an engine has room for another revision of its adapters from the beginning',
+    file: `${pool}/manifests/adapters.ts`,
+    find: 'spec.rollout === undefined ? 1 : 2',
+    replace: 'spec.rollout === undefined ? 1 : 1',
+    test: adapters,
+  },
+  {
+    guarantee: 'other weights of an adapter have another name in the engine',
+    file: `${pool}/manifests/languageModel.ts`,
+    find: '`.${adapter.hash}`',
+    replace: "''",
+    test: adapters,
   },
 ];

@@ -18,9 +18,9 @@ function served(expert: Expert): Omit<Expert, 'replicas'> {
   return rest;
 }
 
-/** Tells servers of one expert apart: two revisions in which it is the same share its pods. Pure. */
-export function expertHash(expert: Expert, image: string | undefined): string {
-  return shortHash({ expert: served(expert), image }, 8);
+/** Tells servers of one expert apart: two revisions in which it is the same share its pods. `beside` is what else is in them. Pure. */
+export function expertHash(expert: Expert, image: string | undefined, beside?: unknown): string {
+  return shortHash({ expert: served(expert), image, ...(beside === undefined ? {} : { beside }) }, 8);
 }
 
 /** Revision of a pool: of its experts in their order, each with its image. Pure. */

@@ -1,5 +1,7 @@
-import type { Expert } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { expertName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
+import { serverHash } from './serverHash.ts';
 import type { Child } from './children.ts';
 import { workerAccess } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
@@ -40,8 +42,10 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  * The Deployment of an expert. One whose recording or image is missing is not made, and not changed when it is there: its
  * pods still have what they started with.
  */
-function deployment(snapshot: PoolSnapshot, { expert, images, revision }: Server): readonly Manifest[] {
-  const { pool, replays } = snapshot;
+function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
+  const { expert, images, revision } = server;
+  const { replays } = snapshot;
+  const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);
   const image = imageOf(expert, images);
   if (image === undefined || (expert.engine.type === 'Replay' && replay?.hash === undefined)) return [];
@@ -54,17 +58,20 @@ function deployment(snapshot: PoolSnapshot, { expert, images, revision }: Server
     replayHash: replay?.hash,
     weights,
     agentImage: snapshot.images.agent,
-    ...baseOf(snapshot, expert),
+    ...baseOf(pool, server),
     ...(revision === undefined ? {} : { revision }),
   });
   return seated(snapshot, seatOfExpert(snapshot, expert, revision), manifest);
 }
 
-/** The server whose engine loads an adapter. */
-function baseOf(snapshot: PoolSnapshot, { engine }: Expert): { readonly baseServer?: string } {
+/** The server whose engine loads an adapter: that of its own revision. */
+function baseOf({ metadata }: ExpertPool, { expert, experts, images, revision }: Server): { readonly baseServer?: string } {
+  const { engine } = expert;
   if (engine.type !== 'Adapter') return {};
-  const base = snapshot.pool.spec.experts.find(({ name }) => name === engine.adapter.base);
-  return base === undefined ? {} : { baseServer: serverName(snapshot, base) };
+  const base = experts.find(({ name }) => name === engine.adapter.base);
+  if (base === undefined) return {};
+  const of = revision === undefined ? undefined : serverHash({ experts, images }, base);
+  return { baseServer: expertName(metadata.name, base.name, of) };
 }
 
 /** What fetches and reads weights that are not known yet, and where they are kept. */

@@ -2,7 +2,7 @@ import type { Expert } from '@agentfleet/protocol/api';
 import { expertName, revisionRecordName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
-import { serverHash } from './adapters.ts';
+import { serverHash } from './serverHash.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { imageOf } from './manifests/experts.ts';
 import { owned, type Manifest } from './manifests/manifest.ts';

@@ -1,4 +1,5 @@
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { adapterRoom } from '../expertpool/manifests/adapters.ts';
 import { artifactName, draftOf } from '../expertpool/weights/items.ts';
 import { bytesOf, estimateEngine, type Adapters, type Architecture, type EngineDemand } from '../../placement/index.ts';
 
@@ -36,17 +37,19 @@ function projectionWidth({ hiddenSize, kvHeads, headSize, feedForwardSize }: Arc
 
 /** LoRA adapters that the engine of `base` loads. */
 function adaptersOf(pool: ExpertPool, base: string, architecture: Architecture): Adapters | undefined {
-  const ranks = pool.spec.experts.flatMap(({ engine }) =>
-    engine.type === 'Adapter' && engine.adapter.base === base ? [engine.adapter.rank] : [],
-  );
-  if (ranks.length === 0) return undefined;
-  return { count: ranks.length, rank: Math.max(...ranks), projectionWidth: projectionWidth(architecture) };
+  const room = adapterRoom(pool, base);
+  if (room === undefined) return undefined;
+  return { count: room.count, rank: room.maxRank, projectionWidth: projectionWidth(architecture) };
 }
 
-function reckon(pool: ExpertPool, expert: Expert, memory: Memory, size: EngineSize): number {
+interface Sizes {
+  readonly size: EngineSize;
+  readonly draft: EngineSize | undefined;
+}
+
+function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft }: Sizes): number {
   const { engine } = expert;
   const vllm = engine.type === 'VLLM' ? engine.vLLM : undefined;
-  const draft = sizeOf(pool, expert, draftOf(expert.name));
   const adapters = adaptersOf(pool, expert.name, size.architecture);
   const demand: EngineDemand = {
     ...size,
@@ -66,20 +69,23 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, size: EngineSi
 
 const cure = 'wait until they are read, or give the budget in bytes';
 
-/** What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. Pure. */
-export function demandOf(pool: ExpertPool, expert: Expert): Demand {
+/**
+ * What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. `pool` has the experts of
+ * its revision; `asked` is the pool as it is, when that asks for another one. Pure.
+ */
+export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand {
   const memory = expert.resources?.memory ?? { budget: 'Auto' };
   const budget = bytesOf(memory.budget);
   if (budget !== undefined) return { bytes: budget * expert.replicas };
-  const size = sizeOf(pool, expert, expert.name);
+  const size = sizeOf(asked, expert, expert.name);
+  const draft = sizeOf(asked, expert, draftOf(expert.name));
   const missing = (what: string): Demand => ({
     lack: `expert ${expert.name}: the size of ${what} is not known (status.artifacts); ${cure} (spec.experts[].resources.memory.budget)`,
   });
   if (size === undefined) return missing('its weights');
-  if (expert.speculative !== undefined && sizeOf(pool, expert, draftOf(expert.name)) === undefined)
-    return missing('the weights of its draft');
+  if (expert.speculative !== undefined && draft === undefined) return missing('the weights of its draft');
   const headroom = memory.headroom === undefined ? defaultHeadroom : Number(memory.headroom);
-  return { bytes: Math.ceil(reckon(pool, expert, memory, size) * (1 + headroom)) * expert.replicas };
+  return { bytes: Math.ceil(reckon(pool, expert, memory, { size, draft }) * (1 + headroom)) * expert.replicas };
 }
 
 /** What a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */

@@ -117,7 +117,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
     const item = itemIn(server);
     return {
       item,
-      demand: demandOf(pool, expert),
+      demand: demandOf({ ...pool, spec: { ...pool.spec, experts: [...server.experts] } }, expert, pool),
       replicas: expert.replicas,
       slot: resources?.slot,
       ...(revision === undefined ? {} : { stays: true }),

@@ -1,15 +1,18 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertHash, isOpen, poolRevision } from '../../revisions/index.ts';
+import { isOpen, poolRevision } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import type { ControllerRevision } from '../../runtime/objects.ts';
+import { serverHash } from '../expertpool/serverHash.ts';
 import { imageOf } from '../expertpool/manifests/experts.ts';
 import { recordedArms } from '../expertpool/rollout/recorded.ts';
 
 /** Pods that are to serve an expert. */
 export interface ExpertServer {
   readonly expert: Expert;
-  /** As in `expertHash`; undefined in a pool without rollouts. */
+  /** All experts of its revision. */
+  readonly experts: readonly Expert[];
+  /** As in `serverHash`; undefined in a pool without rollouts. */
   readonly revision: string | undefined;
   /** In a revision that is tried, of an expert that is another one in it. */
   readonly canary: { readonly beside: ExpertServer | undefined } | undefined;
@@ -38,7 +41,7 @@ const ofPool =
  */
 export function serversIn(pool: ExpertPool, { images, records }: Revisions): readonly ExpertServer[] | undefined {
   const { experts, rollout } = pool.spec;
-  if (rollout === undefined) return experts.map((expert) => ({ expert, revision: undefined, canary: undefined }));
+  if (rollout === undefined) return experts.map((expert) => ({ expert, experts, revision: undefined, canary: undefined }));
   const desired = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
   const arms = new Map<string, Content>([...recordedArms(pool, images, records.filter(ofPool(pool))), [desired, { experts, images }]]);
   const status = pool.status?.rollout;
@@ -53,8 +56,9 @@ export function serversIn(pool: ExpertPool, { images, records }: Revisions): rea
   return [...stable, ...canaries.map((server) => ({ ...server, canary: { beside: beside.get(server.expert.name) } }))];
 }
 
-function serversOf({ experts, images }: Content): readonly ExpertServer[] {
-  return experts.map((expert) => ({ expert, revision: expertHash(expert, imageOf(expert, images)), canary: undefined }));
+function serversOf(content: Content): readonly ExpertServer[] {
+  const { experts } = content;
+  return experts.map((expert) => ({ expert, experts, revision: serverHash(content, expert), canary: undefined }));
 }
 
 const keyOf = ({ expert, revision }: ExpertServer): string => `${expert.name} ${revision ?? ''}`;

@@ -5,6 +5,7 @@ import { expertName } from '../../../pools/names.ts';
 import { resourcesOf } from '../../../serving/index.ts';
 import { servedNames, vllmPort, withEngine, type VllmDemand } from '../../../serving/vllm/index.ts';
 import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
+import { adapterRoom, adaptersOn } from './adapters.ts';
 import { homeOf } from './manifest.ts';
 
 /** Beside the expert: what its language model is made from. */
@@ -39,14 +40,6 @@ function kvCacheBytes({ engine, resources }: Expert, architecture: Architecture 
   return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * kvBytesPerToken(architecture, kvElementBytes);
 }
 
-/** Adapters on the engine of an expert. */
-function adaptersOn({ spec }: ExpertPool, base: string): VllmDemand['adapters'] {
-  const ranks = spec.experts.flatMap(({ engine }) =>
-    engine.type === 'Adapter' && engine.adapter.base === base ? [engine.adapter.rank] : [],
-  );
-  return ranks.length === 0 ? undefined : { count: ranks.length, maxRank: Math.max(...ranks) };
-}
-
 function demandOf(input: LanguageInput, folder: string): VllmDemand {
   const { pool, expert } = input;
   const { engine, name, speculative } = expert;
@@ -64,7 +57,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     shards: 1,
     // The weights' own configuration says how they are quantised.
     quantization: undefined,
-    adapters: adaptersOn(pool, name),
+    adapters: adapterRoom(pool, name),
     draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
     sleep: expert.residency === 'Sleep',
     extraArgs: engine.vLLM.extraArgs ?? [],
@@ -91,12 +84,14 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   }
   if (engine.type !== 'Adapter') return {};
   const { base } = engine.adapter;
+  // The engine knows an adapter by its name alone: other weights have another one, and are loaded beside.
+  const adapter = itemOf(pool, expert, name);
   const target = pool.spec.experts.find((known) => known.name === base);
   const service = baseServer ?? expertName(pool.metadata.name, base);
   return {
     AGENTFLEET_UPSTREAM: `http://${service}.${homeOf(pool)}.svc:${vllmPort}`,
     AGENTFLEET_MODEL: named(base),
-    AGENTFLEET_ADAPTER: `${named(name)}=${itemOf(pool, expert, name)?.place.folder ?? ''}`,
+    AGENTFLEET_ADAPTER: `${named(name)}${adapter === undefined ? '' : `.${adapter.hash}`}=${adapter?.place.folder ?? ''}`,
     ...(target?.engine.type === 'VLLM' && { AGENTFLEET_CONTEXT_TOKENS: String(target.engine.vLLM.maxModelLen) }),
     ...told,
   };
@@ -109,7 +104,7 @@ export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, 
   const own = weightsOf(pool, [expert]);
   const [model] = own;
   if (engine.type !== 'VLLM' || model === undefined) return spec;
-  const adapters = pool.spec.experts.filter((other) => other.engine.type === 'Adapter' && other.engine.adapter.base === name);
+  const adapters = adaptersOn(pool.spec.experts, name);
   // Places may be the same: a claim is mounted once.
   const places = [...new Map([...own, ...weightsOf(pool, adapters)].map(({ place }) => [place.volume.name, place])).values()];
   return withEngine(spec, {

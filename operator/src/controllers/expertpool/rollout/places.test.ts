@@ -71,7 +71,7 @@ function pods(rollout: RolloutStatus, planned: PlanStatus): Readonly<Record<stri
   const { pool, ...rest } = asked(['python']);
   const snapshot: PoolSnapshot = {
     ...rest,
-    pool: { ...pool, status: { plan: planned, rollout } } as unknown as ExpertPool,
+    pool: { ...pool, status: { plan: planned, rollout } },
     recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
   };
   const inUse = { revision: () => true, plain: () => false };

@@ -1,16 +1,16 @@
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { itemOf } from '../../../placement/index.ts';
-import { expertHash, isOpen } from '../../../revisions/index.ts';
+import { isOpen } from '../../../revisions/index.ts';
 import { needsGpu } from '../../placement/owners.ts';
-import { imageOf } from '../manifests/experts.ts';
+import { serverHash } from '../serverHash.ts';
 import type { PoolArm } from '../snapshot.ts';
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 const cure = 'give a smaller budget, another spec.rollout.canarySlot or surge, or remove a tenant; what serves stays where it is';
 
-function itemsOf({ experts, images }: PoolArm): readonly string[] {
-  return experts.filter(needsGpu).map((expert) => itemOf(expert.name, expertHash(expert, imageOf(expert, images))));
+function itemsOf(arm: PoolArm): readonly string[] {
+  return arm.experts.filter(needsGpu).map((expert) => itemOf(expert.name, serverHash(arm, expert)));
 }
 
 /** Which engines of a revision find no room beside what serves, with the least that they lack; undefined: none. Pure. */

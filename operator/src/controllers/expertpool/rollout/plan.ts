@@ -1,9 +1,10 @@
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
-import { expertHash, isOpen, poolRevision } from '../../../revisions/index.ts';
+import { isOpen, poolRevision } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { rolledOut } from '../../../serving/index.ts';
+import { serverHash } from '../serverHash.ts';
 import { imageOf } from '../manifests/experts.ts';
 import { identity } from '../ownership.ts';
 import type { PoolArm, PoolSnapshot, RecordedArm, RolloutPlan } from '../snapshot.ts';
@@ -34,7 +35,7 @@ function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> 
 }
 
 const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] =>
-  arm.experts.map((expert) => expertName(pool.metadata.name, expert.name, expertHash(expert, imageOf(expert, arm.images))));
+  arm.experts.map((expert) => expertName(pool.metadata.name, expert.name, serverHash(arm, expert)));
 
 const present = ({ deployments, pool }: PoolSnapshot, arm: PoolArm): boolean => namesOf(pool, arm).some((name) => deployments.has(name));
 

@@ -15,7 +15,7 @@ import {
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
-import { serverHash } from '../adapters.ts';
+import { serverHash } from '../serverHash.ts';
 import { missingParts } from '../decide.ts';
 import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';

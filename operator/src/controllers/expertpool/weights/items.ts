@@ -34,21 +34,31 @@ export const draftOf = (expert: string): string => `${expert}/draft`;
 
 const short = (value: unknown): string => shortHash(value, 16);
 
+const inClaim = /^pvc:\/\/([^/]+)(\/.*)?$/;
+
+/** Name of the volume in which weights lie, inside of pods. Pure. */
+export function volumeOf(uri: string): string {
+  const [, claim] = inClaim.exec(uri) ?? [];
+  if (claim !== undefined) return `claim-${short(claim)}`;
+  return uri.startsWith('oci://') ? `image-${short(uri)}` : 'cache';
+}
+
 /** A claim is mounted whole: what is added to it later, such as an adapter, is there without another pod. */
 function placeOf(pool: ExpertPool, uri: string): WeightsPlace {
-  const [, claim, path = ''] = /^pvc:\/\/([^/]+)(\/.*)?$/.exec(uri) ?? [];
+  const name = volumeOf(uri);
+  const [, claim, path = ''] = inClaim.exec(uri) ?? [];
   if (claim !== undefined) {
     const mountPath = `${root}/claims/${claim}`;
-    const volume = { name: `claim-${short(claim)}`, persistentVolumeClaim: { claimName: claim, readOnly: true } };
+    const volume = { name, persistentVolumeClaim: { claimName: claim, readOnly: true } };
     return { volume, mountPath, folder: mountPath + path };
   }
   if (uri.startsWith('oci://')) {
     const mountPath = `${root}/images/${short(uri)}`;
-    const volume = { name: `image-${short(uri)}`, image: { reference: uri.slice('oci://'.length), pullPolicy: 'IfNotPresent' } };
+    const volume = { name, image: { reference: uri.slice('oci://'.length), pullPolicy: 'IfNotPresent' } };
     return { volume, mountPath, folder: mountPath };
   }
   const mountPath = `${root}/cache`;
-  const volume = { name: 'cache', persistentVolumeClaim: { claimName: modelsClaim(pool.metadata.name) } };
+  const volume = { name, persistentVolumeClaim: { claimName: modelsClaim(pool.metadata.name) } };
   return { volume, mountPath, folder: `${mountPath}/${short(uri)}` };
 }
 

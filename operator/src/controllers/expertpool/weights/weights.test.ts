@@ -208,7 +208,8 @@ describe('weights that were found', () => {
       AGENTFLEET_ENGINE: 'VLLM',
       AGENTFLEET_UPSTREAM: 'http://coding-expert-core.platform.svc:8000',
       AGENTFLEET_MODEL: 'coding.core',
-      AGENTFLEET_ADAPTER: 'coding.py=/weights/claims/models/py',
+      // Other weights have another name: the engine would take them for those that it has.
+      AGENTFLEET_ADAPTER: `coding.py.${weightsOf(pool).find(({ name }) => name === 'py')?.hash ?? ''}=/weights/claims/models/py`,
     });
     expect(podOf(server).initContainers).toBeUndefined();
     const walls = named('NetworkPolicy').find(({ metadata }) => metadata.name === 'coding-experts');

@@ -1,7 +1,8 @@
 import { controllerReference } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
-import { expertHash, poolRevision } from '../../../revisions/index.ts';
+import { poolRevision } from '../../../revisions/index.ts';
 import type { ControllerRevision } from '../../../runtime/objects.ts';
+import { serverHash } from '../../expertpool/serverHash.ts';
 import type { PlacementSnapshot } from '../decide.ts';
 import { snapshot } from './box.ts';
 
@@ -15,7 +16,7 @@ export const revisionOfPool = (pool: ExpertPool): string =>
 export function hashIn({ spec }: ExpertPool, name: string): string {
   const expert = spec.experts.find((known) => known.name === name);
   if (expert === undefined) throw new RangeError(`no expert ${name}`);
-  return expertHash(expert, images.inference);
+  return serverHash({ experts: spec.experts, images }, expert);
 }
 
 /** The record of what a pool's spec says. */
