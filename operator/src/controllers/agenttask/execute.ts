@@ -52,7 +52,14 @@ export class Executor {
     this.#pods = new ResourceClient(transport, resources.pods);
     this.#claims = new Claims(this.#pods);
     this.#tasks = new ResourceClient(transport, resources.agentTasks);
-    this.#status = new Applier({ client: this.#tasks, view: caches.tasks, fieldManager, subresource: 'status' });
+    this.#status = new Applier({
+      client: this.#tasks,
+      view: caches.tasks,
+      fieldManager,
+      subresource: 'status',
+      // Whether it is in place is told by the cache, which shows it before the next look.
+      remember: false,
+    });
   }
 
   /**
@@ -115,7 +122,6 @@ export class Executor {
   }
 
   forget(key: string): void {
-    this.#status.forget(key);
     this.#claims.forget(key);
     this.#options.consistency.forget(key);
   }
@@ -171,8 +177,6 @@ export class Executor {
       if (isNotFound(error)) this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.tasks, task);
       throw error;
     }
-    // Whether it is in place is told by the cache, which shows it before the next look: no need to remember 100,000 of them.
-    this.#status.forget(keyOf(task));
   }
 
   async #delete(task: AgentTask, pod: Pod, signal: AbortSignal): Promise<void> {
