@@ -102,6 +102,14 @@ export class GpuNode {
     else await this.#must('PATCH', `${path}/${this.node}`, { spec: { pool, devices } }, 'application/merge-patch+json');
   }
 
+  /** Lets a device plugin count GPUs of 40 GiB on the node, as its kubelet and the feature discovery tell. */
+  async count(gpus: number): Promise<void> {
+    const type = 'application/merge-patch+json';
+    const amount = { 'nvidia.com/gpu': String(gpus) };
+    await this.#must('PATCH', `/api/v1/nodes/${this.node}`, { metadata: { labels: { 'nvidia.com/gpu.memory': '40960' } } }, type);
+    await this.#must('PATCH', `/api/v1/nodes/${this.node}/status`, { status: { capacity: amount, allocatable: amount } }, type);
+  }
+
   /** What the API server holds of this node's slices. */
   async slices(): Promise<readonly ResourceSlice[]> {
     const { body } = await this.server.ask('GET', `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D${this.node}`);

@@ -50,8 +50,13 @@ function playable(expert: Spec): Spec {
   return { ...rest, engine: (engine as { type: string }).type === 'VLLM' ? { type: 'Synth' } : engine };
 }
 
+/** What becomes of a pod that is bound: it is ready. */
+const isReady = (): object => ({ phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] });
+
 export class PlacementStage {
   readonly gpus: GpuNode;
+  /** What the kubelet says of a pod that is bound. */
+  startsAs: (pod: Pod) => object = isReady;
   readonly transport: Transport;
   /** Writes of the operator, apart from Events. */
   readonly writes: string[] = [];
@@ -181,12 +186,11 @@ export class PlacementStage {
 
   async #serve(): Promise<void> {
     const pods = this.client<Pod>(resources.pods);
-    const fresh = (await this.pods()).filter(({ spec, status }) => spec?.nodeName !== undefined && status?.phase !== 'Running');
-    for (const { metadata } of fresh) {
-      const status = { phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };
-      await pods.patch(metadata, { status }, { subresource: 'status' }).catch(() => undefined); // it may be gone
-    }
-    for (const { metadata } of (await this.pods()).filter((pod) => pod.metadata.deletionTimestamp !== undefined))
+    const own = await pods.list({ namespace: operatorNamespace });
+    const all = [...(await this.pods()), ...own.filter(({ spec }) => spec?.nodeName === this.gpus.node)];
+    for (const pod of all.filter(({ spec, status }) => spec?.nodeName !== undefined && status?.phase === 'Pending'))
+      await pods.patch(pod.metadata, { status: this.startsAs(pod) }, { subresource: 'status' }).catch(() => undefined); // it may be gone
+    for (const { metadata } of all.filter((pod) => pod.metadata.deletionTimestamp !== undefined))
       await pods.delete(metadata, { gracePeriodSeconds: 0 }).catch(() => undefined);
   }
 }
