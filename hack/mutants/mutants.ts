@@ -12,6 +12,7 @@ import { layers } from './layers.ts';
 import { atLimits } from './limits.ts';
 import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
+import { reservation } from './reservation.ts';
 import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
@@ -47,6 +48,7 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...canaries,
   ...gpus,
+  ...reservation,
   ...rollouts,
   ...suspensions,
   ...queues,
