@@ -32,7 +32,7 @@ const pool = (status: object, spec: object = {}): ExpertPool => {
   return {
     ...made,
     metadata: { ...made.metadata, ...own },
-    status: { observedGeneration: 1, ...status } as NonNullable<ExpertPool['status']>,
+    status: { observedGeneration: 1, ...status },
   };
 };
 

@@ -46,6 +46,7 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse:
     (arm) => !serving.has(arm.revision) && (inUse(arm.revision) || (drains && hasPods(snapshot, arm))),
   );
   const held = [...serving, ...rest.map(({ revision }) => revision), desired.revision, ...(status.lastGreen ?? []), status.canary ?? ''];
+  const isSettled = status.stable === desired.revision && rest.length === 0 && deployment === undefined;
   const fromBefore = status.stable === undefined && deployment !== undefined;
   return {
     status,
@@ -58,7 +59,7 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse:
       ledgerKey(model),
       ...(status.stable === undefined || drains ? [plainDeployment(model)] : []),
     ],
-    againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
+    againMs: isOpen(status) ? lookMs.open : isSettled ? Infinity : lookMs.waiting,
   };
 }
 

@@ -34,8 +34,7 @@ export function verifiers(objects: Objects, told: Readonly<Record<string, Told>>
     const pod = objects.objects(resources.pods).find(({ status }) => origin.includes(`//${status?.podIP ?? ''}:`));
     const owner = pod?.metadata.ownerReferences?.[0]?.name;
     const deployment = objects.objects(resources.deployments).find(({ metadata }) => metadata.name === owner);
-    const [container] =
-      (deployment?.spec as { template?: { spec?: { containers?: readonly Container[] } } }).template?.spec?.containers ?? [];
+    const [container] = (deployment as Templated | undefined)?.spec?.template?.spec?.containers ?? [];
     const artifact = container?.env?.find(({ name }) => name === 'AGENTFLEET_ARTIFACT')?.value ?? '';
     const one = told[artifact];
     if (one === undefined) return Promise.reject(new Error('nobody answers'));
@@ -53,6 +52,10 @@ export function verifiers(objects: Objects, told: Readonly<Record<string, Told>>
       ...(one.uncalibrated === true ? {} : { calibration }),
     });
   };
+}
+
+interface Templated {
+  readonly spec?: { readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } } };
 }
 
 interface Container {

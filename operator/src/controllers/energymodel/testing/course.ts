@@ -1,0 +1,104 @@
+import { findCondition, ResourceClient } from '@agentfleet/kube';
+import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
+import { World } from '../../../crash/world.ts';
+import { resources } from '../../../runtime/resources.ts';
+import { newTask } from '../../agenttask/testing/objects.ts';
+import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
+import { Rollouts } from '../../expertpool/testing/rollouts.ts';
+import { verifiers, type Told } from './calibrated.ts';
+import { newModel } from './models.ts';
+
+/** What two artifacts tell of themselves. */
+export const good: Readonly<Record<string, Told>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
+
+/** A model in a virtual cluster, and the pools that name it. */
+export class Course {
+  readonly world: World;
+
+  private constructor(world: World) {
+    this.world = world;
+  }
+
+  static async with(spec: Readonly<Record<string, unknown>>, told = good, pool: Readonly<Record<string, unknown>> = {}): Promise<Course> {
+    const named = { energyModelRef: { name: 'judge' }, ...pool };
+    const world = await World.start({ crew: 'all', seed: 1, pool: named, fate: () => undefined });
+    Rollouts.join(world);
+    world.ask = verifiers(world.server, told);
+    const course = new Course(world);
+    await course.models.create(newModel(spec));
+    await world.startOperator();
+    return course;
+  }
+
+  /** One whose first revision serves. */
+  static async serving(
+    spec: Readonly<Record<string, unknown>>,
+    told = good,
+    pool: Readonly<Record<string, unknown>> = {},
+  ): Promise<Course> {
+    const course = await Course.with(spec, told, pool);
+    await course.until('a revision serves', () => course.rollout.stable !== undefined);
+    await course.until('the pool knows it', () => course.brief.verifierArms?.[0]?.revision === course.rollout.stable);
+    await course.world.rest();
+    return course;
+  }
+
+  readonly until = (what: string, holds: () => boolean): Promise<void> => this.world.until(what, holds, 240);
+
+  get models(): ResourceClient<EnergyModel> {
+    return new ResourceClient(this.world.transport, resources.energyModels);
+  }
+
+  get model(): EnergyModel {
+    return this.world.server.objects(resources.energyModels)[0] as EnergyModel;
+  }
+
+  get rollout(): Partial<RolloutStatus> {
+    return this.model.status?.rollout ?? {};
+  }
+
+  get brief(): PoolBrief {
+    const map = this.world.server.objects(resources.configMaps).find(({ metadata }) => metadata.name === 'coding-workers');
+    return JSON.parse(map?.data?.[briefKey] ?? '{}') as PoolBrief;
+  }
+
+  get healthy(): { readonly status?: string; readonly reason?: string; readonly message?: string } {
+    return findCondition(this.model.status?.conditions, 'RolloutHealthy') ?? {};
+  }
+
+  names(kind: 'deployments' | 'services'): readonly string[] {
+    const all = this.world.server.objects(resources[kind]).map(({ metadata }) => metadata.name);
+    return all.filter((name) => name.startsWith('judge-verifier'));
+  }
+
+  /** Whom the address without a revision reaches. */
+  get reaches(): Readonly<Record<string, string>> {
+    const found = this.world.server.objects(resources.services).find(({ metadata }) => metadata.name === 'judge-verifier');
+    return (found as { spec?: { selector?: Readonly<Record<string, string>> } }).spec?.selector ?? {};
+  }
+
+  patch(spec: object | null, more: object = {}): Promise<EnergyModel> {
+    return this.models.patch({ namespace: 'platform', name: 'judge' }, { spec, ...more });
+  }
+
+  /** Tasks that fail and are undone. */
+  async work(...names: readonly string[]): Promise<void> {
+    playWorkers(
+      this.world,
+      obedient(() => fails()),
+    );
+    for (const name of names) await this.world.create(newTask(name, { attempts: { max: 1 } }));
+    for (const name of names) await this.until(`${name} has ended`, () => this.world.task(name).status?.finished === 'true');
+  }
+
+  counts(revision: string | undefined): object | undefined {
+    const map = this.world.server.objects(resources.configMaps).find(({ metadata }) => metadata.name === 'judge-model-rollout');
+    const { arms } = JSON.parse(map?.data?.['counts.json'] ?? '{"arms":{}}') as { readonly arms: Readonly<Record<string, object>> };
+    return arms[revision ?? ''];
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.world[Symbol.asyncDispose]();
+  }
+}
