@@ -37,7 +37,7 @@ export const tasksAtScale: readonly Mutant[] = [
   {
     guarantee: 'a running task is not looked at while nothing changes',
     file: `${tasks}/controller.ts`,
-    find: 'const fallbackMs = 600_000;',
+    find: 'const fallbackMs = 3_600_000;',
     replace: 'const fallbackMs = 20_000;',
     test: idle,
   },
@@ -54,5 +54,19 @@ export const tasksAtScale: readonly Mutant[] = [
     find: 'Math.max(began, this.#pageAt) + timeoutMs',
     replace: 'began + timeoutMs',
     test: { kind: 'vitest', path: 'operator/src/runtime/taskCensus.test.ts' },
+  },
+  {
+    guarantee: 'an event loop at rest is looked at once a second',
+    file: 'operator/src/metrics/lagSampler.ts',
+    find: 'lookMs.busy : lookMs.resting',
+    replace: 'lookMs.busy : lookMs.busy',
+    test: { kind: 'vitest', path: 'operator/src/metrics/lagSampler.test.ts' },
+  },
+  {
+    guarantee: 'the library that reads kubeconfigs is not in what the image of the operator starts',
+    file: 'hack/images/parts.ts',
+    find: "join(repository, 'operator/src/main.ts'), [kubeconfigLibrary])",
+    replace: "join(repository, 'operator/src/main.ts'))",
+    test: { kind: 'vitest', path: 'hack/images/operatorBundle.test.ts' },
   },
 ];

@@ -83,7 +83,7 @@ interface Process extends Measured {
 async function startProcess(
   place: Place,
   index: number,
-  { profile, nodeFlags, account }: OurOptions & { readonly account: Readonly<Record<string, string>> },
+  { profile, nodeFlags, env: more }: OurOptions & { readonly env: Readonly<Record<string, string>> },
 ): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
   const env = {
@@ -93,12 +93,10 @@ async function startProcess(
     AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
     AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
     AGENTFLEET_TOOLS_IMAGE: images.tools,
-    // The times that recovery is measured with.
-    AGENTFLEET_ELECTION: '6/4/1',
     AGENTFLEET_METRICS_PORT: String(metricsPort),
     AGENTFLEET_PROBES_PORT: String(probesPort),
     ...imageEnv,
-    ...account,
+    ...more,
   };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, await operatorBundle()];
@@ -119,8 +117,10 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
   await new ResourceClient(place.transport, resources.expertPools).create(poolManifest(place.namespace, wishes) as never);
   const stopBeat = beat(place.transport, place.namespace);
   const account = await mountAccount(place);
+  // The times that recovery is measured with; a leader that nobody follows renews as it does by default.
+  const election: Record<string, string> = wishes.replicas > 1 ? { AGENTFLEET_ELECTION: '6/4/1' } : {};
   for (let index = 0; index < wishes.replicas; index += 1) {
-    processes.push(await startProcess(place, index, { ...options, account: account.env }));
+    processes.push(await startProcess(place, index, { ...options, env: { ...account.env, ...election } }));
     await poll('our operator leads', () => leads(place), 30_000);
   }
   if (wishes.warm > 0) await poll('sandboxes wait', () => warmReady(place, wishes.warm), 120_000);

@@ -51,7 +51,7 @@ test('the tasks of a worker that falls silent go to another one as soon as it is
 test('a task is looked at again now and then, lest a wake-up was lost', async () => {
   await using world = await busy();
   const before = await world.reconciles();
-  await world.pass(1_250, 5);
+  await world.pass(7_250, 5);
   const looks = (await world.reconciles()) - before;
   expect(looks).toBeGreaterThanOrEqual(names.length);
   expect(looks).toBeLessThanOrEqual(2 * names.length);
