@@ -13,6 +13,7 @@ import { atLimits } from './limits.ts';
 import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
 import { reservation } from './reservation.ts';
+import { modelRollouts } from './modelRollouts.ts';
 import { rollouts } from './rollouts.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
@@ -50,6 +51,7 @@ export const mutants: readonly Mutant[] = [
   ...gpus,
   ...reservation,
   ...rollouts,
+  ...modelRollouts,
   ...suspensions,
   ...queues,
   ...tasksAtScale,

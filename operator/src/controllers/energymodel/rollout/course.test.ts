@@ -106,6 +106,23 @@ describe('a revision of a model', () => {
     await course.until('it serves', () => course.rollout.stable !== stable);
   });
 
+  it('whose new pods do not tell any more how they were calibrated is not promoted before they do', async () => {
+    const told: Record<string, Told> = { ...good };
+    await using course = await Course.serving({ rollout: canary(), ...calibrated }, told);
+    await course.patch(second);
+    await course.until('it is tried', () => course.rollout.weight === 100);
+    const { canary: tried } = course.rollout;
+    delete told['features-v2'];
+    await course.patch({ resources: { replicas: 2 } });
+    await course.until('it abstains', () => course.model.status?.arms?.[1]?.calibration?.abstains === 'NotTold');
+    await course.work('one', 'two');
+    await course.until('it is held', () => course.rollout.reason === 'Held');
+    expect(course.rollout).toMatchObject({ phase: 'Canary', canary: tried });
+    expect(course.healthy.message).toContain('not known to be in force (NotTold)');
+    told['features-v2'] = {};
+    await course.until('it serves', () => course.rollout.stable === tried);
+  });
+
   it('goes back when its worst head is worth too little', async () => {
     const gates = [gate, { name: 'auc', type: 'AUC', auc: { min: '0.75' } }];
     await using course = await Course.serving({ rollout: canary({ gates }) }, { ...good, 'features-v2': { auc: 0.74 } });
