@@ -175,6 +175,9 @@ describe('what is carried over', () => {
     expect(baseOf(task({ run }), 2, 5)).toEqual({ attempt: 2, epoch: 5, usage: used, snapshots: run.snapshots });
     expect(baseOf(task({ run }), 2, 4)).toEqual(run);
     expect(baseOf(task({ run }), 3, 5)).toEqual({ attempt: 3, epoch: 5 });
+    // Copies are counted over all attempts.
+    const shadow = { rollout: 'bbbbbbbbbb-1', asked: 3 };
+    expect(baseOf(task({ run: { ...run, shadow } }), 3, 5)).toEqual({ attempt: 3, epoch: 5, shadow });
   });
 
   it('counts the seconds when the engine does not', () => {

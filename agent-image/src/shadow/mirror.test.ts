@@ -46,10 +46,15 @@ const asked = (requestId: string, more: Partial<Answered<'Score'>> = {}): Answer
 
 type Said = { readonly answer: ScoreResponse; readonly millis: number } | { readonly failed: string } | 'hangs';
 
+interface Bench {
+  shadow: ShadowBrief | undefined;
+  readonly sent: { readonly url: string; readonly timeoutMillis: number }[];
+}
+
 function bench(said: (at: number) => Said = () => ({ answer: response, millis: 7 }), shadow: ShadowBrief | undefined = brief) {
   const clock = new VirtualClock();
   const lane = new Lane();
-  const state = { shadow, sent: [] as { readonly url: string; readonly timeoutMillis: number }[] };
+  const state: Bench = { shadow, sent: [] };
   const ask = async ({ to, timeoutMillis }: { to: { url: string }; timeoutMillis: number }, signal: AbortSignal): Promise<object> => {
     const answer = said(state.sent.push({ url: to.url, timeoutMillis }) - 1);
     if (answer !== 'hangs') return answer;
@@ -147,7 +152,9 @@ describe('copies of requests', () => {
       ['http://tpc', 50],
       ['http://other', 50],
     ]);
-    mirror.question().copy(asked('many', { request: { requestId: 'many', featureSet: 'features/v3', items: Array.from({ length: 5 }, () => item) } }));
+    mirror
+      .question()
+      .copy(asked('many', { request: { requestId: 'many', featureSet: 'features/v3', items: Array.from({ length: 5 }, () => item) } }));
     await clock.advance(1);
     expect(state.sent).toHaveLength(2);
   });

@@ -47,6 +47,8 @@ export interface Question {
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #closed = new AbortController();
+  /** Copies that have not come to their end. */
+  readonly #underWay = new Set<Sent<CopyCapability>>();
   #counts: ShadowReport | undefined;
 
   constructor(options: MirrorOptions) {
@@ -79,9 +81,10 @@ export class Mirror {
     };
   }
 
-  /** Ends what is under way; nothing is copied any more. */
+  /** Ends what is under way, which is counted as dropped at once; nothing is copied any more. */
   close(): void {
     this.#closed.abort();
+    for (const copy of this.#underWay) this.#end(copy, { dropped: 1 });
   }
 
   #copy<C extends CopyCapability>(answered: Answered<C>, stableMillis: number): void {
@@ -90,40 +93,47 @@ export class Mirror {
     if (brief === undefined) return;
     const to = fits(brief, answered) ? partOf(brief, answered.part) : undefined;
     if (to === undefined || !isSampled(brief.rollout, answered.request.requestId, brief.percent)) return;
-    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered, stableMillis });
+    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered, stableMillis } as unknown as Sent<CopyCapability>);
     else this.#count(brief, { dropped: 1 });
   }
 
   /** Never rejects. */
-  async #send<C extends CopyCapability>(copy: Sent<C>): Promise<void> {
+  async #send(copy: Sent<CopyCapability>): Promise<void> {
     const { lane, log } = this.#options;
+    this.#underWay.add(copy);
     try {
       await this.#compare(copy);
     } catch (error) {
-      this.#count(copy.brief, { failed: 1 });
+      this.#end(copy, { failed: 1 });
       log.warn('an answer of a shadow could not be compared', { part: copy.to.name, error: asError(error).message });
     } finally {
       lane.leave();
     }
   }
 
-  async #compare<C extends CopyCapability>({ brief, to, answered, stableMillis }: Sent<C>): Promise<void> {
+  async #compare(copy: Sent<CopyCapability>): Promise<void> {
     const { clock, client, log } = this.#options;
+    const { brief, to, answered, stableMillis } = copy;
     const { signal } = this.#closed;
     const { capability, request, compare } = answered;
     // The task goes on with the real answer first.
-    if (!(await sleep(clock, 0, signal))) return this.#count(brief, { dropped: 1 });
+    if (!(await sleep(clock, 0, signal))) return;
     this.#count(brief, { asked: 1 });
     const timeoutMillis = capability === 'Score' ? (brief.verifier?.timeoutMillis ?? answered.timeoutMillis) : answered.timeoutMillis;
     const said = await client.ask({ to, capability, request, timeoutMillis }, signal);
-    if (signal.aborted) return this.#count(brief, { dropped: 1 });
+    if (signal.aborted) return;
     if ('failed' in said) {
       log.debug('a shadow gave no answer', { part: to.name, capability, error: said.failed });
-      return this.#count(brief, { failed: 1 });
+      return this.#end(copy, { failed: 1 });
     }
     const found = compare?.(said.answer, brief.verifier) ?? {};
-    this.#count(brief, { answered: 1, stableMillis, shadowMillis: said.millis });
+    this.#end(copy, { answered: 1, stableMillis, shadowMillis: said.millis });
     this.#counts = compared(this.#of(brief), found);
+  }
+
+  /** Counts how a copy ended, once. */
+  #end(copy: Sent<CopyCapability>, more: Parameters<typeof plus>[1]): void {
+    if (this.#underWay.delete(copy)) this.#count(copy.brief, more);
   }
 
   #of({ rollout, revision }: ShadowBrief): ShadowReport {
