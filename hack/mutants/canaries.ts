@@ -80,6 +80,13 @@ export const canaries: readonly Mutant[] = [
     test: places,
   },
   {
+    guarantee: 'pods on GPUs wait for no revision that needs their places',
+    file: `${pool}/rollout/plan.ts`,
+    find: 'found !== undefined && !wasSeated(found.spec?.template)',
+    replace: 'found !== undefined',
+    test: { kind: 'vitest', path: `${pool}/rollout/plan.test.ts` },
+  },
+  {
     guarantee: 'an adapter belongs to the engine of its own revision',
     file: `${pool}/serverHash.ts`,
     find: 'base === undefined ? undefined : serverHash({ experts, images }, base)',

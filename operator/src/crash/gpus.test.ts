@@ -10,7 +10,7 @@ crashSuite('engines on GPUs', gpus);
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
 /** Deaths that are tried at every change; all of them in the full suite. */
-const some = 16;
+const some = 8;
 
 test.each(canaries)('$name, wherever the operator dies', { timeout: full ? 3_600_000 : 300_000 }, async (scenario) => {
   const golden = await run(scenario);

@@ -1,10 +1,11 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import type { Deployment } from '../../runtime/objects.ts';
+import { newPool } from '../../controllers/agenttask/testing/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { gen, pools, publishGpus, specialist } from './gpus.ts';
+import { gen, isReady, pools, publishGpus, specialist } from './gpus.ts';
 import { patchPool } from './steps.ts';
 
 /** Whatever is or was tried: pods of a revision are where the ledger says, as long as they are there. */
@@ -63,6 +64,27 @@ export const canaries: readonly Scenario[] = [
         ['dgx-1/gpu0', true],
         ['dgx-1/gpu1', true],
       ]);
+    },
+  },
+  {
+    name: 'a pool whose engine fills its GPU gets a rollout, and loses it again',
+    crew: 'all',
+    pool: { experts: [gen] },
+    prepare: async (world) => {
+      await publishGpus(world);
+      guardRevisions(world);
+      await world.until('it serves', () => isReady(pools(world)[0]));
+    },
+    act: async (world) => {
+      await patchPool(world, { rollout: newPool({ rollout: { strategy: 'Recreate', drainSeconds: 5 } }).spec.rollout });
+      await world.until('a revision serves', () => pools(world)[0]?.status?.rollout?.stable !== undefined);
+      await patchPool(world, { rollout: null });
+      await world.until('it serves as before', () => placeOf(world, 'gen') !== undefined && isReady(pools(world)[0]));
+    },
+    ends: (world) => {
+      const { rollout, plan } = pools(world)[0]?.status ?? {};
+      expect(rollout).toBeUndefined();
+      expect(plan?.assignments.map(({ item, slot, admitted }) => [item, slot, admitted])).toEqual([['gen', 'dgx-1/gpu0', true]]);
     },
   },
 ];

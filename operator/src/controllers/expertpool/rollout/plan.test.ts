@@ -1,12 +1,14 @@
 import type { RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
+import type { Deployment } from '../../../runtime/objects.ts';
+import { resources } from '../../../runtime/resources.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolBrief } from '../manifests/brief.ts';
 import { armsOf } from '../servers.ts';
 import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
 import { deployment, newSnapshot } from '../testing/snapshots.ts';
-import { desiredArm, planOf, withPlan, type InUse } from './plan.ts';
+import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './plan.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const rollout = { gates: [{ name: 'e', type: 'ErrorRate', errorRate: {} }], drainSeconds: 60 };
@@ -93,6 +95,33 @@ describe('the plan of a rollout', () => {
     expect([...(before?.plain ?? [])]).toEqual(['gen', 'plan']);
     expect(before?.record?.revision).toBe(two.revision);
     expect(planOf(snapshotOf([two]), status({ stable: two.revision }), idle, start)?.plain.size).toBe(0);
+  });
+
+  it('waits for no revision with pods on GPUs, whose places it needs', () => {
+    const template = { metadata: { annotations: { 'agentfleet.dev/slot': 'dgx-1/gpu0' } } };
+    const [name, plain] = deployment('coding-expert-gen', 1);
+    const seated = { ...plain, spec: { template } };
+    const snapshot = {
+      ...snapshotOf([], ['coding-expert-plan']),
+      deployments: new Map([deployment('coding-expert-plan', 1), [name, seated]]),
+    };
+    const plan = planOf(snapshot, status({}), idle, start);
+    expect([...(plan?.plain ?? [])]).toEqual(['plan']);
+    expect(plan?.keep.filter((kept) => kept.endsWith(`/${name}`))).toEqual([]);
+    const of = (which: string): Deployment => ({
+      ...(which === 'gen' ? seated : plain),
+      metadata: { name: `coding-expert-${which}-${one.revision}`, labels: { 'agentfleet.dev/revision': one.revision } },
+    });
+    const all = ['gen', 'plan'].map(of);
+    const left = leavingPlan(
+      {
+        ...snapshotOf([one]),
+        children: all.map((object) => ({ resource: resources.deployments, object })),
+        deployments: new Map(all.map((object) => [object.metadata.name, object])),
+      },
+      idle,
+    );
+    expect(left?.keep.filter((kept) => kept.includes('/deployments/'))).toEqual([expect.stringContaining('coding-expert-plan-')]);
   });
 
   it('is none where the revision that serves is not on record: nothing is touched then', () => {

@@ -1,9 +1,11 @@
+import type { KubeObject } from '@agentfleet/kube';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
 import { isOpen, poolRevision } from '../../../revisions/index.ts';
+import type { Deployment } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { rolledOut } from '../../../serving/index.ts';
+import { rolledOut, wasSeated } from '../../../serving/index.ts';
 import { serverHash } from '../serverHash.ts';
 import { imageOf } from '../manifests/experts.ts';
 import { identity } from '../ownership.ts';
@@ -28,10 +30,14 @@ export function desiredArm({ pool, images, recorded }: PoolSnapshot): RecordedAr
   return { revision, experts, images, number };
 }
 
-/** Experts that still have pods from before there were revisions. */
+/**
+ * Experts that still have pods from before there were revisions. Those on GPUs do not wait for the first revision: there may be
+ * no room for both.
+ */
 function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> {
   const names = pool.spec.experts.map(({ name }) => name);
-  return new Set(names.filter((name) => deployments.has(expertName(pool.metadata.name, name))));
+  const waits = (found: Deployment | undefined): boolean => found !== undefined && !wasSeated(found.spec?.template);
+  return new Set(names.filter((name) => waits(deployments.get(expertName(pool.metadata.name, name)))));
 }
 
 const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] =>
@@ -88,13 +94,17 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InU
   };
 }
 
-/** What is left of a rollout whose pool has none any more: its pods stay until those that follow answer. Pure. */
+/**
+ * What is left of a rollout whose pool has none any more: its pods stay until those that follow answer, but for those on GPUs,
+ * in whose places the others come. Pure.
+ */
 export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan | undefined {
   const { pool, images, children, recorded, deployments } = snapshot;
   if (recorded === undefined || recorded.size === 0) return undefined;
   const ready = pool.spec.experts.every(({ name, replicas }) => rolledOut(deployments.get(expertName(pool.metadata.name, name)), replicas));
   if (ready && ![...recorded.keys()].some((revision) => inUse.revision(revision))) return undefined;
-  const left = children.filter(({ object }) => object.metadata.labels?.[labels.revision] !== undefined);
+  const stays = ({ metadata }: KubeObject): boolean => !wasSeated(deployments.get(metadata.name)?.spec?.template);
+  const left = children.filter(({ object }) => object.metadata.labels?.[labels.revision] !== undefined && stays(object));
   return {
     status: undefined,
     serving: { revision: '', experts: pool.spec.experts, images },
