@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Caches } from '../runtime/context.ts';
 import { registerRolloutMetrics } from './rollouts.ts';
 
-it('tells phase, weight, samples, failures and gates of the rollouts of pools', async () => {
+it('tells phase, weight, samples, failures and gates of the rollouts of pools and models', async () => {
   const rollout = {
     phase: 'Canary',
     weight: 10,
@@ -15,8 +15,9 @@ it('tells phase, weight, samples, failures and gates of the rollouts of pools', 
     { metadata: { name: 'coding', namespace: 'platform' }, status: { rollout } },
     { metadata: { name: 'other', namespace: 'platform' } },
   ];
+  const energyModels = { lister: { values: () => [{ metadata: { name: 'judge', namespace: 'platform' }, status: { rollout } }] } };
   const registry = new Registry();
-  registerRolloutMetrics(registry, { pools: { lister: { values: () => pools } } } as unknown as Pick<Caches, 'pools'>);
+  registerRolloutMetrics(registry, { pools: { lister: { values: () => pools } }, energyModels } as unknown as Caches);
   const text = await registry.metrics();
   expect(text).toContain('agentfleet_rollout_phase{pool="platform/coding",phase="Canary"} 1');
   expect(text).toContain('agentfleet_rollout_phase{pool="platform/coding",phase="Idle"} 0');
@@ -24,5 +25,7 @@ it('tells phase, weight, samples, failures and gates of the rollouts of pools', 
   expect(text).toContain('agentfleet_rollout_samples{pool="platform/coding"} 42');
   expect(text).toContain('agentfleet_rollout_failures{pool="platform/coding",revision="bbbbbbbbbb"} 1');
   expect(text).toContain('agentfleet_rollout_gate{pool="platform/coding",gate="pass",verdict="Inconclusive"} 1');
+  expect(text).toContain('agentfleet_rollout_phase{model="platform/judge",phase="Canary"} 1');
+  expect(text).toContain('agentfleet_rollout_gate{model="platform/judge",gate="pass",verdict="Inconclusive"} 1');
   expect(text).not.toContain('platform/other');
 });
