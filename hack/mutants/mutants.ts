@@ -15,6 +15,7 @@ import { placement } from './placement.ts';
 import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
 import { rollouts } from './rollouts.ts';
+import { shadows } from './shadows.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -52,6 +53,7 @@ export const mutants: readonly Mutant[] = [
   ...reservation,
   ...rollouts,
   ...modelRollouts,
+  ...shadows,
   ...suspensions,
   ...queues,
   ...tasksAtScale,
