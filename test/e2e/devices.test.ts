@@ -14,7 +14,7 @@ describe.skipIf(!isOurNode())('GPUs of the real node (a driver runs beside our o
   });
   const node = 'agentfleet-node';
   const fleet = useFleet('devices', {
-    storage: false,
+    readySeconds: 180,
     before: async () => void (await up({ dra: true })),
     pool: {
       experts: [

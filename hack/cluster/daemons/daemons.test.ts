@@ -52,6 +52,10 @@ describe('kubelet', () => {
     expect(config['evictionHard']).toMatchObject({ 'nodefs.available': '1Gi' });
   });
 
+  it('tries again soon what it could not prepare', () => {
+    expect(load(kubeletConfig(around))).toMatchObject({ syncFrequency: '10s' });
+  });
+
   it('keeps the root folder that drivers count on', () => {
     expect(kubelet({ ...around, resolvConf: '' }).args).toContain('--root-dir=/var/lib/kubelet');
   });

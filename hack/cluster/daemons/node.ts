@@ -108,6 +108,8 @@ export function kubeletConfig({ layout, ports }: Pick<Surroundings, 'layout' | '
     oomScoreAdj: 0,
     podPidsLimit: 1024,
     maxPods: 110,
+    // A pod whose claim could not be prepared, as the API server knew nothing of its place yet, is tried again only then.
+    syncFrequency: '10s',
     resolvConf: join(layout.config, 'resolv.conf'),
     clusterDNS: [network.dnsServiceIp],
     clusterDomain: 'cluster.local',
