@@ -6,6 +6,7 @@ import { assembleEngine } from './assemble.ts';
 import { joinAuthorities } from './authorities.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
+import { readGoldenConfig, runGolden } from './golden/index.ts';
 import { createLog } from './logger.ts';
 import { startWorker, type RunningWorker } from './start.ts';
 import { createArtifactStore } from './store/index.ts';
@@ -49,13 +50,22 @@ async function main(): Promise<void> {
   stopOnSignal(worker, log);
 }
 
-/** The other process of this image: fetches and reads weights, and ends. */
+/** Another process of this image: fetches and reads weights, and ends. */
 async function weights(): Promise<void> {
   const stopped = new AbortController();
   process.on('SIGTERM', () => stopped.abort(new Error('stopped by SIGTERM')));
   const write = (line: string): boolean => stdout.write(line);
   const log = createLog('info', write, () => systemClock.now());
   exit(await runWeights({ config: readWeightsConfig(env), clock: systemClock, log, signal: stopped.signal }));
+}
+
+/** Puts a golden set to one revision of experts or of a verifier, and ends. */
+async function golden(): Promise<void> {
+  const stopped = new AbortController();
+  process.on('SIGTERM', () => stopped.abort(new Error('stopped by SIGTERM')));
+  const write = (line: string): boolean => stdout.write(line);
+  const log = createLog('info', write, () => systemClock.now());
+  exit(await runGolden({ config: readGoldenConfig(env), clock: systemClock, random: Math.random, log, signal: stopped.signal }));
 }
 
 function stopOnSignal(worker: RunningWorker, log: Log): void {
@@ -75,7 +85,7 @@ function stopOnSignal(worker: RunningWorker, log: Log): void {
 }
 
 try {
-  await (argv[2] === 'weights' ? weights() : main());
+  await (argv[2] === 'weights' ? weights() : argv[2] === 'golden' ? golden() : main());
 } catch (error) {
   const words = error instanceof Error ? error.stack : String(error);
   stderr.write(
