@@ -7,8 +7,7 @@ import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/ob
 import type { GpuCaches } from './caches.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
-import { cachedReserve, isReserve, probeIn } from './reserve/observe.ts';
-import { bootOf } from './reserve/probe.ts';
+import { bootOf, cachedReserve, isReserve, probeIn } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
 import { PlacementWriter } from './writer.ts';
 

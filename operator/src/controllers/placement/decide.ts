@@ -9,8 +9,7 @@ import { planHash, planOwner, type OwnerPlan } from './plan.ts';
 import type { Presence } from './serve.ts';
 import type { Holder } from './problem.ts';
 import type { Revisions } from './servers.ts';
-import { holderChanges, wantedHolders, type HolderChanges } from './reserve/holders.ts';
-import { probeChanges, type ProbeChanges } from './reserve/probe.ts';
+import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { writeBindings, writeProbes } from './slots.ts';
 import { placementWords } from './words.ts';
 

@@ -1,9 +1,7 @@
 import { bindSlots, bytesOf, conflictsOf, gpusOf, pluginGpus, usableBytes, type Link, type SlotBinding } from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
 import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
-import type { HolderView } from './reserve/holders.ts';
-import { injectionsOf, type Injections } from './reserve/probe.ts';
-import { countedSlots, isCounted, sharingNodes } from './reserve/slots.ts';
+import { countedSlots, injectionsOf, isCounted, sharingNodes, type HolderView, type Injections } from './reserve/index.ts';
 import type { SlotBook } from './slots.ts';
 
 /** A GPU that engines may be put on. */
@@ -23,6 +21,8 @@ export interface PlanSlot {
   readonly counted: boolean;
   /** The pod that holds it, when it has the very board that the slot stands for. */
   readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
+  /** Why the pod that is to hold it does not get on. */
+  readonly trouble?: string;
 }
 
 /** What the caches showed of the cluster's GPUs. */

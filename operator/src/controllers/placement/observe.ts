@@ -10,8 +10,7 @@ import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment } from './problem.ts';
-import { holderView } from './reserve/holders.ts';
-import { cachedReserve, holdersInUse, probeIn } from './reserve/observe.ts';
+import { cachedReserve, holdersInUse, holderView, probeIn } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 
 /** NVIDIA's driver and its class of whole GPUs. */

@@ -6,7 +6,7 @@ import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import { placeCanaries, type CanaryPlaces } from './canaries.ts';
 import { lacksHolder, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
-import { injectionOf } from './reserve/probe.ts';
+import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { rejectionsOf } from './solution.ts';
 

@@ -1,8 +1,10 @@
 import type { NewCondition } from '@agentfleet/kube';
+import { slotClaimName } from '../../placement/index.ts';
 import { cut } from '../expertpool/conditions.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
+import { lacksHolder } from './problem.ts';
 
 interface Word {
   readonly status: 'True' | 'False';
@@ -69,12 +71,21 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Word 
     return { status: 'False', reason: 'NoGPUs', message };
   }
   if (unplaced.length > 0) return refused(owner, outcome);
+  return placed(plan, inventory);
+}
+
+/** All have a place; with pods that hold GPUs it may not be there yet. */
+function placed(plan: OwnerPlan['plan'], inventory: Inventory): Word {
+  const waiting = new Set(plan.assignments.filter((place) => lacksHolder(plan.mode, place)).map(({ slot }) => slot));
+  const troubled = inventory.slots.find(({ name, trouble }) => waiting.has(name) && trouble !== undefined);
+  if (troubled !== undefined) {
+    const message = `${troubled.name}: the pod ${slotClaimName(troubled.name)} that is to hold it does not get on: ${troubled.trouble ?? ''}`;
+    return { status: 'False', reason: 'SlotNotHeld', message };
+  }
   const slots = new Set(plan.assignments.map(({ slot }) => slot));
-  return {
-    status: 'True',
-    reason: 'Placed',
-    message: `${plan.assignments.length} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`,
-  };
+  const told = `${plan.assignments.length} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
+  const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
+  return { status: 'True', reason: 'Placed', message: `${told}${wait}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */

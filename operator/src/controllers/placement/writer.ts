@@ -9,7 +9,7 @@ import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
 import type { Ledger } from './observe.ts';
 import type { Owner } from './owners.ts';
-import { ReserveWriter } from './reserve/writer.ts';
+import { ReserveWriter } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
 
 interface Notes {

@@ -1,4 +1,4 @@
-import type { ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import type { Condition, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Progress } from '../admit.ts';
@@ -11,6 +11,8 @@ const shared = (more: Readonly<Record<string, unknown>> = {}, namespace = 'platf
   gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu0')], more, namespace);
 
 const plan = ({ snapshot }: PluginBox, index = 0): PlanStatus | undefined => snapshot.pools[index]?.status?.plan;
+
+const said = ({ snapshot }: PluginBox): Condition | undefined => findCondition(snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
 
 describe('several engines on a GPU of the device plugin', () => {
   let box: PluginBox;
@@ -26,9 +28,7 @@ describe('several engines on a GPU of the device plugin', () => {
     expect(box.holders).toHaveLength(1);
     expect(box.snapshot.cluster.book.bindings).toEqual([{ slot: 'dgx-1/gpu0', uuid: board(0), pciBusID: '0000:00:00.0' }]);
     expect(box.snapshot.cluster.book.probes).toMatchObject([{ node: 'dgx-1', answer: 'Works' }]);
-    expect(findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible')?.message).toBe(
-      '2 engines on 1 GPUs, mode Reservation',
-    );
+    expect(said(box)?.message).toBe('2 engines on 1 GPUs, mode Reservation');
   });
 
   test('do not start before it is held', () => {
@@ -38,6 +38,15 @@ describe('several engines on a GPU of the device plugin', () => {
     expect(box.holders).toHaveLength(1);
     expect(plan(box)?.assignments).toMatchObject([{ admitted: false }, { admitted: false }]);
     expect(plan(box)?.assignments.every(({ uuid, holder }) => uuid === undefined && holder === undefined)).toBe(true);
+    expect(said(box)).toMatchObject({ status: 'True', message: '2 engines on 1 GPUs, mode Reservation; dgx-1/gpu0 not held yet' });
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'Insufficient nvidia.com/gpu' }];
+    box.pods = box.pods.map((pod) => ({ ...pod, status: { phase: 'Pending', conditions } }));
+    box.rest();
+    expect(said(box)).toMatchObject({
+      status: 'False',
+      reason: 'SlotNotHeld',
+      message: 'dgx-1/gpu0: the pod slot-dgx-1-gpu0 that is to hold it does not get on: Unschedulable: Insufficient nvidia.com/gpu',
+    });
   });
 
   test('start one after another', () => {
@@ -71,7 +80,7 @@ describe('several engines on a GPU of the device plugin', () => {
     box.lose(lost!);
     box.free = [board(3)];
     box.rest();
-    expect(word(box.decide(), 'p') ?? findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({
+    expect(word(box.decide(), 'p') ?? said(box)).toMatchObject({
       status: 'False',
       reason: 'SlotRebound',
       message: expect.stringContaining(`agentfleet.dev/approve-slot=dgx-1/gpu0=<uuid>`) as string,
@@ -150,7 +159,7 @@ describe('several engines on a GPU of the device plugin', () => {
       { item: 'gen', admitted: true, uuid: board(0) },
       { item: 'py', admitted: false },
     ]);
-    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    const told = said(box);
     expect(told?.message).toContain(`was given ${board(0)}, which dgx-1/gpu0 has`);
   });
 
@@ -159,7 +168,7 @@ describe('several engines on a GPU of the device plugin', () => {
     box.step(false);
     box.tell(box.holders[0]!, 'Running', { error: 'MIG is on' });
     box.rest();
-    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    const told = said(box);
     expect(told).toMatchObject({ reason: 'SlotNotHeld', message: expect.stringContaining('MIG is on') as string });
   });
 });
@@ -170,7 +179,7 @@ describe('a node that hands out GPUs by environment', () => {
     box.visible = undefined;
     box.rest();
     expect(plan(box)?.assignments).toEqual([]);
-    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    const told = said(box);
     expect(told).toMatchObject({ reason: 'NoMode', message: expect.stringContaining('the probe pod has not answered') as string });
     box.visible = 4;
     box.kubelet();
@@ -210,7 +219,7 @@ describe('a node that hands out GPUs by environment', () => {
     box.rest();
     expect(box.snapshot.cluster.book.probes).toMatchObject([{ answer: 'Silent' }]);
     expect(box.pods).toEqual([]);
-    const told = findCondition(box.snapshot.pools[0]?.status?.conditions, 'PlacementFeasible');
+    const told = said(box);
     expect(told?.message).toContain('did not get on');
     box.now += 600_000;
     box.visible = 4;

@@ -1,5 +1,6 @@
 import { bytesOf, pluginGpus, usableBytes, type SlotBinding } from '../../../placement/index.ts';
 import type { Node } from '../../../runtime/objects.ts';
+import { podTrouble } from '../../../serving/index.ts';
 import type { ClusterView, PlanSlot } from '../inventory.ts';
 import type { HolderView } from './holders.ts';
 
@@ -43,7 +44,7 @@ export function countedSlots(view: ClusterView, node: Node): readonly PlanSlot[]
 const numberOf = (slot: string): number => Number(slot.slice(slot.lastIndexOf('/gpu') + '/gpu'.length));
 const byNumber = (a: string, b: string): number => numberOf(a) - numberOf(b);
 
-type State = Pick<PlanSlot, 'uuid' | 'pciBusID' | 'fault' | 'holder'>;
+type State = Pick<PlanSlot, 'uuid' | 'pciBusID' | 'fault' | 'holder' | 'trouble'>;
 
 /** What a slot with tenants stands for: the newest word of the book, before those of plans. */
 function bindingOf(slot: string, { book, recorded }: ClusterView): SlotBinding | undefined {
@@ -57,7 +58,9 @@ function stateOf(slot: string, view: ClusterView): State {
   const free: State = { uuid: bound?.uuid, pciBusID: bound?.pciBusID, fault: undefined, holder: undefined };
   if (holder?.told === undefined) {
     const { error } = holder ?? {};
-    return error === undefined ? free : { ...free, fault: { reason: 'SlotNotHeld', message: `its holder says: ${error}` } };
+    if (error !== undefined) return { ...free, fault: { reason: 'SlotNotHeld', message: `its holder says: ${error}` } };
+    const trouble = holder === undefined ? undefined : podTrouble(holder.pod);
+    return trouble === undefined ? free : { ...free, trouble };
   }
   const { told } = holder;
   const twin = winnerOf(told.uuid, view);
