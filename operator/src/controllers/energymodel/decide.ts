@@ -6,7 +6,7 @@ import type { Obstacle, PoolDecision } from '../expertpool/decide.ts';
 import type { Manifest } from '../expertpool/manifests/manifest.ts';
 import { identity, surplus, takenNames } from '../expertpool/ownership.ts';
 import { seated } from '../expertpool/seating.ts';
-import { modelOwner } from '../placement/owners.ts';
+import { modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat } from '../../serving/index.ts';
 import { artifactFault } from './artifacts.ts';
 import { modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
@@ -18,7 +18,7 @@ export type ModelDecision = PoolDecision;
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
 function seatOfModel(model: EnergyModel, revision?: string): Seat {
-  return seatOf(modelOwner(model).wishes.length > 0, model.status, itemOf(model.metadata.name, revision));
+  return seatOf(modelNeedsGpu(model), model.status, itemOf(model.metadata.name, revision));
 }
 
 /** The pods of a model, or of one of its revisions. Those of an artifact that is not known are not made, and stay where they are. */

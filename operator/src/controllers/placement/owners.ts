@@ -1,6 +1,7 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import { itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
+import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
+import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
 
@@ -31,6 +32,8 @@ export interface Wish {
   readonly stays?: boolean;
   /** Set for one that is tried: it comes last and moves nobody. */
   readonly canary?: CanaryWish;
+  /** Bytes that it needs beyond what was reckoned, by what its engine tells: kept free where there is room. */
+  readonly more?: number;
   readonly rank: Rank;
   readonly latency: LatencyClass;
   readonly exclusive: boolean;
@@ -91,6 +94,15 @@ function canaryOf({ spec }: ExpertPool, { expert, canary }: ExpertServer): Pick<
   return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, surge, slot: canarySlot } };
 }
 
+/** What the engine that serves needs beyond what was reckoned to hold what was asked for. A budget is what the user gives. */
+function moreOf({ status }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'more'> {
+  const { estimated = 0, measured = 0 } = status?.experts?.find(({ name }) => name === expert.name)?.memory ?? {};
+  const { engine, resources } = expert;
+  const given = bytesOf(resources?.memory?.budget) ?? (engine.type === 'VLLM' ? bytesOf(engine.vLLM.kvCacheBytes) : undefined);
+  if (canary !== undefined || given !== undefined || estimated <= 0 || measured <= estimated) return {};
+  return { more: Math.ceil((measured * (measured - estimated)) / estimated) * expert.replicas };
+}
+
 /** A draft beside its target when the user says so; else it is an engine like others. Items that are in one group. */
 function draftGroup(pool: ExpertPool, servers: readonly ExpertServer[]): ReadonlySet<string> {
   const serving = servers.filter(({ canary }) => canary === undefined);
@@ -122,6 +134,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       slot: resources?.slot,
       ...(revision === undefined ? {} : { stays: true }),
       ...canaryOf(pool, server),
+      ...moreOf(pool, server),
       rank: canary === undefined ? rankOf[role] : 'Canary',
       latency: rankOf[role] === 'Planner' ? 'Tiny' : 'Decode',
       exclusive: from.includes('*'),
@@ -165,30 +178,40 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   };
 }
 
-/** A model as an owner of one engine. */
-export function modelOwner(model: EnergyModel): Owner {
-  const { metadata, spec, status } = model;
+/** Whether the pods of a model need a GPU. */
+export function modelNeedsGpu({ spec }: EnergyModel): boolean {
   const { slot, memory, replicas } = spec.resources;
+  return replicas > 0 && (slot !== undefined || memory !== undefined);
+}
+
+/** The pods of a model: those that serve, and those of a revision that is tried. */
+function modelWishes(model: EnergyModel): readonly Wish[] {
+  const { metadata, spec, status } = model;
+  const { slot, replicas } = spec.resources;
+  const { name } = metadata;
+  const common = { demand: modelDemand(model), replicas, slot, latency: 'Score', exclusive: false, group: undefined, apart: [] } as const;
+  const rollout = spec.rollout === undefined ? undefined : status?.rollout;
+  const { stable, canary } = rollout ?? {};
+  // The first revision is told as a canary until it serves.
+  const serving = stable ?? canary;
+  const first: Wish = { ...common, item: itemOf(name, serving), rank: 'Verifier', ...(serving === undefined ? {} : { stays: true }) };
+  if (!isOpen(rollout) || canary === undefined || canary === stable) return [first];
+  const { surge = 'Auto', canarySlot } = spec.rollout ?? {};
+  const beside = { beside: first.item, elsewhere: false, surge, slot: canarySlot };
+  return [first, { ...common, item: itemOf(name, canary), stays: true, canary: beside, rank: 'Canary' }];
+}
+
+/** A model as an owner of engines. */
+export function modelOwner(model: EnergyModel): Owner {
+  const { metadata, status } = model;
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
-  const wanted = replicas > 0 && (slot !== undefined || memory !== undefined);
-  const wish: Wish = {
-    item: name,
-    demand: modelDemand(model),
-    replicas,
-    slot,
-    rank: 'Verifier',
-    latency: 'Score',
-    exclusive: false,
-    group: undefined,
-    apart: [],
-  };
   return {
     key: `EnergyModel ${namespace}/${name}`,
     kind: 'EnergyModel',
     object: model,
     namespace,
     name,
-    wishes: wanted ? [wish] : [],
+    wishes: modelNeedsGpu(model) ? modelWishes(model) : [],
     traffic: [],
     mode: 'Auto',
     nvlink: 'Preferred',

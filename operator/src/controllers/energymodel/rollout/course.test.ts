@@ -165,10 +165,13 @@ describe('tasks', () => {
       world,
       obedient(() => fails()),
     );
-    for (const [at, name] of names.entries())
-      await world.create(
-        newTask(name, { attempts: { max: 2 }, poolRef: { name: at % 2 === 0 ? 'coding' : 'second', namespace: 'platform' } }),
-      );
+    // One after another: between two looks at the model there is always one at the pool, whose rollout is another one.
+    for (const [at, name] of names.entries()) {
+      const poolRef = { name: at % 2 === 0 ? 'coding' : 'second', namespace: 'platform' };
+      await world.create(newTask(name, { attempts: { max: 2 }, poolRef }));
+      await course.until(`${name} has ended`, () => world.task(name).status?.finished === 'true');
+      for (let step = 0; step < at; step += 1) await world.step();
+    }
     await course.until('it is promoted', () => course.rollout.stable === tried);
     for (const name of names) {
       const { assignment } = world.task(name).status ?? {};

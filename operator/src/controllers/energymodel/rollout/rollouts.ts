@@ -1,5 +1,6 @@
 import { rolloutAnnotations, type EnergyModel, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { featureSet } from '@agentfleet/protocol/inference';
+import { itemOf } from '../../../placement/index.ts';
 import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
 import {
   isOpen,
@@ -17,6 +18,8 @@ import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
 import { keptJobs } from '../../expertpool/rollout/golden.ts';
 import { artifactFault } from '../artifacts.ts';
+import { lostOf, shortOf, withPlaces } from '../../expertpool/rollout/places.ts';
+import { modelNeedsGpu } from '../../placement/owners.ts';
 import { judgeCalibration, type Judgement } from '../calibration.ts';
 import { modelLabels } from '../manifests.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from '../snapshot.ts';
@@ -51,17 +54,18 @@ export class ModelRollouts {
     const before = model.status?.rollout;
     const { stable } = before ?? {};
     if (before !== undefined && stable !== undefined && recorded?.has(stable) !== true && desiredModel(snapshot).revision !== stable)
-      return { lost: lostOf(before, stable), release: free };
+      return { lost: unrecorded(before, stable), release: free };
     const now = this.#context.clock.now();
     const golden = await this.#golden(snapshot, spec, now, signal);
     const seen = await this.#see(snapshot, spec, { now, golden }, signal);
+    const short = shortOf(model.status?.plan, itemsIn(model, desiredModel(snapshot)));
     const decide = (lockedBy: string | undefined): RolloutStatus => {
-      const next = progress(before, spec, { ...seen, lockedBy }, this.#trials.designs);
+      const next = withPlaces(progress(before, spec, { ...seen, lockedBy }, this.#trials.designs), short);
       return uncalibrated(snapshot, before, next, now) ?? next;
     };
     const { status, release } = await this.#lock.ofModel(model, { before, lockedBy: seen.lockedBy, decide }, signal);
     const plan = modelPlan(snapshot, status, inUse, now);
-    if (plan === undefined) return { lost: lostOf(status, status.stable ?? ''), release };
+    if (plan === undefined) return { lost: unrecorded(status, status.stable ?? ''), release };
     const keep = [...plan.keep, ...keptJobs(golden, before, status)];
     return { plan: { ...plan, keep, shadow: this.#trials.shadow(placeOf(model), status) }, release };
   }
@@ -91,7 +95,10 @@ export class ModelRollouts {
     return {
       desired: desired.revision,
       canaryEngines: enginesOf(snapshot, desired, now),
-      incompatible: artifactFault(model.spec.artifact.uri) ?? abstaining(model, infos?.get(desired.revision), now),
+      incompatible:
+        artifactFault(model.spec.artifact.uri) ??
+        abstaining(model, infos?.get(desired.revision), now) ??
+        lostOf(status, desired.revision, itemsIn(model, desired)),
       lockedBy: modelLockedBy(metadata.name, pools),
       evidence,
       approved: metadata.annotations?.[rolloutAnnotations.approve],
@@ -107,6 +114,10 @@ const placeOf = (model: EnergyModel): LedgerPlace => ({
   name: rolloutLedgerName(model.metadata.name, 'model'),
   labels: modelLabels(model),
 });
+
+/** What a revision is called in the ledger of GPUs; nothing for one that needs none. */
+const itemsIn = (model: EnergyModel, { revision }: ModelArm): readonly string[] =>
+  modelNeedsGpu(model) ? [itemOf(model.metadata.name, revision)] : [];
 
 const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
 
@@ -160,7 +171,7 @@ function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
   return { heads: calibration.heads.map(({ name, auc, ece, samples }) => ({ name, auc, ece, samples })) };
 }
 
-function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
+function unrecorded(status: RolloutStatus, revision: string): RolloutStatus {
   const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what the spec says serves at once`;
   return { ...status, reason: 'RevisionLost', message };
 }

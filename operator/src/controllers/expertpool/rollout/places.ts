@@ -1,4 +1,4 @@
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { itemOf } from '../../../placement/index.ts';
 import { isOpen } from '../../../revisions/index.ts';
 import { needsGpu } from '../../placement/owners.ts';
@@ -15,8 +15,13 @@ function itemsOf(arm: PoolArm): readonly string[] {
 
 /** Which engines of a revision find no room beside what serves, with the least that they lack; undefined: none. Pure. */
 export function shortOfPlaces({ status }: Pick<ExpertPool, 'status'>, arm: PoolArm): string | undefined {
-  const rejected = status?.plan?.rejected ?? [];
-  const words = itemsOf(arm).flatMap((name) => {
+  return shortOf(status?.plan, itemsOf(arm));
+}
+
+/** The same of items of a plan. Pure. */
+export function shortOf(plan: PlanStatus | undefined, items: readonly string[]): string | undefined {
+  const rejected = plan?.rejected ?? [];
+  const words = items.flatMap((name) => {
     const first = rejected.find(({ item }) => item === name);
     if (first === undefined) return [];
     const { slot, reason, shortByBytes: short } = first;
@@ -28,11 +33,22 @@ export function shortOfPlaces({ status }: Pick<ExpertPool, 'status'>, arm: PoolA
 
 /** Why a revision that is tried cannot go on: an engine of it had a place on a GPU and has lost it. Pure. */
 export function lostPlace({ status }: Pick<ExpertPool, 'status'>, arm: PoolArm): string | undefined {
+  return lostOf(status, arm.revision, itemsOf(arm));
+}
+
+/** What of a pool or a model tells of rollouts and places. */
+interface Placed {
+  readonly plan?: PlanStatus;
+  readonly rollout?: RolloutStatus;
+}
+
+/** The same of the items of a revision. Pure. */
+export function lostOf(status: Placed | undefined, revision: string, items: readonly string[]): string | undefined {
   const { rollout, plan } = status ?? {};
-  const tried = rollout?.canary === arm.revision && isOpen(rollout) && rollout.phase !== 'Loading';
+  const tried = rollout?.canary === revision && isOpen(rollout) && rollout.phase !== 'Loading';
   if (!tried) return undefined;
   const seated = new Set((plan?.assignments ?? []).filter(({ admitted }) => admitted).map(({ item }) => item));
-  const lost = itemsOf(arm).filter((item) => !seated.has(item));
+  const lost = items.filter((item) => !seated.has(item));
   return lost.length === 0 ? undefined : `${lost.join(', ')} lost its place on a GPU: what serves needs it`;
 }
 
