@@ -1,5 +1,5 @@
 import { ResourceClient } from '@agentfleet/kube';
-import type { Assignment, EnergyModel, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
+import type { Assignment, EnergyModel, ExpertPool, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { newTask } from '../../controllers/agenttask/testing/objects.ts';
@@ -11,6 +11,7 @@ import { noShadow, type ShadowTallies } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
+import { patchPool } from './steps.ts';
 
 const rollout = {
   strategy: 'ShadowThenCanary',
@@ -92,8 +93,8 @@ interface Book {
   readonly shadow: ShadowTallies;
 }
 
-function bookOf(world: World): Book {
-  const map = world.server.objects(resources.configMaps).find(({ metadata }) => metadata.name === 'judge-model-rollout');
+function bookOf(world: World, name = 'judge-model-rollout'): Book {
+  const map = world.server.objects(resources.configMaps).find(({ metadata }) => metadata.name === name);
   return { arms: {}, shadow: noShadow, ...(JSON.parse(map?.data?.['counts.json'] ?? '{}') as Partial<Book>) };
 }
 
@@ -101,6 +102,38 @@ const judgedBy = (world: World): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     world.server.objects(resources.agentTasks).map(({ metadata, status }) => [metadata.name, status?.assignment?.verifierRevision]),
   );
+
+const expert = (domains: readonly string[]): object => ({
+  name: 'gen',
+  role: 'Generalist',
+  domains,
+  engine: { type: 'Synth' },
+  replicas: 1,
+});
+const dark = (world: World): ExpertPool['status'] => world.server.objects(resources.expertPools)[0]?.status;
+
+async function shadowedPool(world: World): Promise<void> {
+  const script = obedient((assignment, task) => ({
+    ...(task.metadata.name.startsWith('dark') ? succeeds(assignment, task) : fails()),
+    ...reportOf(assignment, agreeing),
+  }));
+  playWorkers(world, script);
+  await patchPool(world, { experts: [expert(['python'])] });
+  await world.until(
+    'workers know it',
+    () => briefOf(world).shadow !== undefined && briefOf(world).shadow?.rollout === dark(world)?.rollout?.id,
+  );
+  expect(briefOf(world).shadow).toMatchObject({ experts: [{ name: 'gen' }], verifier: null, maxInFlight: 4 });
+  await world.until('it is said', () => dark(world)?.conditions?.some(({ type }) => type === 'ShadowHealthy') === true);
+  await ended(world, ['dark-1', 'dark-2']);
+  await world.until('it is tried', () => dark(world)?.rollout?.weight === 100);
+  await ended(world, ['one', 'two']);
+  await world.until('it is decided', () => dark(world)?.rollout?.weight === 0);
+  const deployments = (): readonly string[] => world.server.objects(resources.deployments).map(({ metadata }) => metadata.name);
+  await world.until('one revision is left', () => deployments().filter((name) => name.startsWith('coding-expert-')).length === 1);
+  await world.until('nobody else is told of', () => briefOf(world).shadow === undefined && briefOf(world).arms?.length === 1);
+  await world.until('its counts are told', () => dark(world)?.running === 0);
+}
 
 /** Shadows: what copies say is counted once, for no arm, and no task is judged by a revision that they speak against. */
 export const shadows: readonly Scenario[] = [
@@ -126,6 +159,25 @@ export const shadows: readonly Scenario[] = [
       expect(arms[stable]).toMatchObject({ tasks: { passed: 0, total: 2 } });
       expect(shadow).toMatchObject({ tasks: 2, copies: { asked: 64, answered: 60, failed: 4 }, acts: { both: 20, neither: 40 } });
       expect(shadow.ofSucceeded).toEqual(shadow.acts);
+    },
+  },
+  {
+    name: 'experts that answer in shadow are tried, and promoted',
+    crew: 'all',
+    pool: { rollout: { ...rollout, gates: rollout.gates.filter(({ type }) => type !== 'Agreement') }, experts: [expert(['*'])] },
+    prepare: async (world) => {
+      Rollouts.join(world);
+      await world.until('a revision serves', () => dark(world)?.rollout?.stable !== undefined);
+    },
+    act: shadowedPool,
+    ends: (world) => {
+      const { stable = '', samples, reason, lastGreen = [] } = dark(world)?.rollout ?? {};
+      expect({ samples, reason }).toEqual({ samples: 2, reason: 'Promoted' });
+      const of = (name: string): string | undefined => world.task(name).status?.assignment?.revision;
+      expect(['dark-1', 'dark-2', 'one', 'two'].map(of)).toEqual([lastGreen[0], lastGreen[0], stable, stable]);
+      const { arms, shadow } = bookOf(world, 'coding-pool-rollout');
+      expect(Object.keys(arms)).toEqual([stable]);
+      expect(shadow).toMatchObject({ tasks: 2, copies: { asked: 64, answered: 60 } });
     },
   },
   {
