@@ -9,6 +9,8 @@ import { Readiness } from './readiness.ts';
 /** What the routes work with. */
 export interface Server {
   readonly info: InferenceInfo;
+  /** The part of info that is known when the engine has come up. */
+  readonly memory: () => InferenceInfo['memory'];
   /** What this server can be asked for. */
   readonly services: ReadonlyMap<Capability, Service>;
   readonly readiness: Readiness;
@@ -44,7 +46,8 @@ export function createServer({ config, engine, logger, now, pause }: ServerOptio
     const service = module.open(engine, { info, queueLimit, batchLimit, metrics, now, pause });
     if (service !== null) services.set(module.name, service);
   }
-  return { info, services, readiness, metrics, logger, now };
+  const memory = (): InferenceInfo['memory'] => engine.memory?.();
+  return { info, memory, services, readiness, metrics, logger, now };
 }
 
 function describe(config: ServerOptions['config'], engine: ServedEngine): InferenceInfo {

@@ -1,4 +1,4 @@
-import type { EngineType, GenerateRequest, GenerateResponse, GeneratingRole } from '@agentfleet/protocol/inference';
+import type { EngineMemory, EngineType, GenerateRequest, GenerateResponse, GeneratingRole } from '@agentfleet/protocol/inference';
 
 /** What an engine answers; who asked is added by the server. */
 export type Generated = Omit<GenerateResponse, 'requestId' | 'engine' | 'modelDigest'>;
@@ -18,6 +18,8 @@ export interface Engine {
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]>;
   /** Generates a real answer to a small example of its own. @throws Error when that fails */
   prove(): Promise<void>;
+  /** What it told of its memory when it was proved last; undefined: nothing. */
+  memory?(): EngineMemory | undefined;
   close(): Promise<void>;
 }
 

@@ -55,6 +55,8 @@ export interface ServedEngine {
   readonly abilities: Abilities;
   /** Proves by an example of its own what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;
+  /** As in `Engine`. */
+  memory?(): InferenceInfo['memory'];
   close(): Promise<void>;
 }
 
@@ -93,6 +95,7 @@ export function generating(
     about: more.about ?? {},
     abilities: { Generate, ...more.abilities },
     prove: () => engine.prove(),
+    memory: () => engine.memory?.(),
     close: () => engine.close(),
   };
 }

@@ -62,7 +62,10 @@ function leaving(reply: FastifyReply): AbortSignal {
 }
 
 function stateRoutes(app: FastifyInstance, server: Server): void {
-  app.get('/v1/info', () => server.info);
+  app.get('/v1/info', () => {
+    const memory = server.memory();
+    return memory === undefined ? server.info : { ...server.info, memory };
+  });
 
   app.get('/healthz', () => ({ ok: true }));
 

@@ -12,6 +12,8 @@ export interface ServerInfo {
   readonly artifact: string | null;
   /** Why what it says is not acted upon; null: it is. */
   readonly shadow: string | null;
+  /** Tokens whose keys and values an engine on a GPU holds at once; absent: it does not tell. */
+  readonly kvTokens?: number;
   /** How its probabilities were calibrated; absent: it tells nothing. */
   readonly calibration?: ToldCalibration;
 }
@@ -38,14 +40,16 @@ const isDigest = (value: unknown): value is string => typeof value === 'string' 
 
 /** What is told of an answer. @throws Error when it has no digest */
 export function infoOf(answer: unknown): ServerInfo {
-  const { modelDigest, shadow, about, calibration: told } = objectOf(answer);
+  const { modelDigest, shadow, about, calibration: told, memory } = objectOf(answer);
   if (!isDigest(modelDigest)) throw new Error('modelDigest is not a digest');
   const { artifactDigest } = objectOf(about);
   const calibration = calibrationOf(told);
+  const { kvTokens } = objectOf(memory);
   return {
     digest: modelDigest,
     artifact: isDigest(artifactDigest) ? artifactDigest : null,
     shadow: typeof shadow === 'string' && shadow !== '' ? shadow : null,
+    ...(typeof kvTokens === 'number' && Number.isSafeInteger(kvTokens) && kvTokens > 0 && { kvTokens }),
     ...(calibration !== undefined && { calibration }),
   };
 }

@@ -37,6 +37,12 @@ export const capabilityOf = {
   Policy: 'Judge',
 } as const satisfies Record<BuiltinRole, Capability>;
 
+/** What an engine on a GPU tells of its memory. */
+export interface EngineMemory {
+  /** Tokens whose keys and values it holds at once. */
+  readonly kvTokens: number;
+}
+
 /** Answer of `GET /v1/info`. */
 export interface InferenceInfo {
   readonly version: string;
@@ -53,6 +59,8 @@ export interface InferenceInfo {
   readonly shadow: string | null;
   /** Of a Verifier whose probabilities were calibrated; null or absent: they were not. */
   readonly calibration?: ModelCalibration | null;
+  /** Absent: the engine tells nothing of it. */
+  readonly memory?: EngineMemory;
   /** What is in force, for people: artifact, sizes, measures of the weights on held-out data. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
 }

@@ -129,6 +129,7 @@ export const fullPoolStatus: Node = {
       endpoint: 'http://full-gen.platform.svc:8000',
       replicas: 1,
       ready: 0,
+      memory: { estimated: 1000, measured: 1500, errorRatio: '0.333' },
       message: 'starts',
     },
   ],

@@ -83,6 +83,17 @@ export class VllmControl {
     return { tokens, logprobs: logprobs.some((value) => typeof value === 'number' && value !== 0) };
   }
 
+  /** Tokens whose keys and values it holds at once, by its metrics; undefined when they do not say. */
+  async kvTokens(signal: AbortSignal): Promise<number | undefined> {
+    const text = await this.#text('GET', '/metrics', undefined, signal);
+    const line = text.split('\n').find((known) => known.startsWith('vllm:cache_config_info{'));
+    const [blocks, size] = ['num_gpu_blocks', 'block_size'].map((label) =>
+      Number(new RegExp(`[{,]${label}="(\\d+)"`).exec(line ?? '')?.[1] ?? Number.NaN),
+    );
+    const tokens = (blocks ?? Number.NaN) * (size ?? Number.NaN);
+    return Number.isSafeInteger(tokens) && tokens > 0 ? tokens : undefined;
+  }
+
   /**
    * Several answers to one conversation, each an object of the schema; the prompt is computed once for all of them.
    * @returns one reply per answer that is whole; those that were cut are left out

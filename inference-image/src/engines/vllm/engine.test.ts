@@ -82,6 +82,17 @@ describe('a server with a language model behind it', () => {
     expect(info).toMatchObject({ engine: 'VLLM', learned: true, about: { artifactDigest: digest } });
   });
 
+  test('tells how many tokens the engine holds, as soon as that has said so', async () => {
+    engine.kvBlocks = undefined;
+    const origin = await start();
+    const told = async (): Promise<InferenceInfo> => (await (await fetch(`${origin}/v1/info`)).json()) as InferenceInfo;
+    expect(await ready(origin)).toBe(200);
+    expect((await told()).memory).toBeUndefined();
+    engine.kvBlocks = 7500;
+    expect(await ready(origin)).toBe(200);
+    expect((await told()).memory).toEqual({ kvTokens: 120_000 });
+  });
+
   test('gives the engine its adapter again whenever it has forgotten it', async () => {
     const origin = await start({ AGENTFLEET_ADAPTER: 'coding.py=/weights/py' });
     expect(await ready(origin)).toBe(200);

@@ -1,4 +1,4 @@
-import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
+import { generatingRoles, type Candidate, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
 import { entropyNats } from '../distribution.ts';
 import type { Engine, Generated, Outcome } from '../engine.ts';
 import { InferenceError } from '../../failure.ts';
@@ -39,6 +39,7 @@ export class VllmEngine implements Engine {
   readonly languages = ['*'];
   readonly modelDigest: string;
   readonly #options: VllmEngineOptions;
+  #kvTokens: number | undefined;
 
   constructor(options: VllmEngineOptions) {
     this.#options = options;
@@ -66,6 +67,12 @@ export class VllmEngine implements Engine {
     if (residency !== undefined && (await control.isSleeping(signal))) return;
     if (adapter !== undefined) await control.registerAdapters([adapter], signal);
     await control.generate(model, signal);
+    // An engine that does not tell is no worse for it.
+    this.#kvTokens = await control.kvTokens(signal).catch(() => this.#kvTokens);
+  }
+
+  memory(): EngineMemory | undefined {
+    return this.#kvTokens === undefined ? undefined : { kvTokens: this.#kvTokens };
   }
 
   close(): Promise<void> {

@@ -22,6 +22,8 @@ export interface Aspects {
   readonly rollout?: Word | undefined;
   /** Undefined: nothing is in shadow. */
   readonly shadow?: Word | undefined;
+  /** Undefined: no engine tells its memory. */
+  readonly drift?: Word | undefined;
   /** Undefined: the pool has no weights. */
   readonly artifacts?: Word | undefined;
 }
@@ -58,6 +60,7 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['WorkersReady', aspects.workers],
     ['StorageReady', aspects.storage],
     ['Degraded', aspects.degraded],
+    ['EstimateDrift', aspects.drift],
     ['RolloutHealthy', aspects.rollout],
     ['ShadowHealthy', aspects.shadow],
     ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],

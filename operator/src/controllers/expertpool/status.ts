@@ -8,12 +8,13 @@ import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
 import { rolloutWord } from './rollout/word.ts';
 import { isEssential } from './essential.ts';
+import { driftWord, memoryOf, type Sizes } from './memory.ts';
 import { imageOf } from './manifests/experts.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
 import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
 import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { artifactsWord } from './weights/index.ts';
+import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
 
 const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
 
@@ -37,6 +38,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const info = infos.get(newestReady(own)?.metadata.name ?? '');
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
+  const memory = memoryOf(expert, sizesOf(snapshot, expert), info);
   const state = {
     name,
     role,
@@ -45,10 +47,20 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     endpoint: serverUrl(service, homeOf(pool)),
     replicas,
     ready,
+    ...(memory === undefined ? {} : { memory }),
     ...(message === undefined ? {} : { message: cut(message, 512) }),
   };
   const word: Word = fault === undefined ? { status: 'True', reason: 'Ready', message: '' } : { status: 'False', ...fault };
   return { state, word, essential: isEssential(pool, expert) };
+}
+
+/** What is known of the weights that an expert serves. */
+function sizesOf({ pool, weights = [] }: PoolSnapshot, expert: Expert): Sizes {
+  const of = (name: string): Sizes['model'] => {
+    const item = weightsOf(pool, [expert]).find((known) => known.name === name);
+    return item === undefined ? undefined : viewOfItem(weights, item)?.state.architecture;
+  };
+  return { model: of(expert.name), draft: of(draftOf(expert.name)) };
 }
 
 /** Those that fail in one sentence, beginning with what nothing but a change from outside can help. */
@@ -160,6 +172,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     rollout: rolloutWord(snapshot.rollout?.status),
     shadow: shadowWord(snapshot.rollout?.status, snapshot.rollout?.shadow, now),
     artifacts: artifactsWord(snapshot.weights ?? []),
+    drift: driftWord(views.map(({ state }) => state)),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));
   const blocking = decision.obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));

@@ -49,6 +49,13 @@ export function degradedEvent(present: Told | undefined, next: Told): NewEvent |
   return { type: 'Normal', reason: 'Complete', action: 'Reconcile', note: 'nothing is missing any more' };
 }
 
+/** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */
+export function driftEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+  const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
+  if (now?.status !== 'True' || old?.status === 'True') return undefined;
+  return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
+}
+
 /** Writes the status of pools: one apply, and only when it tells something new. */
 export class PoolStatusWriter {
   readonly #context: OperatorContext;
@@ -83,7 +90,12 @@ export class PoolStatusWriter {
     const { written } = await this.#applier.apply(declared, signal, undefined, version);
     if (!written) return waitMs;
     this.#writtenAt.set(key, clock.monotonic());
-    for (const event of [readyEvent(pool.status, status), degradedEvent(pool.status, status), rolloutEvent(pool.status, status)])
+    for (const event of [
+      readyEvent(pool.status, status),
+      degradedEvent(pool.status, status),
+      driftEvent(pool.status, status),
+      rolloutEvent(pool.status, status),
+    ])
       if (event !== undefined) events.record(pool, event);
     return waitMs;
   }

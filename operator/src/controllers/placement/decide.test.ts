@@ -147,3 +147,53 @@ describe('what cannot be placed moves nothing', () => {
     expect(short.every(({ shortByBytes = 0 }) => shortByBytes > 14 * gib)).toBe(true);
   });
 });
+
+describe('an engine that needs more than was reckoned', () => {
+  const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
+  const kv = 60_000 * 2 * 28 * 4 * 128 * 2;
+  /** It was given room for 60,000 tokens, and holds half of them in that. */
+  const measured = {
+    name: 'gen',
+    role: 'Generalist',
+    phase: 'Ready',
+    replicas: 1,
+    ready: 1,
+    memory: { estimated: kv / 2, measured: kv, errorRatio: '0.5' },
+  };
+  const gen = {
+    name: 'gen',
+    role: 'Generalist',
+    engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, maxNumSeqs: 16 } },
+    resources: { slot: 'dgx-1/gpu0', memory: { budget: 'Auto', kvTokens: 60_000 } },
+  };
+  const world = (told: boolean, others: readonly ExpertPool[] = []): PlacementSnapshot => {
+    const pool = gpuPool('p', [gen]);
+    const artifacts = [{ name: 'gen', uri: 'pvc://m', phase: 'Ready', weightBytes: 15_231_233_024, architecture }];
+    const start = { ...pool, status: { ...pool.status, artifacts } } as unknown as ExpertPool;
+    const rest = settle(snapshot({ pools: [start, ...others] }));
+    const [first, ...more] = rest.pools as [ExpertPool];
+    const now = { ...first, status: { ...first.status, ...(told ? { experts: [measured] } : {}) } } as unknown as ExpertPool;
+    return settle({ ...rest, pools: [now, ...more] });
+  };
+  const bytesIn = ({ pools }: PlacementSnapshot): number => pools[0]?.status?.plan?.assignments[0]?.bytes ?? 0;
+
+  test('has that kept free beside it, and newcomers are refused', () => {
+    const [before, after] = [world(false), world(true)];
+    expect(bytesIn(after) - bytesIn(before)).toBe(kv);
+    expect(after.pools[0]?.status?.plan?.assignments[0]).toMatchObject({ slot: 'dgx-1/gpu0', admitted: true });
+    const room = Math.floor(39.5 * gib * 0.92) - bytesIn(before);
+    const late = gpuPool('q', [onGpu('gen', 'Generalist', `${Math.floor(room / 2 ** 20)}Mi`, 'dgx-1/gpu0')]);
+    const of = (rest: PlacementSnapshot): number =>
+      settle({ ...rest, pools: [...rest.pools, late] }).pools[1]?.status?.plan?.assignments.length ?? 0;
+    expect([of(before), of(after)]).toEqual([1, 0]);
+  });
+
+  test('drives nobody out who is there already, and keeps its own place', () => {
+    const room = Math.floor(39.5 * gib * 0.92) - bytesIn(world(false));
+    const there = gpuPool('q', [onGpu('gen', 'Generalist', `${Math.floor(room / 2 ** 20)}Mi`, 'dgx-1/gpu0')]);
+    const after = world(true, [there]);
+    expect(bytesIn(after)).toBe(bytesIn(world(false)));
+    expect(after.pools.map(({ status }) => status?.plan?.assignments.length)).toEqual([1, 1]);
+    expect(findCondition(after.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'True' });
+  });
+});

@@ -1,6 +1,6 @@
 import { solve, type Solution } from '../../placement/index.ts';
 import type { Inventory } from './inventory.ts';
-import type { Owner } from './owners.ts';
+import type { Owner, Wish } from './owners.ts';
 import { problemOf, type Assignment, type Holder, type Place } from './problem.ts';
 import { placesOf } from './solution.ts';
 
@@ -69,15 +69,32 @@ export interface Served extends Attempt {
   readonly evicted: readonly Assignment[];
 }
 
+/** With what engines need by their own word; undefined: none needs more. Where a driver counts bytes a claim stays as it is. */
+function grown({ serving, held }: Parts, { slots }: Inventory): Owner | undefined {
+  const counted = new Set(slots.filter(({ sharedByBytes }) => sharedByBytes).map(({ name }) => name));
+  const growing = new Set(held.filter(({ slot }) => !counted.has(slot)).map(({ item }) => item));
+  const needs = ({ item, more = 0, demand }: Wish): boolean => more > 0 && growing.has(item) && 'bytes' in demand;
+  if (!serving.wishes.some(needs)) return undefined;
+  const wishes = serving.wishes.map((wish): Wish =>
+    needs(wish) && 'bytes' in wish.demand ? { ...wish, demand: { bytes: wish.demand.bytes + (wish.more ?? 0) } } : wish,
+  );
+  return { ...serving, wishes };
+}
+
 /** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
 export function serve(owner: Owner, parts: Parts, { others, inventory, present }: Around): Served {
   const { serving, held, heldCanaries, leaving } = parts;
-  const attempt = (canaries: readonly Assignment[]): Attempt => {
-    const solution = solve(problemOf(serving, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
-    const found = placesOf(serving, solution);
-    const complete = serving.wishes.every(({ item }) => found.has(item));
-    return { solution, places: settle(serving, held, solution, inventory), complete };
+  const attempt = (canaries: readonly Assignment[], of = serving): Attempt => {
+    const solution = solve(problemOf(of, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
+    const found = placesOf(of, solution);
+    const complete = of.wishes.every(({ item }) => found.has(item));
+    return { solution, places: settle(of, held, solution, inventory), complete };
   };
+  const more = grown(parts, inventory);
+  const roomy = more === undefined ? undefined : attempt(heldCanaries, more);
+  const still = held.every(({ item, slot }) => roomy?.places.find((place) => place.item === item)?.slot === slot);
+  // Room is kept where there is some; nobody moves or goes for it.
+  if (roomy?.complete === true && still) return { ...roomy, canaries: heldCanaries, evicted: [] };
   const first = attempt(heldCanaries);
   if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
   const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;

@@ -3,9 +3,15 @@ import { conditions, observedGeneration } from '../meta.ts';
 import { RolloutStatus } from '../rollout/index.ts';
 import { PlanStatus } from '../placement.ts';
 import { expertRoles } from './experts.ts';
-import { atomicList, choice, counter, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
+import { atomicList, choice, counter, decimal, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
+
+const MemoryState = struct('Keys and values that the engine holds, as reckoned and as it tells.', {
+  estimated: counter('Bytes that were reckoned for the tokens that it holds.'),
+  measured: counter('Bytes that it holds them in.'),
+  errorRatio: decimal('Difference of the two, as a share of what was measured.'),
+});
 
 const ExpertState = struct('State of one expert.', {
   name: labelName('Name of the expert.'),
@@ -18,6 +24,7 @@ const ExpertState = struct('State of one expert.', {
   endpoint: optional(text('Address inside the cluster.', { max: 512 })),
   replicas: integer('Pods that exist.', 0, 1000),
   ready: integer('Pods that answer.', 0, 1000),
+  memory: optional(MemoryState),
   message: optional(text('Why not all of them do.', { max: 512 })),
 });
 
@@ -33,7 +40,10 @@ const Architecture = struct('What the weights tell of their model.', {
 });
 
 const ArtifactState = struct('State of the weights of one expert, or of its draft.', {
-  name: text('Name of the expert; with /draft, its draft.', { max: 69, min: 1 }),
+  name: text('Name of the expert; with /draft, its draft; with @ and a hash, weights of another revision than the spec asks for.', {
+    max: 86,
+    min: 1,
+  }),
   uri: text('Where they lie.', { max: 512 }),
   phase: choice('Ready: they were found and read. Resolving: they are being fetched or read. Failed: see message.', artifactPhases),
   digest: optional(digest('Of all files with their names.')),

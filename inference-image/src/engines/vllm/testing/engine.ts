@@ -42,6 +42,8 @@ export class FakeEngine {
   /** Whether it takes adapters. */
   adapters = true;
   sleeping = false;
+  /** Blocks of 16 tokens that it tells to have; undefined: it has no metrics. */
+  kvBlocks: number | undefined = 7500;
   /** Whether chats wait for {@link release}. */
   held = false;
   #release: (() => void)[] = [];
@@ -87,6 +89,7 @@ export class FakeEngine {
     if (this.faults.flood === true) return void response.end('x'.repeat(5 << 20));
     if (route === 'GET /health') return void response.end();
     if (route === 'POST /testing') return send(response, 200, this.#told(body));
+    if (route === 'GET /metrics') return this.#metrics(response);
     if (route === 'GET /v1/models') return send(response, 200, { data: [...this.#models, ...this.#adapters].map((id) => ({ id })) });
     if (route === 'POST /v1/completions') return this.#complete(body, response);
     if (route === 'POST /v1/chat/completions') return this.#hold(() => this.#chat(body, response), body);
@@ -101,6 +104,12 @@ export class FakeEngine {
     else if (route !== 'GET /is_sleeping') return false;
     send(response, 200, { is_sleeping: this.sleeping });
     return true;
+  }
+
+  #metrics(response: ServerResponse): void {
+    if (this.kvBlocks === undefined) return void response.writeHead(404).end();
+    const labels = `block_size="16",cache_dtype="auto",num_cpu_blocks="None",num_gpu_blocks="${this.kvBlocks}"`;
+    response.end(`# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{${labels}} 1.0\nvllm:num_requests_running 0.0\n`);
   }
 
   #told({ held, replies }: { readonly held?: boolean; readonly replies?: readonly string[] }): EngineState {

@@ -20,7 +20,7 @@ export interface LanguageInput {
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
-const kvElementBytes = 2;
+export const kvElementBytes = 2;
 const defaultStartSeconds = 1800;
 
 const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | undefined =>
@@ -33,7 +33,7 @@ function stateOf({ pool, expert, weights }: LanguageInput): WeightsView['state']
 }
 
 /** Bytes for keys and values: as given, or for the tokens that are asked for. */
-function kvCacheBytes({ engine, resources }: Expert, architecture: Architecture | undefined): number {
+export function kvCacheBytes({ engine, resources }: Expert, architecture: Architecture | undefined): number {
   if (engine.type !== 'VLLM') return 0;
   const given = bytesOf(engine.vLLM.kvCacheBytes);
   if (given !== undefined || architecture === undefined) return given ?? 0;

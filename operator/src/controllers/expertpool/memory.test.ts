@@ -1,0 +1,64 @@
+import type { Expert } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { infoOf, type ServerInfo } from '../../serving/index.ts';
+import { driftWord, memoryOf } from './memory.ts';
+import { driftEvent } from './statusWriter.ts';
+
+const model = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
+const perToken = 2 * 28 * 4 * 128 * 2;
+const expert = {
+  name: 'core',
+  role: 'Generalist',
+  engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192 } },
+  resources: { memory: { budget: 'Auto', kvTokens: 100_000 } },
+} as unknown as Expert;
+
+const told = (memory: unknown): ServerInfo => infoOf({ modelDigest: `sha256:${'a'.repeat(64)}`, memory });
+const state = (memory: ReturnType<typeof memoryOf>) => ({
+  name: 'core',
+  role: 'Generalist' as const,
+  phase: 'Ready' as const,
+  replicas: 1,
+  ready: 1,
+  ...(memory === undefined ? {} : { memory }),
+});
+
+describe('what an engine tells of its memory', () => {
+  test('is beside what was reckoned for the tokens that it holds', () => {
+    const exact = memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 100_000 }));
+    expect(exact).toEqual({ estimated: 100_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.000' });
+    // It holds fewer in the same bytes: each takes more than was reckoned.
+    const fewer = memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 80_000 }));
+    expect(fewer).toMatchObject({ estimated: 80_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.200' });
+    // A draft inside of it has keys and values of its own.
+    const draft = { ...model, layers: 7 };
+    expect(memoryOf(expert, { model, draft }, told({ kvTokens: 80_000 }))?.errorRatio).toBe('0.000');
+  });
+
+  test.each([[undefined], [{}], [{ kvTokens: -1 }], [{ kvTokens: '80000' }], [{ kvTokens: 1.5 }]])(
+    'is not there for the answer %j',
+    (memory) => {
+      expect(memoryOf(expert, { model, draft: undefined }, told(memory))).toBeUndefined();
+    },
+  );
+
+  test('is told when it is far from what was reckoned, once', () => {
+    expect(driftWord([state(undefined)])).toBeUndefined();
+    const near = driftWord([state(memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 90_000 })))]);
+    expect(near).toMatchObject({ status: 'False' });
+    const far = driftWord([state(memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 80_000 })))]);
+    expect(far).toMatchObject({ status: 'True', reason: 'EstimateDrift' });
+    expect(far?.message).toMatch(
+      /expert core: its engine holds in 5.34 GiB the tokens that were reckoned at 4.27 GiB \(error 0.200\); set/,
+    );
+    const condition = {
+      type: 'EstimateDrift',
+      status: 'True' as const,
+      reason: 'EstimateDrift',
+      message: '',
+      lastTransitionTime: '2030-01-01T00:00:00Z',
+    };
+    expect(driftEvent({}, { conditions: [condition] })).toMatchObject({ type: 'Warning', reason: 'EstimateDrift' });
+    expect(driftEvent({ conditions: [condition] }, { conditions: [condition] })).toBeUndefined();
+  });
+});
