@@ -107,4 +107,25 @@ export const canaries: readonly Mutant[] = [
     replace: "''",
     test: adapters,
   },
+  {
+    guarantee: 'an engine whose memory is far from what was reckoned is told of',
+    file: `${pool}/memory.ts`,
+    find: 'Math.abs(Number(errorRatio)) > driftTolerance',
+    replace: 'Number(errorRatio) < -driftTolerance',
+    test: { kind: 'vitest', path: `${pool}/memory.test.ts` },
+  },
+  {
+    guarantee: 'what an engine needs beyond what was reckoned is given to nobody else',
+    file: `${controller}/serve.ts`,
+    find: 'if (roomy?.complete === true && still)',
+    replace: 'if (roomy?.complete === false && still)',
+    test: { kind: 'vitest', path: `${controller}/decide.test.ts` },
+  },
+  {
+    guarantee: 'a server tells how many tokens its engine holds',
+    file: 'inference-image/src/engines/vllm/control.ts',
+    find: "known.startsWith('vllm:cache_config_info{')",
+    replace: "known.startsWith('vllm:cache_config{')",
+    test: { kind: 'vitest', path: 'inference-image/src/engines/vllm/engine.test.ts' },
+  },
 ];
