@@ -11,6 +11,7 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { slotLabel } from '../placement/index.ts';
 import { namedPool, poolIndex } from '../pools/lookup.ts';
 import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
@@ -62,6 +63,14 @@ function warmOf(pod: Pod): readonly string[] {
   return pool === undefined ? [] : [pool];
 }
 
+/** Index of pods that sit on a GPU or hold one, all under one key: there are few among many. */
+export const gpuIndex = 'gpu';
+export const onGpus = 'all';
+
+function gpuOf({ metadata }: Pod): readonly string[] {
+  return metadata.annotations?.[slotLabel] === undefined ? [] : [onGpus];
+}
+
 /** Tasks that have not ended. */
 function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
   const shared = new Shared();
@@ -99,7 +108,13 @@ export function createCaches(options: CacheOptions): Caches {
       ...options,
       resource: resources.pods,
       labelSelector: labels.component,
-      indexers: { task: (pod) => label(pod, labels.task), pool: poolOfPod, model: (pod) => label(pod, labels.model), [warmIndex]: warmOf },
+      indexers: {
+        task: (pod) => label(pod, labels.task),
+        pool: poolOfPod,
+        model: (pod) => label(pod, labels.model),
+        [warmIndex]: warmOf,
+        [gpuIndex]: gpuOf,
+      },
       transform: slimPod,
     }),
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),

@@ -70,7 +70,8 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
   const { clock, log, registry } = context;
   const writer = new PlacementWriter(context, gpus);
   // A pod that no kubelet starts is told by nobody.
-  const againMs = (): number => (probeIn(cachedReserve(context.caches), context.config.namespace) === undefined ? idleMs : probeLookMs);
+  const againMs = (): number =>
+    probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const seen = decidePlacement(observePlacement(from, cachedLedger(context)), clock.now());
     if (isIdle(seen)) return requeueAfter(againMs());

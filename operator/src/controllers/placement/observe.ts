@@ -10,7 +10,7 @@ import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment } from './problem.ts';
-import { cachedReserve, holdersInUse, holderView, probeIn } from './reserve/index.ts';
+import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 
 /** NVIDIA's driver and its class of whole GPUs. */
@@ -39,7 +39,7 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
     pools: [...caches.pools.lister.values()],
     models: [...caches.energyModels.lister.values()],
     book: caches.configMaps.lister.get(`${config.namespace}/${slotsConfigMap}`),
-    reserve: cachedReserve(caches),
+    reserve: cachedReserve(caches, config.namespace),
   };
 }
 
@@ -111,7 +111,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
     claims,
     progress,
     present,
-    inUse: holdersInUse(caches.deployments.lister.list(), caches.pods.lister.list()),
+    inUse: usedHolders(caches),
     probe: probeIn(ledger.reserve, config.namespace),
     revisions: { images: config.images, records: records.lister.list() },
     cluster: {

@@ -2,6 +2,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { holderAnnotation } from '../../../placement/index.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Deployment, Pod } from '../../../runtime/objects.ts';
+import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
 import { holderComponent } from './holders.ts';
 import { probeComponent, probeName } from './probe.ts';
 
@@ -24,7 +25,7 @@ const holderOf = (metadata: { readonly annotations?: Readonly<Record<string, str
   return uid === undefined ? [] : [uid];
 };
 
-/** Uids of pods that hold GPUs for engines that are there, or that a Deployment makes. Pure. */
+/** Uids of pods that hold GPUs for these. Pure. */
 export function holdersInUse(deployments: readonly Deployment[], pods: readonly Pod[]): ReadonlySet<string> {
   const made = deployments.flatMap(({ spec }) => (spec?.replicas === 0 ? [] : holderOf(spec?.template?.metadata)));
   const there = pods.flatMap(({ metadata, status }) =>
@@ -33,7 +34,13 @@ export function holdersInUse(deployments: readonly Deployment[], pods: readonly 
   return new Set([...made, ...there]);
 }
 
-/** Pods that hold or ask, as the cache shows them. */
-export function cachedReserve({ pods }: Pick<Caches, 'pods'>): readonly Pod[] {
-  return pods.lister.list().filter(isReserve);
+/** Pods that hold or ask, as the cache shows them; `namespace` is that of the operator. */
+export function cachedReserve({ pods }: Pick<Caches, 'pods'>, namespace: string): readonly Pod[] {
+  const probe = pods.lister.get(`${namespace}/${probeName}`);
+  return [...pods.lister.byIndex(gpuIndex, onGpus).filter(isReserve), ...(probe === undefined ? [] : [probe])];
+}
+
+/** Uids of pods that hold GPUs for engines that are there, or that a Deployment makes. */
+export function usedHolders({ pods, deployments }: Pick<Caches, 'pods' | 'deployments'>): ReadonlySet<string> {
+  return holdersInUse(deployments.lister.list(), pods.lister.byIndex(gpuIndex, onGpus));
 }

@@ -5,7 +5,6 @@ import type { Progress } from '../admit.ts';
 import { gpuModel, gpuPool, onGpu } from '../testing/box.ts';
 import { board, PluginBox, pluginNode } from '../testing/plugin.ts';
 import { places, word } from '../testing/world.ts';
-import { holderPod, holderView } from './holders.ts';
 
 const shared = (more: Readonly<Record<string, unknown>> = {}, namespace = 'platform', name = 'p'): ExpertPool =>
   gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu0')], more, namespace);
@@ -242,38 +241,6 @@ describe('a node that hands out GPUs by environment', () => {
     expect(box.probes).toBe(2);
     expect(box.snapshot.cluster.book.probes).toHaveLength(1);
     expect(plan(box)).toEqual(before);
-  });
-});
-
-describe('a pod that holds a GPU', () => {
-  const pod = holderPod({ slot: 'dgx-1/gpu0', namespace: 'platform', ownerReferences: [] }, 'inference:1');
-
-  test('asks for one GPU on its node, in both of its containers, and outlives its tenants', () => {
-    const spec = pod.spec as unknown as Readonly<Record<string, unknown>>;
-    expect(spec).toMatchObject({
-      runtimeClassName: 'nvidia',
-      nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' },
-      terminationGracePeriodSeconds: 150,
-      initContainers: [{ args: ['tell-gpu'], resources: { limits: { 'nvidia.com/gpu': '1' } } }],
-      containers: [{ args: ['hold-gpu'], resources: { limits: { 'nvidia.com/gpu': '1' } } }],
-    });
-    expect(JSON.stringify(spec)).not.toContain('NVIDIA_VISIBLE_DEVICES');
-  });
-
-  test.each([
-    ['no JSON', 'GPU-1'],
-    ['no uuid', '{"uuid":"all"}'],
-    ['more than a uuid', `{"uuid":"${board(0)},${board(1)}"}`],
-  ])('is not believed when it says %s', (_what, message) => {
-    const state = { terminated: { message } };
-    const status = { initContainerStatuses: [{ name: 'tell', ready: true, restartCount: 0, state }] };
-    expect(holderView({ ...pod, status })?.told).toBeUndefined();
-  });
-
-  test('counts no more when it is to end or has ended', () => {
-    expect(holderView(pod)?.alive).toBe(true);
-    expect(holderView({ ...pod, status: { phase: 'Failed' } })?.alive).toBe(false);
-    expect(holderView({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } })?.alive).toBe(false);
   });
 });
 
