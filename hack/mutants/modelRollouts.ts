@@ -19,7 +19,7 @@ export const modelRollouts: readonly Mutant[] = [
   {
     guarantee: 'a model that abstains where a calibration is demanded is not tried',
     file: `${models}/rollout/rollouts.ts`,
-    find: ' ?? abstaining(model, infos?.get(desired.revision), now)',
+    find: '        abstaining(model, infos?.get(desired.revision), now) ??\n',
     replace: '',
     test: course,
   },
