@@ -3,6 +3,8 @@ import type { Mutant } from './mutants.ts';
 const rollout = 'operator/src/rollout';
 const whole: Mutant['test'] = { kind: 'vitest', path: `${rollout}/rollout.test.ts` };
 const gates: Mutant['test'] = { kind: 'vitest', path: `${rollout}/gates/gates.test.ts` };
+const golden = 'operator/src/revisions/golden';
+const goldenSets: Mutant['test'] = { kind: 'vitest', path: `${golden}/goldenSets.test.ts` };
 const statistics: Mutant['test'] = { kind: 'vitest', path: `${rollout}/statistics/statistics.test.ts` };
 
 const revisions: Mutant['test'] = { kind: 'vitest', path: 'operator/src/revisions/revisions.test.ts' };
@@ -64,6 +66,76 @@ export const rollouts: readonly Mutant[] = [
     find: 'if (samples !== stable.total)',
     replace: 'if (samples > stable.total)',
     test: gates,
+  },
+  {
+    guarantee: 'a golden set is run once for a revision, whatever becomes of its Job',
+    file: `${golden}/goldenSets.ts`,
+    find: 'if (entry !== undefined && counts(run, entry)) {',
+    replace: 'if (entry !== undefined && counts(run, entry) && question.jobs.length > 0) {',
+    test: goldenSets,
+  },
+  {
+    guarantee: 'a golden set that failed by itself is not run again',
+    file: `${golden}/outcome.ts`,
+    find: "if (end.type === 'Failed') return takenAway(pod) ? 'Lost' : failed(",
+    replace: "if (end.type === 'Failed') return of?.exitCode !== 0 ? 'Lost' : failed(",
+    test: goldenSets,
+  },
+  {
+    guarantee: 'a good score of a Job that failed does not count',
+    file: `${golden}/outcome.ts`,
+    find: "  if (end.type === 'Failed') return",
+    replace: "  if (end.type === 'Failed' && !(of?.message ?? '').startsWith('{')) return",
+    test: goldenSets,
+  },
+  {
+    guarantee: 'pods of a golden set that the cluster takes away again and again are not made for ever',
+    file: `${golden}/goldenSets.ts`,
+    find: ': lost < mostLost',
+    replace: ': lost < 1e9',
+    test: goldenSets,
+  },
+  {
+    guarantee: 'a pod of a golden set gets no token that nobody asked for',
+    file: `${golden}/job.ts`,
+    find: '      automountServiceAccountToken: false,\n',
+    replace: '',
+    test: { kind: 'vitest', path: `${golden}/job.test.ts` },
+  },
+  {
+    guarantee: 'a pod of a golden set cannot pass for another part of the pool',
+    file: `${golden}/job.ts`,
+    find: '!name.startsWith(own)',
+    replace: 'name.length > 0',
+    test: { kind: 'vitest', path: `${golden}/job.test.ts` },
+  },
+  {
+    guarantee: 'a result that counts more than there was is none',
+    file: 'protocol/src/golden/report.ts',
+    find: 'if (value.passed > value.total)',
+    replace: 'if (value.passed < 0)',
+    test: { kind: 'vitest', path: 'protocol/src/golden/report.test.ts' },
+  },
+  {
+    guarantee: 'what a golden set measured of a verifier counts for more than what it tells',
+    file: 'operator/src/revisions/trials.ts',
+    find: '? golden.heldOut : heldOut;',
+    replace: '? (heldOut ?? golden.heldOut) : heldOut;',
+    test: { kind: 'vitest', path: `${golden}/models.test.ts` },
+  },
+  {
+    guarantee: 'a golden set judges what experts propose by its text, and not by how it is called',
+    file: 'agent-image/src/golden/proposals.ts',
+    find: 'if (await meets(one, candidate)) return',
+    replace: "if ((await meets(one, candidate)) || candidate.operator !== '') return",
+    test: { kind: 'vitest', path: 'test/rollout/golden.test.ts' },
+  },
+  {
+    guarantee: 'a verifier whose calibration does not count vetoes nothing in a golden set',
+    file: 'agent-image/src/golden/acts.ts',
+    find: 'pSuccess: silent === null ? score.pSuccess : null',
+    replace: 'pSuccess: score.pSuccess',
+    test: { kind: 'vitest', path: 'test/rollout/golden.test.ts' },
   },
   {
     guarantee: 'a rollback takes every task from the canary',

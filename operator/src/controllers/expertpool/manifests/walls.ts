@@ -1,7 +1,7 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
-import { expertPort, labels, workerPort } from '@agentfleet/protocol/pool';
+import { labels, workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, workersName } from '../../../pools/names.ts';
-import { goldenPeers } from '../../../revisions/index.ts';
+import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverWall, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
@@ -14,16 +14,11 @@ import { owned, poolLabels, type Manifest } from './manifest.ts';
 function expertsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
   const own = poolLabels(pool, 'expert');
   const workers = serverWall(own, poolLabels(pool, 'worker'), operatorNamespace);
-  const wall = pool.spec.rollout?.gates?.some(({ type }) => type === 'GoldenSet') === true ? withGolden(workers, pool) : workers;
+  const golden = pool.spec.rollout?.gates?.some(({ type }) => type === 'GoldenSet') === true;
+  const wall = golden ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
   const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
   const spec = adapters ? withEngines(wall, own) : wall;
   return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
-}
-
-/** Golden sets are run against one revision at a time, past the workers. */
-function withGolden(wall: ServerWall, pool: ExpertPool): ServerWall {
-  const from = [goldenPeers({ [labels.pool]: pool.metadata.name })];
-  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: expertPort }] }] };
 }
 
 function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): object {
