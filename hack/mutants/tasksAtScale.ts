@@ -69,4 +69,18 @@ export const tasksAtScale: readonly Mutant[] = [
     replace: "join(repository, 'operator/src/main.ts'))",
     test: { kind: 'vitest', path: 'hack/images/operatorBundle.test.ts' },
   },
+  {
+    guarantee: 'a task whose status does not fit is not tried again and again',
+    file: `${tasks}/controller.ts`,
+    find: '    if (unfitMs > 0) {',
+    replace: '    if (unfitMs > Infinity) {',
+    test: { kind: 'vitest', path: `${tasks}/unfit.test.ts` },
+  },
+  {
+    guarantee: 'a task whose status did not fit goes on when it is changed',
+    file: `${tasks}/unfit.ts`,
+    find: 'known.uid === uid && known.generation === generation ?',
+    replace: 'known.uid === uid ?',
+    test: { kind: 'vitest', path: `${tasks}/unfit.test.ts` },
+  },
 ];

@@ -27,6 +27,8 @@ export type Fault =
       readonly kind: 'error';
       readonly code: number;
       readonly reason: string;
+      /** Default: words of the test. */
+      readonly message?: string;
       readonly retryAfterSeconds?: number;
       readonly executed?: boolean;
     }

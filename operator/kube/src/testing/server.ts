@@ -113,6 +113,13 @@ export class FakeApiServer {
     if (kind) this.#objects.create(kind, undefined, { metadata: { name } }, { manager: 'fake', dryRun: false });
   }
 
+  /** Puts an object there as it is, without a request. */
+  place(resource: Resource, object: KubeObject): void {
+    const kind = this.#objects.kinds.get(resourceName(resource));
+    if (kind === undefined) throw new Error(`the fake server does not know ${resourceName(resource)}`);
+    this.#objects.place(kind, object.metadata.namespace, object as unknown as Json);
+  }
+
   /** The present objects of a resource, in the order of their keys. */
   objects<T extends KubeObject>(resource: Resource<T>): T[] {
     const current = this.#objects.store.current(resourceName(resource));
@@ -240,7 +247,7 @@ function send(response: ServerResponse, code: number, body: object): void {
 
 function sendFault(response: ServerResponse, fault: Fault & { readonly kind: 'error' }): void {
   if (fault.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(fault.retryAfterSeconds));
-  send(response, fault.code, new StatusError(fault.code, fault.reason, 'injected by the test').body());
+  send(response, fault.code, new StatusError(fault.code, fault.reason, fault.message ?? 'injected by the test').body());
 }
 
 /** Starts a fake API server on a free port of the loopback. */

@@ -177,6 +177,8 @@ export class WatchHub {
       clock.after(timeoutSeconds * 1000, () => {
         if (watcher.bookmarks) this.#bookmark(watcher);
         watcher.response.end();
+        // Its connection may take its time to close; nothing may be written to it meanwhile.
+        this.#drop(watcher);
       }),
     ];
   }

@@ -34,7 +34,7 @@ export class ApiError extends Error {
 
   /** True when the same request may succeed later without anybody changing it. A conflict needs a fresh read and is not. */
   get retryable(): boolean {
-    return retryableCodes.has(this.code);
+    return retryableCodes.has(this.code) && !isTooLarge(this);
   }
 }
 
@@ -53,6 +53,9 @@ export const isConflict = (error: unknown): boolean => has(error, 409, 'Conflict
 export const isAlreadyExists = (error: unknown): boolean => has(error, 409, 'AlreadyExists');
 /** The resource version is compacted: list again. Reason `Expired` or, in watches of old servers, `Gone`. */
 export const isGone = (error: unknown): boolean => has(error, 410) || has(error, 410, 'Expired', 'Gone');
+/** The object is larger than the storage takes: etcd says so behind a 500 without a reason, the server itself by a 413. */
+export const isTooLarge = (error: unknown): boolean =>
+  has(error, 413) || (has(error, 500) && (error as ApiError).message.includes('etcdserver: request is too large'));
 export const isTooManyRequests = (error: unknown): boolean => has(error, 429);
 /** A replica that lags behind the version we asked for (`Timeout` with cause ResourceVersionTooLarge). */
 export const isVersionTooLarge = (error: unknown): boolean =>

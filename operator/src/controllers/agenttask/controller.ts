@@ -28,6 +28,7 @@ import { Dependencies } from './dependencies.ts';
 import { Observer, type Hindrances, type Live } from './observe.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
+import { Unfit, unfitEvent } from './unfit.ts';
 import { Volumes } from './volumes.ts';
 import { TemplateHashes } from './warmTemplate.ts';
 import { Wakes } from './wakes.ts';
@@ -110,6 +111,7 @@ class Reconciler {
   readonly #executor: Executor;
   readonly #volumes: Volumes;
   readonly #dependencies: Dependencies;
+  readonly #unfit: Unfit;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
   /** Conflicts one after the other by key. */
@@ -134,6 +136,7 @@ class Reconciler {
       leases,
       order,
     });
+    this.#unfit = new Unfit(clock);
     this.#volumes = new Volumes(context.transport);
     this.#dependencies = new Dependencies(context.transport, caches);
     this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
@@ -150,6 +153,11 @@ class Reconciler {
     const task = cached ?? (await this.afterlife.read(key, signal));
     if (task === undefined) this.afterlife.note(key, undefined);
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
+    const unfitMs = this.#unfit.restMs(task);
+    if (unfitMs > 0) {
+      await this.#executor.discard(task, this.#observer.sandboxes(key), signal);
+      return this.#gone(key, signal, unfitMs);
+    }
     try {
       const outcome = await this.#follow(key, task, signal);
       this.#conflicts.delete(key);
@@ -189,9 +197,18 @@ class Reconciler {
       if (hindrance === undefined) return this.#told(key, task, decision);
       this.#ledger.forget(key);
       if (hindrance.kind === 'Again') break;
+      if (hindrance.kind === 'Unfit') return this.#unfitted(task, hindrance.message);
       if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
       else refusal = hindrance.message;
     }
+    return requeueAfter(conflictMs.first);
+  }
+
+  /** One that has begun goes on as it is, and is tried again: what its worker reports may become shorter. */
+  #unfitted(task: AgentTask, said: string): Outcome {
+    this.#context.events.record(task, unfitEvent(said));
+    if (task.status?.assignment !== undefined) return requeueAfter(conflictMs.gone);
+    this.#unfit.note(task);
     return requeueAfter(conflictMs.first);
   }
 
@@ -244,6 +261,7 @@ class Reconciler {
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
       this.#conflicts.delete(key);
+      this.#unfit.forget(key);
       this.#executor.forget(key);
     }
     const waits = pods

@@ -6,6 +6,7 @@ import {
   isConflict,
   isControlledBy,
   isNotFound,
+  isTooLarge,
   keyOf,
   removeFinalizer,
   ResourceClient,
@@ -32,9 +33,15 @@ export interface ExecutorOptions {
   readonly volumes: Volumes;
 }
 
-/** Why a task did not get its sandbox: the server refuses it (in words), another task was faster, or it has one already. */
+/**
+ * Why a task did not get its sandbox: the server refuses it (in words), another task was faster, it has one already, or its
+ * status does not fit.
+ */
 export type Hindrance =
-  { readonly kind: 'Refused'; readonly message: string } | { readonly kind: 'Taken'; readonly uid: string } | { readonly kind: 'Again' };
+  | { readonly kind: 'Refused'; readonly message: string }
+  | { readonly kind: 'Taken'; readonly uid: string }
+  | { readonly kind: 'Again' }
+  | { readonly kind: 'Unfit'; readonly message: string };
 
 type ActionOf<T extends Action['type']> = Extract<Action, { type: T }>;
 
@@ -80,7 +87,8 @@ export class Executor {
       const message = await this.#options.volumes.snapshot(snapshot.task, name, claim, signal);
       if (message !== undefined) return { kind: 'Refused', message };
     }
-    await this.#write(snapshot.task, decision, signal);
+    const unfit = await this.#write(snapshot.task, decision, signal);
+    if (unfit !== undefined) return { kind: 'Unfit', message: unfit };
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(claim, signal);
     for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(action.snapshot, signal);
@@ -119,6 +127,12 @@ export class Executor {
       const answer = await gone(removeFinalizer(this.#pods, pod, sandboxFinalizer, signal));
       if (answer !== undefined) consistency.wrote(key, context.caches.pods, answer);
     }
+  }
+
+  /** Takes away the sandboxes of a task that cannot begin. */
+  async discard(task: AgentTask, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
+    for (const pod of pods)
+      if (isControlledBy(pod, task) && pod.metadata.deletionTimestamp === undefined) await this.#delete(task, pod, signal);
   }
 
   forget(key: string): void {
@@ -161,9 +175,12 @@ export class Executor {
     return undefined;
   }
 
-  /** The decision holds for the version that it was made from: a newer report of the worker may change it. */
-  async #write(task: AgentTask, { status, written }: Decision, signal: AbortSignal): Promise<void> {
-    if (!written) return;
+  /**
+   * The decision holds for the version that it was made from: a newer report of the worker may change it. Returns the
+   * server's words when the object would be too large.
+   */
+  async #write(task: AgentTask, { status, written }: Decision, signal: AbortSignal): Promise<string | undefined> {
+    if (!written) return undefined;
     const { name, namespace, resourceVersion } = task.metadata;
     const declaration = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
     // One that had ended before is in no cache, and none will show this write.
@@ -172,7 +189,9 @@ export class Executor {
       ended ? undefined : this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
     try {
       await this.#status.apply(declaration, signal, seen, resourceVersion);
+      return undefined;
     } catch (error) {
+      if (isTooLarge(error)) return asError(error).message;
       // It is gone, and the cache does not show it yet: nothing more is made for it until that does.
       if (isNotFound(error)) this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.tasks, task);
       throw error;
