@@ -43,20 +43,10 @@ async function inParallel(count: number, make: (index: number) => Promise<unknow
   fake.requests.length = 0;
 }
 
-/** Makes objects together with their status. */
-async function withStatus(definition: KindDefinition, make: () => Promise<void>): Promise<void> {
-  fake.addKind({ ...definition, statusSubresource: false });
-  await make();
-  fake.addKind(definition);
-}
-
 async function populate(): Promise<void> {
   for (const name of Object.values(namespaces)) fake.createNamespace(name);
-  const tasks = kinds.find(({ resource }) => resource.plural === 'agenttasks');
-  if (tasks === undefined) throw new Error('the fake server knows no tasks');
   const now = Date.now();
-  const create = (index: number): Promise<unknown> => client(resources.agentTasks).create(finishedTask(`ended-${index}`, now) as never);
-  await withStatus(tasks, () => inParallel(Number(finished), create));
+  for (let index = 0; index < Number(finished); index += 1) fake.place(resources.agentTasks, finishedTask(`ended-${index}`, now));
   await client(resources.expertPools).create(poolFor(Number(live)) as never);
   for (let index = 0; index < workersFor(Number(live)); index += 1) {
     const { status, ...pod } = workerPod(`w-${index}`);
