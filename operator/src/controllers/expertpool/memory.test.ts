@@ -32,7 +32,10 @@ describe('what an engine tells of its memory', () => {
     expect(fewer).toMatchObject({ estimated: 80_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.200' });
     // A draft inside of it has keys and values of its own.
     const draft = { ...model, layers: 7 };
-    expect(memoryOf(expert, { model, draft }, told({ kvTokens: 80_000 }))?.errorRatio).toBe('0.000');
+    expect(memoryOf(expert, { model, draft }, told({ kvTokens: 100_000 }))).toMatchObject({
+      measured: 100_000 * perToken * 1.25,
+      errorRatio: '0.000',
+    });
   });
 
   test.each([[undefined], [{}], [{ kvTokens: -1 }], [{ kvTokens: '80000' }], [{ kvTokens: 1.5 }]])(

@@ -1,26 +1,18 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
-import { compareMemory, driftTolerance, kvBytesPerToken, type Architecture } from '../../placement/index.ts';
+import { compareMemory, driftTolerance } from '../../placement/index.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Word } from './conditions.ts';
-import { kvCacheBytes, kvElementBytes } from './manifests/languageModel.ts';
+import { bytesPerToken, kvCacheBytes, type EngineSizes } from './manifests/languageModel.ts';
 
 type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];
-
-/** What the weights of an engine tell of themselves. */
-export interface Sizes {
-  readonly model: Architecture | undefined;
-  /** Of the draft inside of it, which has keys and values for the same tokens. */
-  readonly draft: Architecture | undefined;
-}
 
 /**
  * Keys and values of an engine: what was reckoned for the tokens that it holds, beside the bytes that it was given for them.
  * Undefined while it does not tell. Pure.
  */
-export function memoryOf(expert: Expert, { model, draft }: Sizes, info: ServerInfo | undefined): ExpertState['memory'] {
-  if (expert.engine.type !== 'VLLM' || model === undefined || info?.kvTokens === undefined) return undefined;
-  const perToken = [model, ...(draft === undefined ? [] : [draft])].reduce((sum, one) => sum + kvBytesPerToken(one, kvElementBytes), 0);
-  const found = compareMemory(info.kvTokens * perToken, kvCacheBytes(expert, model));
+export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | undefined): ExpertState['memory'] {
+  if (expert.engine.type !== 'VLLM' || sizes.model === undefined || info?.kvTokens === undefined) return undefined;
+  const found = compareMemory(info.kvTokens * bytesPerToken(sizes), kvCacheBytes(expert, sizes));
   if (found === undefined) return undefined;
   const { estimated, measured, errorRatio } = found;
   return { estimated, measured, errorRatio };

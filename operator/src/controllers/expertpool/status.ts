@@ -8,7 +8,8 @@ import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
 import { rolloutWord } from './rollout/word.ts';
 import { isEssential } from './essential.ts';
-import { driftWord, memoryOf, type Sizes } from './memory.ts';
+import { driftWord, memoryOf } from './memory.ts';
+import type { EngineSizes } from './manifests/languageModel.ts';
 import { imageOf } from './manifests/experts.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
 import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
@@ -55,8 +56,8 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
 }
 
 /** What is known of the weights that an expert serves. */
-function sizesOf({ pool, weights = [] }: PoolSnapshot, expert: Expert): Sizes {
-  const of = (name: string): Sizes['model'] => {
+function sizesOf({ pool, weights = [] }: PoolSnapshot, expert: Expert): EngineSizes {
+  const of = (name: string): EngineSizes['model'] => {
     const item = weightsOf(pool, [expert]).find((known) => known.name === name);
     return item === undefined ? undefined : viewOfItem(weights, item)?.state.architecture;
   };

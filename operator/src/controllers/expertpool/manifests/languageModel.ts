@@ -20,24 +20,36 @@ export interface LanguageInput {
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
-export const kvElementBytes = 2;
+const kvElementBytes = 2;
 const defaultStartSeconds = 1800;
 
 const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | undefined =>
   weightsOf(pool, [expert]).find((item) => item.name === name);
 
-/** What is known of an expert's weights. */
-function stateOf({ pool, expert, weights }: LanguageInput): WeightsView['state'] | undefined {
-  const item = itemOf(pool, expert, expert.name);
+/** What is known of an expert's weights, or of its draft's. */
+function stateOf({ pool, expert, weights }: LanguageInput, name = expert.name): WeightsView['state'] | undefined {
+  const item = itemOf(pool, expert, name);
   return item === undefined ? undefined : viewOfItem(weights, item)?.state;
 }
 
+/** What the weights of an engine tell of themselves. */
+export interface EngineSizes {
+  readonly model: Architecture | undefined;
+  /** Of the draft inside of it, which has keys and values for the same tokens. */
+  readonly draft: Architecture | undefined;
+}
+
+/** Bytes of keys and values of a token, with those of the draft. */
+export function bytesPerToken({ model, draft }: EngineSizes): number {
+  return [model, draft].reduce((sum, one) => sum + (one === undefined ? 0 : kvBytesPerToken(one, kvElementBytes)), 0);
+}
+
 /** Bytes for keys and values: as given, or for the tokens that are asked for. */
-export function kvCacheBytes({ engine, resources }: Expert, architecture: Architecture | undefined): number {
+export function kvCacheBytes({ engine, resources }: Expert, sizes: EngineSizes): number {
   if (engine.type !== 'VLLM') return 0;
   const given = bytesOf(engine.vLLM.kvCacheBytes);
-  if (given !== undefined || architecture === undefined) return given ?? 0;
-  return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * kvBytesPerToken(architecture, kvElementBytes);
+  if (given !== undefined || sizes.model === undefined) return given ?? 0;
+  return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * bytesPerToken(sizes);
 }
 
 function demandOf(input: LanguageInput, folder: string): VllmDemand {
@@ -53,7 +65,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     digest: found?.digest ?? '',
     maxModelLength: engine.vLLM.maxModelLen,
     maxSequences: engine.vLLM.maxNumSeqs,
-    kvCacheBytes: kvCacheBytes(expert, found?.architecture),
+    kvCacheBytes: kvCacheBytes(expert, { model: found?.architecture, draft: stateOf(input, draftOf(name))?.architecture }),
     shards: 1,
     // The weights' own configuration says how they are quantised.
     quantization: undefined,
