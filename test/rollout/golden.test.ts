@@ -94,6 +94,13 @@ describe('a golden set of the examples', () => {
     expect(total).toBe(14);
     expect(passed).toBeGreaterThanOrEqual(12);
     expect((await put(set, arm(url))).said).toBe(said);
+    // What nobody proposes is not passed, however many proposals there are.
+    const other = join(folder, 'other');
+    await mkdir(other);
+    const files = [{ path: 'add.py', content: 'def add(a, b):\n    return a - b\n' }];
+    const never = { id: 'a', propose: { goal: 'Make it right.', files }, expect: { path: 'add.py', contains: 'nobody writes this' } };
+    await writeFile(join(other, 'one.jsonl'), JSON.stringify(never));
+    expect(goldenReportOf((await put(other, arm(url))).said)).toEqual({ passed: 0, total: 1 });
   });
 
   test('measures a verifier, and is lost by one that vetoes nothing', { timeout: 60_000 }, async () => {

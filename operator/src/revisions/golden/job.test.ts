@@ -54,7 +54,7 @@ describe('the Job of a golden set', () => {
         'agentfleet.dev/rollout': 'bbbbbbbbbb-1',
       },
     });
-    expect(metadata).not.toHaveProperty('labels.agentfleet.dev/expert');
+    expect(metadata).not.toHaveProperty(['labels', 'agentfleet.dev/expert']);
     const [first, second] = spec['containers'] as readonly {
       readonly env?: readonly { readonly name: string; readonly value?: string }[];
     }[];
