@@ -92,17 +92,11 @@ describe('a pod gets at its GPU', () => {
   });
 
   test('and what runs beside the engine gets none', () => {
-    const two = {
-      ...spec,
-      template: {
-        ...spec.template,
-        spec: {
-          ...spec.template.spec,
-          initContainers: [{ name: 'weights' }, { name: 'engine', env: [] }],
-          containers: [{ name: 'inference' }],
-        },
-      },
+    const template = {
+      metadata: {},
+      spec: { initContainers: [{ name: 'weights' }, { name: 'engine', env: [] }], containers: [{ name: 'inference' }] },
     };
+    const two = { replicas: 1, template };
     for (const mode of modes) {
       const seated = seatDeployment(two, seatOf(true, status(mode), 'gen')) as typeof two;
       const all = [...seated.template.spec.initContainers, ...seated.template.spec.containers] as readonly {
