@@ -127,7 +127,11 @@ export type VerifierArm = Static<typeof VerifierArm>;
 /** A revision that answers requests of tasks too, and is not heard. */
 export const ShadowBrief = Type.Object(
   {
-    rollout: Type.String({ minLength: 1, maxLength: 32, description: 'tasks whose assignment names it are those whose requests are copied' }),
+    rollout: Type.String({
+      minLength: 1,
+      maxLength: 32,
+      description: 'tasks whose assignment names it are those whose requests are copied',
+    }),
     revision,
     percent: Type.Integer({ minimum: 1, maximum: 100, description: 'of the requests' }),
     maxInFlight: Type.Integer({ minimum: 1, maximum: 64, description: 'copies of one worker at a time; more are dropped' }),
