@@ -34,8 +34,14 @@ const context: RankingContext = {
   trialSeconds: null,
 };
 
+/** With time for a machine that is busy. */
+const patient = (server: PartsServer): ReturnType<PartsServer['pool']> => {
+  const { experts, verifier } = server.pool();
+  return { experts, verifier: verifier === null ? null : { ...verifier, timeoutMillis: 30_000 } };
+};
+
 const briefOf = (more: Partial<ShadowBrief> = {}): ShadowBrief => {
-  const { experts, verifier } = shadow.pool();
+  const { experts, verifier } = patient(shadow);
   return { rollout: 'bbbbbbbbbb-1', revision: 'bbbbbbbbbb', percent: 100, maxInFlight: 8, experts, verifier, ...more };
 };
 
@@ -46,7 +52,7 @@ function mirrorOf(more: Partial<ShadowBrief> = {}): Mirror {
 
 function open(mirror?: Mirror): FleetMind {
   const parts = new PartsClient({ clock: systemClock, log: silentLog });
-  const options = { pool: stable.pool(), compute, parts, name: 'task.1.1', signal: new AbortController().signal };
+  const options = { pool: patient(stable), compute, parts, name: 'task.1.1', signal: new AbortController().signal };
   return new FleetMind({ ...options, ...(mirror !== undefined && { mirror }) });
 }
 
@@ -80,7 +86,7 @@ const settled = async (mirror: Mirror, count: number): Promise<void> => {
     .toBeGreaterThanOrEqual(count);
 };
 
-describe('a mind with a shadow', () => {
+describe('a mind with a shadow', { timeout: 120_000 }, () => {
   it('compares what each verifier alone makes of an act, by its own thresholds', async () => {
     const mirror = mirrorOf();
     shadow.script.pSuccess = () => 0.05;

@@ -1,7 +1,7 @@
 // A worker whose tasks are in the shadow phase of a rollout, with a shadow that never answers.
 import { describe, expect, it } from 'vitest';
 import type { ActInQuestion } from '../attempt/mind.ts';
-import { startPartsServer } from '../mind/testing/partsServer.ts';
+import { startPartsServer, type PartsServer } from '../mind/testing/partsServer.ts';
 import { noCounts } from '../shadow/counts.ts';
 import { brief, eventually, succeeded, WorkerBed } from '../testing/bed.ts';
 
@@ -15,12 +15,18 @@ const act: ActInQuestion = {
   features: {},
 };
 
+/** With time for a machine that is busy. */
+function patient(server: PartsServer): ReturnType<PartsServer['pool']> {
+  const { experts, verifier } = server.pool();
+  return { experts, verifier: verifier === null ? null : { ...verifier, timeoutMillis: 30_000 } };
+}
+
 async function working(assignment: object) {
   const [bed, stable, shadow] = await Promise.all([WorkerBed.open(), startPartsServer(), startPartsServer()]);
   for (const capability of ['Score', 'Judge', 'Control'] as const) shadow.script.failing[capability] = 'Silent';
   const dark = { rollout, revision, percent: 100, maxInFlight: 8, ...shadow.pool() };
   const verifier = dark.verifier === null ? null : { ...dark.verifier, timeoutMillis: 2 ** 30 };
-  await bed.writeBrief(JSON.stringify({ ...brief, ...stable.pool(), shadow: { ...dark, verifier } }));
+  await bed.writeBrief(JSON.stringify({ ...brief, ...patient(stable), shadow: { ...dark, verifier } }));
   await bed.start();
   await bed.sandbox('fix-1');
   await bed.task('fix', assignment);
@@ -32,7 +38,7 @@ async function working(assignment: object) {
   return { bed, shadow, [Symbol.asyncDispose]: end };
 }
 
-describe('a task whose requests are copied', () => {
+describe('a task whose requests are copied', { timeout: 120_000 }, () => {
   it('ends when it has ended: copies that were not answered are dropped, and cost no write of their own', async () => {
     await using one = await working({ shadow: rollout });
     const { bed, shadow } = one;
@@ -64,9 +70,9 @@ describe('a task whose requests are copied', () => {
   it('goes on counting where an earlier attempt ended', async () => {
     await using bed = await WorkerBed.open();
     await using stable = await startPartsServer();
-    const { experts, verifier } = stable.pool();
+    const { experts, verifier } = patient(stable);
     const dark = { rollout, revision, percent: 100, maxInFlight: 8, experts, verifier };
-    await bed.writeBrief(JSON.stringify({ ...brief, ...stable.pool(), shadow: dark }));
+    await bed.writeBrief(JSON.stringify({ ...brief, experts, verifier, shadow: dark }));
     await bed.start();
     await bed.sandbox('fix-1');
     await bed.task('fix', { shadow: rollout, worker: 'nobody' });
