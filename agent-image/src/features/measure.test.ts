@@ -1,20 +1,13 @@
-import { spawn } from 'node:child_process';
-import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installedGrammars, loadGrammars, type Grammars } from '../rails/index.ts';
 import { measureSources, pythonSurfaces, type RunProgram, type SourceFeatures } from './index.ts';
+import { here } from './testing/here.ts';
 
 let grammars: Grammars;
 beforeAll(async () => {
   grammars = await loadGrammars(installedGrammars());
 });
 afterAll(() => grammars.close());
-
-const here: RunProgram = async ([program = '', ...args], stdin) => {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(stdin);
-  return textOf(child.stdout);
-};
 
 const nothingThere = (): Promise<null> => Promise.resolve(null);
 
