@@ -1,5 +1,6 @@
 // Plants each bug of mutants.ts in a copy of the committed tree and runs the test that must catch it.
-// `--write` writes test/mutants.md, `--only=WORDS` plants those whose guarantee has the words. Ends with 1 when a bug survives.
+// `--write` writes test/mutants.md, `--only=WORDS` plants those whose guarantee has the words, `--new` those that test/mutants.md does not
+// list yet. Ends with 1 when a bug survives.
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,18 +39,21 @@ async function caught(tree: string, mutant: Mutant): Promise<boolean> {
   }
 }
 
+function row({ guarantee, file, test }: Mutant): string {
+  const by = test.kind === 'go' ? `${test.packages} ${test.run.replaceAll('|', ', ')}` : test.path;
+  return `| ${guarantee} | \`${file}\` | \`${by}\` |`;
+}
+
 function page(): string {
-  const rows = mutants.map(({ guarantee, file, test }) => {
-    const by = test.kind === 'go' ? `${test.packages} ${test.run.replaceAll('|', ', ')}` : test.path;
-    return `| ${guarantee} | \`${file}\` | \`${by}\` |`;
-  });
   const head = ['# Planted bugs', '', 'Made by `npm run mutants -- --write`: each bug below was planted and its test failed.', ''];
-  return [...head, '| Guarantee | Bug planted in | Caught by |', '|---|---|---|', ...rows, ''].join('\n');
+  return [...head, '| Guarantee | Bug planted in | Caught by |', '|---|---|---|', ...mutants.map(row), ''].join('\n');
 }
 
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
-const chosen = mutants.filter(({ guarantee }) => guarantee.includes(only));
-if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}; see hack/mutants/mutants.ts`);
+const list = join(root, 'test', 'mutants.md');
+const listed = process.argv.includes('--new') ? new Set((await readFile(list, 'utf8')).split('\n')) : new Set<string>();
+const chosen = mutants.filter((mutant) => mutant.guarantee.includes(only) && !listed.has(row(mutant)));
+if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}, or all are listed; see hack/mutants/mutants.ts`);
 const lanes = Math.max(1, Math.min(availableParallelism() - 1, chosen.length));
 const waiting = [...chosen];
 const survivors: string[] = [];
@@ -73,5 +77,5 @@ async function lane(): Promise<void> {
 
 await Promise.all(Array.from({ length: lanes }, lane));
 console.log(`${chosen.length - survivors.length} passed, ${survivors.length} failed`);
-if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(join(root, 'test', 'mutants.md'), page());
+if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(list, page());
 process.exitCode = survivors.length === 0 ? 0 : 1;
