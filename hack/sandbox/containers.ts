@@ -26,3 +26,24 @@ export async function processesOf(containerID: string): Promise<readonly number[
   }
   return found;
 }
+
+/**
+ * Kills all processes of a container, as the kernel does for a whole-container OOM. One that ends meanwhile, because its init did, is none.
+ *
+ * @throws Error no process of it runs on this machine
+ */
+export async function killProcessesOf(containerID: string): Promise<void> {
+  const processes = await processesOf(containerID);
+  if (processes.length === 0) throw new Error(`no process of container ${containerID} runs on this machine`);
+  for (const pid of processes) kill(pid);
+}
+
+/** Kills a process. Returns false when it ended by itself before that. */
+export function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}

@@ -1,5 +1,5 @@
 /** One sandbox pod by hand, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol. */
-export { processesOf, runningContainers } from './containers.ts';
+export { kill, killProcessesOf, processesOf, runningContainers } from './containers.ts';
 export { Kubectl, type ClusterAccess } from './kubectl.ts';
 export { deleteNamespace, prepareNamespace, workerServiceAccount } from './namespace.ts';
 export { portForward, type PortForward } from './portForward.ts';

@@ -2,7 +2,7 @@ import type { InferenceInfo } from '@agentfleet/protocol/inference';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { up } from '../../hack/cluster/index.ts';
 import { buildImages } from '../../hack/images/index.ts';
-import { portForward, processesOf, type PortForward } from '../../hack/sandbox/index.ts';
+import { portForward, killProcessesOf, type PortForward } from '../../hack/sandbox/index.ts';
 import type { EngineState } from '../../inference-image/src/engines/vllm/testing/engine.ts';
 import { eventually, injected, isOurNode, podsOf, poolOf, publishedDevices } from './devices.ts';
 import { useFleet, type Fleet, type Pod } from './fleet.ts';
@@ -155,7 +155,7 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
   test('an engine that dies takes its pod out of service until it answers again, and gets its adapter anew', async () => {
     const seen = fleet.pods.named(core.metadata.name).length;
     const killed = performance.now();
-    for (const pid of await processesOf(containerOf(core, 'engine')?.containerID ?? '')) process.kill(pid, 'SIGKILL');
+    await killProcessesOf(containerOf(core, 'engine')?.containerID ?? '');
     // By what was recorded: a look now and then could miss that it was out of service.
     const since = (): readonly Pod[] => fleet.pods.named(core.metadata.name).slice(seen);
     await eventually(fleet, 'the pod is out of service', 60, () => Promise.resolve(since().some((state) => !isReady(state))));

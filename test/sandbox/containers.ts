@@ -1,4 +1,4 @@
-import { processesOf, type Kubectl, type Sandbox } from '../../hack/sandbox/index.ts';
+import { killProcessesOf, type Kubectl, type Sandbox } from '../../hack/sandbox/index.ts';
 
 interface PodStatus {
   readonly status: {
@@ -27,8 +27,5 @@ export async function containerOf(kubectl: Kubectl, sandbox: Sandbox, name: 'kee
 
 /** Kills all processes of a container at once, as the kernel does for a whole-container OOM. */
 export async function killContainer(kubectl: Kubectl, sandbox: Sandbox, name: 'keeper' | 'tools'): Promise<void> {
-  const { containerID } = await containerOf(kubectl, sandbox, name);
-  const processes = await processesOf(containerID);
-  if (processes.length === 0) throw new Error(`no process of ${name} found on this node`);
-  for (const pid of processes) process.kill(pid, 'SIGKILL');
+  await killProcessesOf((await containerOf(kubectl, sandbox, name)).containerID);
 }

@@ -1,7 +1,7 @@
 import { status } from '../../../hack/cluster/index.ts';
-import { processesOf, runningContainers } from '../../../hack/sandbox/index.ts';
+import { kill, processesOf, runningContainers } from '../../../hack/sandbox/index.ts';
 import type { Fleet } from '../fleet.ts';
-import { initOf, kill } from './kill.ts';
+import { initOf } from './init.ts';
 
 /** Something that dies without a word. */
 export interface Victim {

@@ -12,13 +12,3 @@ export async function initOf(pids: readonly number[]): Promise<number | undefine
   const inits = found.filter(({ ids }) => ids.length > 1 && ids.at(-1) === '1');
   return inits.sort((a, b) => a.ids.length - b.ids.length)[0]?.pid;
 }
-
-/** Kills a process. Returns false when it ended by itself before that. */
-export function kill(pid: number): boolean {
-  try {
-    return process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
-    throw error;
-  }
-}

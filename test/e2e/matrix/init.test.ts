@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { initOf, kill } from './kill.ts';
+import { kill } from '../../../hack/sandbox/index.ts';
+import { initOf } from './init.ts';
 
 test('a process that has ended by itself is not killed, and nothing is thrown', async () => {
   const child = spawn('sleep', ['60']);
