@@ -49,7 +49,8 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
-function parseListen(value: string): Config['listen'] {
+/** @throws Error for what is no address */
+export function parseListen(value: string): Config['listen'] {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) throw new Error(`"${value}" is not an address; write [::]:7080 or 0.0.0.0:7080`);
@@ -64,7 +65,8 @@ function parseRoles(value: string): readonly Role[] {
   });
 }
 
-function parseLevel(value: string): LogLevel {
+/** @throws Error for what is no level */
+export function parseLevel(value: string): LogLevel {
   const level = logLevels.find((known) => known === value);
   if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
   return level;

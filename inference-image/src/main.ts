@@ -1,22 +1,27 @@
 import { performance } from 'node:perf_hooks';
-import process, { argv, env, exit, stderr, stdout } from 'node:process';
+import process, { argv, env, execArgv, execPath, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
-import { errorFields, Logger } from './logger.ts';
+import { errorFields, Logger, type LogLevel } from './logger.ts';
 import { startServer } from './start.ts';
+import { readSupervisor, supervise, superviseWord } from './supervisor/index.ts';
 
 /** After the time for requests that wait, this long until the process ends whatever is left, ms. */
 const exitMs = 5_000;
 
-/** The process: environment in, JSON lines out; SIGTERM ends it when what waits is answered. */
-async function main(): Promise<void> {
-  const config = readConfig(env);
-  const logger = new Logger(
-    config.logLevel,
+function loggerOf(level: LogLevel): Logger {
+  return new Logger(
+    level,
     (line) => stdout.write(line),
     () => Date.now(),
   );
+}
+
+/** The process: environment in, JSON lines out; SIGTERM ends it when what waits is answered. */
+async function main(): Promise<void> {
+  const config = readConfig(env);
+  const logger = loggerOf(config.logLevel);
   const running = await startServer({ config, logger, now: () => performance.now() });
   logger.log('info', 'listening', { addresses: running.addresses, engine: config.engine.type });
   const stop = (signal: NodeJS.Signals): void => {
@@ -29,6 +34,24 @@ async function main(): Promise<void> {
         exit(1);
       },
     );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+/** Starts servers beside each other, and ends when they have. */
+async function superviseServers(): Promise<void> {
+  const config = readSupervisor(env);
+  const logger = loggerOf(config.logLevel);
+  const command = [execPath, ...execArgv, argv[1] ?? ''] as const;
+  const running = await supervise({ config, env, command, logger, now: () => performance.now() });
+  logger.log('info', 'listening', { addresses: [running.address], servers: config.children.map(({ name }) => name) });
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) return;
+    stopping = true;
+    logger.log('info', 'stopping', { signal });
+    void running.stop(signal).then(() => exit(0));
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
@@ -55,7 +78,8 @@ async function lookAtGpu(task: GpuTask): Promise<void> {
 
 try {
   const task = gpuTaskOf(argv.slice(2));
-  if (task === undefined) await main();
+  if (argv[2] === superviseWord) await superviseServers();
+  else if (task === undefined) await main();
   else await lookAtGpu(task);
 } catch (error) {
   stderr.write(`${error instanceof ConfigError ? error.message : JSON.stringify(errorFields(error))}\n`);

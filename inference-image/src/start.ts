@@ -50,7 +50,8 @@ async function pause(millis: number, signal: AbortSignal): Promise<void> {
   await delay(millis, undefined, { signal }).catch(() => undefined);
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<string> {
+/** Listens; where there is no IPv6, on all addresses of IPv4. */
+export async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<string> {
   try {
     return await app.listen({ host, port });
   } catch (error) {
