@@ -29,6 +29,9 @@ export const workerServiceAccount = (pool: string): string => childName(pool, 'w
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
 
+/** Deployment of the pod that has all engines of a pool on GPUs. */
+export const monopodName = (pool: string): string => childName(pool, 'monopod');
+
 /** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` tells those apart that stand side by side. */
 export const verifierName = (model: string, revision?: string): string =>
   revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);

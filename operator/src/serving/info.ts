@@ -55,10 +55,10 @@ export function infoOf(answer: unknown): ServerInfo {
 }
 
 /** Where a pod answers; undefined while it has no address. */
-export function originOf({ status }: Pod): string | undefined {
+export function originOf({ status }: Pod, port: number = expertPort): string | undefined {
   const ip = status?.podIP;
   if (ip === undefined || ip === '') return undefined;
-  return `http://${ip.includes(':') ? `[${ip}]` : ip}:${expertPort}`;
+  return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }
 
 interface Known {
@@ -89,10 +89,16 @@ export class InfoReader {
     return new Map(answers.filter((answer): answer is readonly [string, ServerInfo] => answer[1] !== undefined));
   }
 
-  async #one(pod: Pod, signal: AbortSignal): Promise<ServerInfo | undefined> {
-    const origin = originOf(pod);
-    const { uid } = pod.metadata;
-    if (origin === undefined || uid === undefined) return undefined;
+  /** The same for servers of one pod, by their names. */
+  async readEach(pod: Pod, ports: ReadonlyMap<string, number>, signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
+    const answers = await Promise.all([...ports].map(async ([name, port]) => [name, await this.#one(pod, signal, port)] as const));
+    return new Map(answers.filter((answer): answer is readonly [string, ServerInfo] => answer[1] !== undefined));
+  }
+
+  async #one(pod: Pod, signal: AbortSignal, port: number = expertPort): Promise<ServerInfo | undefined> {
+    const origin = originOf(pod, port);
+    if (origin === undefined || pod.metadata.uid === undefined) return undefined;
+    const uid = `${pod.metadata.uid} ${port}`;
     const known = this.#known.get(uid);
     if (known !== undefined && (known.info !== undefined || this.#clock.monotonic() - known.at < infoRetryMs)) {
       this.#keep(uid, known);

@@ -12,6 +12,7 @@ import { lostStatus } from './conditions.ts';
 import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
 import { homeOf } from './manifests/manifest.ts';
+import { isSilent } from './monopodState.ts';
 import { NoteReader, notePollMs } from './notes.ts';
 import { observePool, toldBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
@@ -52,18 +53,15 @@ function goes(namespace: Namespace | undefined): boolean {
 }
 
 /** Ms after which time alone may change what is decided. */
-function nextLookMs(
-  { pool, pods, alive, replays, infos, rollout }: PoolSnapshot,
-  heartbeats: Heartbeats,
-  heldMs: number | undefined,
-): number {
+function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
+  const { pool, pods, alive, replays, infos, rollout } = snapshot;
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
   const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
   const polls = [
     ...(pods.some(isPreparing) ? [notePollMs] : []),
-    ...(silent ? [infoRetryMs] : []),
+    ...(silent || isSilent(snapshot) ? [infoRetryMs] : []),
     ...(pods.some(isFetching) ? [progressPollMs] : []),
   ];
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);

@@ -7,10 +7,12 @@ import { workerAccess } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
 import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
 import type { Manifest } from './manifests/manifest.ts';
+import { monopodService } from './manifests/monopod.ts';
 import { artifactsVolume } from './manifests/storage.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
+import { isInMonopod, keptMonopod, monopodOf, monopodPlaces } from './monopod.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
@@ -44,6 +46,7 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  */
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
   const { expert, images, revision } = server;
+  if (isInMonopod(snapshot, expert)) return [];
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);
@@ -91,6 +94,12 @@ function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
   return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
+function service(snapshot: PoolSnapshot, { expert, revision }: Server): Manifest {
+  const { pool } = snapshot;
+  if (isInMonopod(snapshot, expert)) return monopodService(pool, expert);
+  return expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) });
+}
+
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { pool, images, namespaces, energyModel, egress, operatorNamespace } = snapshot;
@@ -102,10 +111,11 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
-    ...poolWalls(pool, operatorNamespace),
+    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot)),
     ...recordOf(snapshot),
-    ...servers.map(({ expert, revision }) => expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) })),
+    ...servers.map((server) => service(snapshot, server)),
     ...servers.flatMap((server) => deployment(snapshot, server)),
+    ...monopodOf(snapshot),
     ...workersBudget(pool),
     workersDeployment(pool, images.agent),
   ];
@@ -140,9 +150,9 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
-  const kept = pool.spec.experts.filter(({ replicas }) => replicas > 0);
+  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isInMonopod(snapshot, expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
-  const keep = [...deployments, ...(snapshot.rollout?.keep ?? [])];
+  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptMonopod(snapshot)];
   return {
     apply,
     remove: surplus(pool, apply, children, keep),

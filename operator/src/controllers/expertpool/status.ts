@@ -14,6 +14,7 @@ import { imageOf } from './manifests/experts.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
 import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
 import { serverName, serverRevision } from './servers.ts';
+import { monopodServing } from './monopodState.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
 
@@ -35,8 +36,9 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   );
   const pods = own.filter(withImage(imageOf(expert, images)));
   const obstacle = decision.obstacles.find((known) => known.expert === name);
-  const { phase, replicas, ready, fault } = servingOf({ wanted, deployment: snapshot.deployments.get(service), pods, notes, obstacle });
-  const info = infos.get(newestReady(own)?.metadata.name ?? '');
+  const apart = { wanted, deployment: snapshot.deployments.get(service), pods, notes, obstacle };
+  const { phase, replicas, ready, fault } = monopodServing(snapshot, expert, obstacle) ?? servingOf(apart);
+  const info = infos.get(newestReady(own)?.metadata.name ?? '') ?? snapshot.monopod?.infos.get(name);
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
   const memory = memoryOf(expert, sizesOf(snapshot, expert), info);

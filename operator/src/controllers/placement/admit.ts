@@ -25,10 +25,14 @@ function orderOf({ holder, assignment }: Tenant): string {
 export function admit(holders: readonly Holder[], progress: ProgressOf): readonly Holder[] {
   const tenants = holders.flatMap((holder) => holder.assignments.map((assignment): Tenant => ({ holder, assignment })));
   const admitted = new Set<Assignment>();
+  // Their supervisor keeps the order: a pod that got one engine after another would start all of them anew each time.
+  for (const tenant of tenants) if (tenant.holder.mode === 'Monopod' && mayStart(tenant)) admitted.add(tenant.assignment);
   for (const slot of new Set(tenants.map(({ assignment }) => assignment.slot))) {
     const here = tenants.filter(({ assignment }) => assignment.slot === slot);
     const busy = here.some(({ holder, assignment }) => assignment.admitted && isBusy(progress(holder.owner, assignment)));
-    const waiting = here.filter(mayStart).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+    const waiting = here
+      .filter((tenant) => mayStart(tenant) && !admitted.has(tenant.assignment))
+      .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
     const [next] = waiting;
     if (!busy && next !== undefined) admitted.add(next.assignment);
   }

@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { bindingOf, holderAnnotation, itemOf, slotLabel, uuidAnnotation, type SlotBinding, type SlotClaim } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
-import { exceeded, rolledOut } from '../../serving/index.ts';
+import { enginesIn, exceeded, rolledOut } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
@@ -44,27 +44,36 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 }
 
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
-export function progressOf(deployment: Deployment, { slot, uuid, holder }: Assignment, replicas: number): Progress {
-  const annotations = deployment.spec?.template?.metadata?.annotations;
+export function progressOf(deployment: Deployment, { item, slot, uuid, holder }: Assignment, replicas: number): Progress {
+  const template = deployment.spec?.template;
+  const place = enginesIn(template).get(item);
+  if (place !== undefined) return place.slot === slot ? started(deployment, 1) : 'Absent';
+  const annotations = template?.metadata?.annotations;
   if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid || annotations[holderAnnotation] !== holder)
     return 'Absent';
+  return started(deployment, replicas);
+}
+
+function started(deployment: Deployment, replicas: number): Progress {
   if (deployment.spec?.replicas === 0) return 'Absent';
   if (rolledOut(deployment, replicas)) return 'Ready';
   return exceeded(deployment) ? 'Stalled' : 'Starting';
 }
 
-/** Objects of an engine: those of another revision are another engine. */
-function isOf({ kind, name }: Owner, item: string): (object: KubeObject) => boolean {
+/** Objects of an engine: those of another revision are another engine. `marked` has the annotations of its pods. */
+function isOf({ kind, name }: Owner, item: string): (object: KubeObject, marked?: Marked) => boolean {
   const of = kind === 'EnergyModel' ? labels.model : labels.expert;
-  return ({ metadata: { labels: own = {} } }) =>
-    (kind === 'EnergyModel' || own[labels.pool] === name) && itemOf(own[of] ?? '', own[labels.revision]) === item;
+  return ({ metadata: { labels: own = {} } }, marked) =>
+    (kind === 'EnergyModel' || own[labels.pool] === name) &&
+    (itemOf(own[of] ?? '', own[labels.revision]) === item || (kind === 'ExpertPool' && enginesIn(marked).has(item)));
 }
 
 interface Marked {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
 }
 
-const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => metadata?.annotations?.[slotLabel] === slot;
+const isOn = ({ item, slot }: Assignment, { metadata }: Marked = {}): boolean =>
+  metadata?.annotations?.[slotLabel] === slot || enginesIn({ metadata: metadata ?? {} }).get(item)?.slot === slot;
 
 /** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
 export function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
@@ -94,7 +103,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
   const { caches, config } = context;
   const claims = gpus.claims.informer.lister.list();
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
-    caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
+    caches.deployments.lister.list({ namespace: owner.namespace }).filter((found) => isOf(owner, item)(found, found.spec?.template));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
     const wanted = owner.wishes.find(({ item }) => item === assignment.item)?.replicas;
     const all = deploymentsOf(owner, assignment);
@@ -103,7 +112,8 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
   const present = (owner: Owner, assignment: Assignment): boolean => {
     const { kind, namespace, name } = owner;
     const pods = caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`);
-    return presentOn(assignment, deploymentsOf(owner, assignment), pods.filter(isOf(owner, assignment.item)));
+    const own = pods.filter((pod) => isOf(owner, assignment.item)(pod, pod));
+    return presentOn(assignment, deploymentsOf(owner, assignment), own);
   };
   return {
     pools: ledger.pools,

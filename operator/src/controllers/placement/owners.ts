@@ -3,6 +3,8 @@ import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/pr
 import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
 import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
+import { monopodLack } from './monopod.ts';
+import { needsGpu } from './needs.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
 
 /** Where an engine may be that is tried beside the one that serves. */
@@ -56,6 +58,8 @@ export interface Owner {
   readonly nvlink: NvlinkRule;
   readonly dryRun: boolean;
   readonly allowUnaccounted: boolean;
+  /** Why its engines cannot be in one pod. */
+  readonly monopodLack?: string | undefined;
   /** The plan in force. */
   readonly plan: PlanStatus | undefined;
   readonly going: boolean;
@@ -65,7 +69,8 @@ export interface Owner {
   readonly verifier: string | undefined;
 }
 
-const rankOf: Readonly<Record<Expert['role'], Rank>> = {
+/** How important the engine of a role is. */
+export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
   Generalist: 'Core',
   Specialist: 'Specialist',
   Draft: 'Draft',
@@ -76,12 +81,6 @@ const rankOf: Readonly<Record<Expert['role'], Rank>> = {
 
 /** How rules name the pods of the verifier. */
 const verifierItem = 'EnergyModel';
-
-/** Whether an expert has pods of its own that need a GPU. */
-export function needsGpu({ engine, resources, replicas }: Expert): boolean {
-  if (replicas === 0 || engine.type === 'Adapter') return false;
-  return engine.type === 'VLLM' || resources?.slot !== undefined || resources?.memory !== undefined;
-}
 
 const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.name, revision);
 
@@ -171,12 +170,15 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     nvlink,
     dryRun,
     allowUnaccounted,
+    monopodLack: monopodLack(pool),
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     ...(servers === undefined ? { unknown: true } : {}),
     verifier: spec.energyModelRef?.name,
   };
 }
+
+export { needsGpu } from './needs.ts';
 
 /** Whether the pods of a model need a GPU. */
 export function modelNeedsGpu({ spec }: EnergyModel): boolean {
@@ -217,6 +219,7 @@ export function modelOwner(model: EnergyModel): Owner {
     nvlink: 'Preferred',
     dryRun: false,
     allowUnaccounted: false,
+    monopodLack: 'an EnergyModel is no engine of a pool: its pods have GPUs of their own',
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,

@@ -25,7 +25,7 @@ export interface OwnerPlan {
 }
 
 /** Modes whose pods are made. */
-const rendered: readonly Mode[] = ['DRA', 'Reservation', 'WholeGPU', 'Env'];
+const rendered: readonly Mode[] = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'];
 
 const mostRejections = 64;
 
@@ -68,6 +68,7 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     sharing: inventory.sharing,
     injection: injectionOf(nodes, inventory.injections),
     allowUnaccounted: owner.allowUnaccounted,
+    monopod: owner.monopodLack,
     rendered,
   };
 }

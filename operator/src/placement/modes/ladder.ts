@@ -35,6 +35,8 @@ export interface ModeFacts {
   readonly injection: Injection | undefined;
   /** Whether the pool accepts GPUs that nobody accounts for. */
   readonly allowUnaccounted: boolean;
+  /** Why one pod cannot have all engines of the plan; undefined: it can. */
+  readonly monopod?: string | undefined;
   /** Modes whose pods the caller can make; default all. */
   readonly rendered?: readonly Mode[];
 }
@@ -71,8 +73,7 @@ const unanswered = 'it is not known yet whether a pod gets a GPU by its environm
 function lackOf(mode: Mode, facts: ModeFacts): string | undefined {
   const [conflict] = facts.conflicts;
   if (conflict !== undefined) return conflict;
-  if (facts.rendered?.includes(mode) === false)
-    return 'this version of the operator does not make its pods: use DRA, Reservation, WholeGPU or Env';
+  if (facts.rendered?.includes(mode) === false) return 'this version of the operator does not make its pods: use another mode';
   return lacks[mode](facts);
 }
 
@@ -102,6 +103,7 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
   Monopod(facts) {
     const nodes = new Set(facts.slots.map(({ node }) => node));
     if (nodes.size > 1) return `the slots are of ${nodes.size} nodes: one pod has to hold all of them`;
+    if (facts.monopod !== undefined) return facts.monopod;
     const joined = facts.slots.filter(({ strangers = 0 }) => strangers > 0).map(({ name }) => name);
     if (joined.length > 0) return `${joined.join(', ')} has tenants of others: the pod that holds a GPU shares it with nobody`;
     return shortOfPlugin(facts);

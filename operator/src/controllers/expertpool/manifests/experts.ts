@@ -10,7 +10,7 @@ import { languageEnvironment, withLanguageModel, type LanguageInput } from './la
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
 /** Folder of a recording in its expert. */
-const replayDir = '/etc/agentfleet/replay';
+export const replayDir = '/etc/agentfleet/replay';
 
 /** Annotation of the pod template: another recording, another template, so that the pods are replaced. */
 export const replayHashAnnotation = 'agentfleet.dev/replay-hash';
@@ -50,22 +50,28 @@ export function defaultResources({ engine, role }: Expert): V1ResourceRequiremen
 }
 
 function environment(expert: Expert, language: LanguageInput): Readonly<Record<string, string>> {
-  const { engine, role } = expert;
+  const { engine } = expert;
+  const plain = plainEnvironment(expert, replayDir);
+  return engine.type === 'VLLM' || engine.type === 'Adapter' ? { ...plain, ...languageEnvironment(language) } : plain;
+}
+
+/** What the server of an engine without weights of its own is told; `folder` is that of its recording. */
+export function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
   const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
-  if (engine.type === 'VLLM' || engine.type === 'Adapter') return { ...common, ...languageEnvironment(language) };
-  if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: replayDir };
+  if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: folder };
   if (engine.type !== 'Llama') return common;
   const { threads, contextTokens } = engine.llama;
   return { ...common, AGENTFLEET_THREADS: String(threads), AGENTFLEET_CONTEXT_TOKENS: String(contextTokens) };
 }
 
-function recording({ engine }: Expert): Pick<ServerPods, 'mounted'> {
+/** What a server needs to read the recording of its expert in a folder. */
+export function recording({ engine }: Expert, folder: string = replayDir): Pick<ServerPods, 'mounted'> {
   if (engine.type !== 'Replay') return {};
-  return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: replayDir } };
+  return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: folder } };
 }
 
 /** What it asks for beside a GPU; undefined when it only names one. */
-function amountsOf({ resources }: Expert): Expert['resources'] {
+export function amountsOf({ resources }: Expert): Expert['resources'] {
   if (resources?.slot === undefined && resources?.memory === undefined) return resources;
   const { requests, limits } = resources;
   if (requests === undefined && limits === undefined) return undefined;
@@ -88,13 +94,13 @@ export function expertDeployment(input: ExpertInput): Manifest {
     fallback: defaultResources(expert),
     ...recording(expert),
   });
-  return owned(pool, resources.deployments, identity(input), { spec: withLanguageModel(language, spec, wanted) });
+  return owned(pool, resources.deployments, expertIdentity(input), { spec: withLanguageModel(language, spec, wanted) });
 }
 
 /** The address of one expert. Pure. */
 export function expertService(input: Pick<ExpertInput, 'pool' | 'expert' | 'revision'>): Manifest {
   const engine = input.expert.engine.type === 'VLLM' ? vllmPort : undefined;
-  return owned(input.pool, resources.services, identity(input), { spec: serverService(serverLabels(input), engine) });
+  return owned(input.pool, resources.services, expertIdentity(input), { spec: serverService(serverLabels(input), engine) });
 }
 
 type Server = Pick<ExpertInput, 'pool' | 'expert' | 'revision'>;
@@ -103,7 +109,8 @@ function serverLabels({ pool, expert, revision }: Server): Record<string, string
   return poolLabels(pool, 'expert', expert.name, revision);
 }
 
-function identity(server: Server) {
+/** Name and labels of what serves an expert. Pure. */
+export function expertIdentity(server: Server) {
   const { pool, expert, revision } = server;
   const name = expertName(pool.metadata.name, expert.name, revision);
   return { name, component: 'expert', expert: expert.name, ...(revision === undefined ? {} : { revision }) } as const;

@@ -188,13 +188,6 @@ describe('a node that hands out GPUs by environment', () => {
     expect(box.probes).toBe(1);
   });
 
-  test('is not asked for a mode that is not made, and that is told', () => {
-    const box = new PluginBox({ pools: [shared({ placement: { mode: 'Monopod' } })] }).rest();
-    expect(said(box)).toMatchObject({ reason: 'NoMode', message: expect.stringContaining('does not make its pods') as string });
-    expect(plan(box)?.assignments).toEqual([]);
-    expect(box.pods).toEqual([]);
-  });
-
   test('is not asked when nobody would hold a GPU there', () => {
     const box = new PluginBox({ pools: [shared({ placement: { mode: 'WholeGPU' } })] }).rest();
     expect(box.probes).toBe(0);
