@@ -12,6 +12,7 @@ import { layers } from './layers.ts';
 import { atLimits } from './limits.ts';
 import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
+import { monopod } from './monopod.ts';
 import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
 import { rollouts } from './rollouts.ts';
@@ -50,6 +51,7 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...canaries,
   ...gpus,
+  ...monopod,
   ...reservation,
   ...rollouts,
   ...modelRollouts,
