@@ -3,6 +3,7 @@ import type { Mutant } from './mutants.ts';
 const supervisor = 'inference-image/src/supervisor';
 const told: Mutant['test'] = { kind: 'vitest', path: `${supervisor}/plan.test.ts` };
 const processes: Mutant['test'] = { kind: 'vitest', path: `${supervisor}/supervise.test.ts` };
+const order: Mutant['test'] = { kind: 'vitest', path: `${supervisor}/supervisor.test.ts` };
 const template: Mutant['test'] = { kind: 'vitest', path: 'operator/src/serving/monopod.test.ts' };
 const plans: Mutant['test'] = { kind: 'vitest', path: 'operator/src/controllers/placement/monopod.test.ts' };
 const parts: Mutant['test'] = { kind: 'vitest', path: 'operator/src/controllers/expertpool/monopod.test.ts' };
@@ -98,7 +99,7 @@ export const monopod: readonly Mutant[] = [
     file: `${supervisor}/supervisor.ts`,
     find: 'for (const before of shares) await',
     replace: 'for (const before of shares.slice(shares.length)) await',
-    test: processes,
+    test: order,
   },
   {
     guarantee: 'a supervisor ends with all of its engines',
