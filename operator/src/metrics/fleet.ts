@@ -4,7 +4,7 @@ import type { Caches } from '../runtime/context.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
-import { isReady } from '../serving/index.ts';
+import { enginesIn, isReady } from '../serving/index.ts';
 
 /** What the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
@@ -37,7 +37,7 @@ interface ServersReady {
   readonly ready: number;
 }
 
-/** Pods of each expert that answer; none is told too. */
+/** Pods of each expert that answer; none is told too. A pod of several engines is one of each. */
 export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
   return [...pools.lister.values()].flatMap((pool) => {
     const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);
@@ -45,7 +45,7 @@ export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): re
       pool: poolKey(pool),
       expert: name,
       role,
-      ready: own.filter(({ metadata }) => metadata.labels?.[labels.expert] === name).length,
+      ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name || enginesIn(pod).has(name)).length,
     }));
   });
 }
