@@ -1,4 +1,4 @@
-import type { Expert, PlanStatus } from '@agentfleet/protocol/api';
+import type { Expert, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
 import type { Deployment, Pod } from '../../runtime/objects.ts';
@@ -114,6 +114,16 @@ describe('a pool whose engines share a pod', () => {
     const unseen = snapshotOf({ children });
     const { status: _none, ...pool } = unseen.pool;
     expect(removed({ ...unseen, pool })).toEqual([]);
+  });
+
+  it('has no such pod where engines have revisions', () => {
+    const children = [owned('coding-monopod')];
+    const arm = { revision: 'r1', experts: [], images: snapshotOf().images };
+    const status = { phase: 'Idle', stable: 'r1' } as unknown as RolloutStatus;
+    const rollout = { status, serving: arm, plain: new Set<string>(), arms: [arm], record: undefined, keep: [], againMs: 1 };
+    const decision = decidePool(snapshotOf({ children, rollout }));
+    expect(namesOf(decision, 'Deployment')).toEqual(['coding-workers']);
+    expect(decision.remove.map(({ object }) => object.metadata.name)).toEqual(['coding-monopod']);
   });
 
   it('leaves the pod as it is while an engine cannot be in it', () => {
