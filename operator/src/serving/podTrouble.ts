@@ -1,4 +1,5 @@
 import type { ContainerStatus, Pod } from '../runtime/objects.ts';
+import { memoryCure } from './outOfMemory.ts';
 
 /** What a container waits for in the ordinary course of its start. */
 const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
@@ -12,17 +13,24 @@ function lastWords(message: string | undefined): string {
   return words === '' ? '' : `: ${words.length <= mostLastWords ? words : `${words.slice(0, mostLastWords).toWellFormed()}…`}`;
 }
 
+function cureOf(end: Parameters<typeof memoryCure>[0]): string {
+  const cure = memoryCure(end);
+  return cure === undefined ? '' : `; ${cure}`;
+}
+
 function containerTrouble({ name, state, lastState, restartCount }: ContainerStatus): string | undefined {
   const { waiting, terminated } = state ?? {};
   const last = lastState?.terminated;
   // The kubelet's own words name a time that grows: each would be another status, and none says why.
-  if (waiting?.reason === 'CrashLoopBackOff' && last !== undefined)
-    return `container ${name}: CrashLoopBackOff after exit code ${last.exitCode ?? '?'}${lastWords(last.message)}`;
+  if (waiting?.reason === 'CrashLoopBackOff' && last !== undefined) {
+    const killed = last.reason === 'OOMKilled' ? ' (OOMKilled)' : '';
+    return `container ${name}: CrashLoopBackOff after exit code ${last.exitCode ?? '?'}${killed}${lastWords(last.message)}${cureOf(last)}`;
+  }
   if (waiting?.reason !== undefined && !ordinary.has(waiting.reason)) {
     return `container ${name}: ${waiting.reason}${waiting.message === undefined ? '' : `: ${waiting.message}`}`;
   }
   if (terminated !== undefined)
-    return `container ${name} ended with ${terminated.exitCode ?? '?'} (${terminated.reason ?? 'no reason'})${lastWords(terminated.message)}`;
+    return `container ${name} ended with ${terminated.exitCode ?? '?'} (${terminated.reason ?? 'no reason'})${lastWords(terminated.message)}${cureOf(terminated)}`;
   return restartCount > 0 ? `container ${name} has restarted ${restartCount} times` : undefined;
 }
 
