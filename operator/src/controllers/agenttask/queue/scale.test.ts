@@ -65,7 +65,8 @@ describe('a queue of very many tasks', () => {
       expect(pods()).toBe(4);
       expect(caches.tasks.lister.size).toBe(count);
       // A place found, left, and asked for in each of ten namespaces, by halving: 146 for 20,000 tasks, 249 for a million.
-      expect(comparisons / count).toBeLessThan(16 * Math.log2(count));
+      const halvings = 16 * Math.log2(count);
+      expect(comparisons / count).toBeLessThan(halvings);
 
       // Four namespaces have a slot each; it is another one's turn whenever one ends.
       for (let round = 0; round < 4; round += 1) {
@@ -77,8 +78,9 @@ describe('a queue of very many tasks', () => {
         await vi.waitFor(() => expect(pods()).toBe(made + 1), bound);
         await idle(stage, bound);
         // The one that ended and the one whose turn it is, once for each of their events: 6 of 20,000, and 11 were seen of a million.
-        expect((await sum(registry, 'controller_runtime_reconcile_total')) - before).toBeLessThanOrEqual(16);
-        expect(comparisons - cost).toBeLessThan(2000);
+        const looks = (await sum(registry, 'controller_runtime_reconcile_total')) - before;
+        expect(looks).toBeLessThanOrEqual(16);
+        expect(comparisons - cost).toBeLessThan(looks * halvings);
       }
       const held = [...caches.tasks.lister.values()].filter(({ status }) => status?.assignment !== undefined);
       expect(new Set(held.map(({ metadata }) => metadata.namespace)).size).toBe(4);
