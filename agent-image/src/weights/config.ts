@@ -10,7 +10,7 @@ export interface WeightsConfig {
   readonly tokenizerHash: string | undefined;
   /** File that the report goes to. */
   readonly report: string;
-  /** Port on which it tells how far it is; 0: any. */
+  /** Port on which it tells how far it is; 0: a free one. */
   readonly port: number;
   /** Of s3://. */
   readonly bucket: { readonly endpoint: string; readonly region: string; readonly forcePathStyle: boolean } | undefined;

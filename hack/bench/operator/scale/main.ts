@@ -84,9 +84,26 @@ const peakOf = async ({ pid }: Measured): Promise<number> =>
 const filesOf = async ({ pid }: Measured): Promise<number> =>
   Number(/^RssFile:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
+/** Times that its main thread went to sleep: how often something woke it. */
+const sleepsOf = async ({ pid }: Measured): Promise<number> =>
+  Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
 /** Reconciles of all controllers so far. */
 const looksOf = (page: string): number =>
   [...page.matchAll(/^controller_runtime_reconcile_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
+
+/** What an operator does of which nobody wants anything. */
+async function restOf(operator: Measured, page: () => Promise<string>): Promise<Record<string, number>> {
+  const looks = looksOf(await page());
+  const [cpu, sleeps] = [await operator.cpuSeconds(), await sleepsOf(operator)];
+  await wait(rest * 1000);
+  const [restCpu, restSleeps] = [(await operator.cpuSeconds()) - cpu, (await sleepsOf(operator)) - sleeps];
+  return {
+    restCpuPercent: Number(((restCpu / rest) * 100).toFixed(3)),
+    restWakesPerSecond: Number((restSleeps / rest).toFixed(2)),
+    restReconcilesPerSecond: Number(((looksOf(await page()) - looks) / rest).toFixed(2)),
+  };
+}
 
 async function measure(): Promise<Record<string, number>> {
   say(`${finished} tasks that have ended are being made`);
@@ -105,9 +122,7 @@ async function measure(): Promise<Record<string, number>> {
     const cpu = (await operator.cpuSeconds()) - before;
     const loaded = await page();
     await wait(settleMs);
-    const [first, looks] = [await operator.cpuSeconds(), looksOf(await page())];
-    await wait(rest * 1000);
-    const restCpu = (await operator.cpuSeconds()) - first;
+    const atRest = await restOf(operator, page);
     const last = await page();
     return {
       finished,
@@ -120,8 +135,7 @@ async function measure(): Promise<Record<string, number>> {
       heapMiB: Math.round((metricOf(last, 'nodejs_heap_size_used_bytes') ?? Number.NaN) / 2 ** 20),
       cpuSecondsPer1000: live === 0 ? 0 : Number(((cpu / live) * 1000).toFixed(2)),
       loopLagP99Ms: Number(((metricOf(loaded, 'nodejs_eventloop_lag_p99_seconds') ?? Number.NaN) * 1000).toFixed(1)),
-      restCpuPercent: Number(((restCpu / rest) * 100).toFixed(3)),
-      restReconcilesPerSecond: Number(((looksOf(last) - looks) / rest).toFixed(2)),
+      ...atRest,
     };
   } finally {
     await operator.end();

@@ -77,7 +77,7 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
 
 const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
 
-/** Slots that an engine may be on; undefined: any. */
+/** Slots that an engine may be on; undefined: all. */
 function slotsOf({ item, slot, among, stays }: Wish, held: readonly Assignment[], inventory: Inventory): readonly string[] | undefined {
   if (among !== undefined) return among;
   const place = held.find((assignment) => assignment.item === item)?.slot;

@@ -26,6 +26,8 @@ describe('the command line of an engine in tests', () => {
     [['/m', '--kv-cache-bytes', '1'], /unrecognized arguments: --kv-cache-bytes/],
     [['--model', '/m'], /unrecognized arguments: --model/],
     [['/m', '--max-lora-rank', '24'], /--max-lora-rank: invalid value: "24"/],
+    [['/m', '--quantization', ''], /--quantization: invalid value: ""/],
+    [['/m', '--kv-cache-dtype', 'int3'], /--kv-cache-dtype: invalid value: "int3"/],
     [['/m', '--speculative-config', '{'], /--speculative-config: invalid value/],
     [['/m', '--port', '--enable-lora'], /--port: expected one argument/],
     [['/m', '/n'], /one model/],

@@ -16,7 +16,8 @@ export class CommandLineError extends Error {
 
 type Check = (word: string) => boolean;
 
-const any: Check = () => true;
+/** A name of the machine's own: a host, a key, a plugin. */
+const named: Check = (word) => /^\S+$/.test(word);
 const count: Check = (word) => /^\d+$/.test(word);
 const oneOf =
   (...words: readonly string[]): Check =>
@@ -33,14 +34,14 @@ const object: Check = (word) => {
 
 /** Flags with one word, as vLLM's documentation of `vllm serve` has them (0.11 to 0.14). */
 const valued: Readonly<Record<string, Check>> = {
-  '--api-key': any,
+  '--api-key': named,
   '--block-size': count,
   '--dtype': oneOf('auto', 'half', 'float16', 'bfloat16', 'float', 'float32'),
   '--gpu-memory-utilization': (word) => Number(word) > 0 && Number(word) <= 1,
-  '--host': any,
-  '--kv-cache-dtype': any,
+  '--host': named,
+  '--kv-cache-dtype': oneOf('auto', 'bfloat16', 'fp8', 'fp8_e4m3', 'fp8_e5m2', 'fp8_inc'),
   '--kv-cache-memory-bytes': count,
-  '--load-format': any,
+  '--load-format': (word) => /^[a-z][a-z0-9_-]*$/.test(word),
   '--logprobs-mode': oneOf('raw_logprobs', 'processed_logprobs', 'raw_logits', 'processed_logits'),
   '--max-logprobs': count,
   '--max-lora-rank': oneOf('8', '16', '32', '64', '128', '256', '320', '512'),
@@ -50,7 +51,7 @@ const valued: Readonly<Record<string, Check>> = {
   '--max-num-seqs': count,
   '--pipeline-parallel-size': count,
   '--port': count,
-  '--quantization': any,
+  '--quantization': named,
   '--seed': count,
   '--speculative-config': object,
   '--structured-outputs-config.backend': oneOf('auto', 'xgrammar', 'guidance', 'outlines', 'lm-format-enforcer'),

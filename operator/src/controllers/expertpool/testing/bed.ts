@@ -40,7 +40,7 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true },
 ];
 
-/** What the process of the tests is configured with; port 0: any free one. */
+/** What the process of the tests is configured with; port 0: a free one. */
 export const testConfig: ProcessConfig = {
   namespace: 'agentfleet-system',
   podName: 'operator-0',
