@@ -1,18 +1,9 @@
 import type { RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { armsOf } from './arm.ts';
+import { rolloutStatus } from './testing/status.ts';
 
-const base: RolloutStatus = {
-  phase: 'Idle',
-  stable: 'aaaaaaaaaa',
-  weight: 0,
-  step: 0,
-  since: '2030-01-01T00:00:00Z',
-  samplesBefore: 0,
-  samples: 0,
-  reason: 'Idle',
-  message: '',
-};
+const base = rolloutStatus({ stable: 'aaaaaaaaaa' });
 const pool = base;
 const judge: RolloutStatus = { ...base, stable: 'cccccccccc' };
 const tried: RolloutStatus = { ...judge, phase: 'Canary', canary: 'dddddddddd', id: 'dddddddddd-1', weight: 100 };

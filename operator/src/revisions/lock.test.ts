@@ -6,18 +6,9 @@ import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
 import { resources } from '../runtime/resources.ts';
 import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './lock.ts';
+import { rolloutStatus } from './testing/status.ts';
 
-const idle: RolloutStatus = {
-  phase: 'Idle',
-  stable: 'aaaaaaaaaa',
-  weight: 0,
-  step: 0,
-  since: '2030-01-01T00:00:00Z',
-  samplesBefore: 0,
-  samples: 0,
-  reason: 'Idle',
-  message: '',
-};
+const idle = rolloutStatus({ stable: 'aaaaaaaaaa' });
 const loading: RolloutStatus = { ...idle, phase: 'Loading', canary: 'bbbbbbbbbb', id: 'bbbbbbbbbb-1' };
 const reconciling = [{ type: 'Reconciling', status: 'True', reason: 'x', message: '', lastTransitionTime: '' }] as const;
 

@@ -8,6 +8,7 @@ import { serverHash } from './serverHash.ts';
 import type { PoolSnapshot, RecordedArm } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 import { weightsViews } from './weights/index.ts';
+import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 type Part = Readonly<Record<string, unknown>>;
 
@@ -31,18 +32,8 @@ const rollout = { strategy: 'Recreate' };
 const poolOf = (experts: readonly Part[]): ExpertPool => newPool({ rollout, experts });
 const asked = (experts: readonly Part[]): PoolSnapshot => newSnapshot(poolOf(experts));
 
-const status = (stable: RecordedArm, canary: RecordedArm): RolloutStatus => ({
-  phase: 'Loading',
-  stable: stable.revision,
-  canary: canary.revision,
-  weight: 0,
-  step: 0,
-  since: '2030-01-01T00:00:00Z',
-  samplesBefore: 0,
-  samples: 0,
-  reason: 'Loading',
-  message: '',
-});
+const status = (stable: RecordedArm, canary: RecordedArm): RolloutStatus =>
+  rolloutStatus({ phase: 'Loading', stable: stable.revision, canary: canary.revision });
 
 /** What an adapter's server asks and loads, and what the engines are started with, by the names of their Deployments. */
 function servers(before: readonly Part[], after: readonly Part[]): Readonly<Record<string, Readonly<Record<string, string>>>> {

@@ -10,6 +10,7 @@ import { newSnapshot } from '../testing/snapshots.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { desiredArm, planOf, withPlan } from './plan.ts';
 import { rolloutWord } from './word.ts';
+import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
 const expert = (name: string, domains: readonly string[], slot: string): object => ({
@@ -37,19 +38,7 @@ const hashOf = (arm: RecordedArm, name: string): string => {
 };
 const item = (arm: RecordedArm, name: string): string => itemOf(name, hashOf(arm, name));
 
-const status = (more: Partial<RolloutStatus>): RolloutStatus => ({
-  phase: 'Idle',
-  weight: 0,
-  step: 0,
-  since: '2030-01-01T00:00:00Z',
-  samplesBefore: 0,
-  samples: 0,
-  reason: 'Loading',
-  message: '',
-  ...more,
-});
-
-const loading = status({ phase: 'Loading', stable: one.revision, canary: two.revision });
+const loading = rolloutStatus({ phase: 'Loading', stable: one.revision, canary: two.revision });
 
 const place = (name: string, slot: string, admitted = true) => ({
   item: name,
@@ -89,7 +78,7 @@ describe('engines of two revisions on GPUs', () => {
   test('have pods each, and a promotion changes no template', () => {
     const before = pods(loading, plan());
     expect(Object.keys(before)).toHaveLength(3);
-    const after = pods(status({ stable: two.revision, lastGreen: [one.revision], reason: 'Promoted' }), plan());
+    const after = pods(rolloutStatus({ stable: two.revision, lastGreen: [one.revision], reason: 'Promoted' }), plan());
     expect(after).toEqual(before);
   });
 
@@ -122,7 +111,7 @@ describe('a canary without a place', () => {
     const told = withPlaces(loading, short);
     expect(rolloutWord(told)).toMatchObject({ status: 'False', reason: 'NoPlace' });
     expect(withPlaces(told, undefined)).toMatchObject({ reason: 'Loading' });
-    expect(withPlaces(status({ stable: one.revision }), short)).toEqual(status({ stable: one.revision }));
+    expect(withPlaces(rolloutStatus({ stable: one.revision }), short)).toEqual(rolloutStatus({ stable: one.revision }));
     // Nothing was refused to what serves.
     expect(shortOfPlaces(pool({ plan: plan({ rejected }) }), one)).toBeUndefined();
   });

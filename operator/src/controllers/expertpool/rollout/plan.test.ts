@@ -1,4 +1,3 @@
-import type { RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import type { Deployment } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -9,6 +8,7 @@ import { armsOf } from '../servers.ts';
 import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
 import { deployment, newSnapshot } from '../testing/snapshots.ts';
 import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './plan.ts';
+import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const rollout = { gates: [{ name: 'e', type: 'ErrorRate', errorRate: {} }], drainSeconds: 60 };
@@ -24,20 +24,6 @@ const idle: InUse = { revision: () => false, plain: () => false };
 
 const asked = (domains: readonly string[]): PoolSnapshot => newSnapshot(newPool({ rollout, experts: [expert(domains), other] }));
 const [one, two] = [desiredArm(asked(['*'])), desiredArm(asked(['python']))];
-
-function status(more: Partial<RolloutStatus>): RolloutStatus {
-  return {
-    phase: 'Idle',
-    weight: 0,
-    step: 0,
-    since: '2030-01-01T00:00:00Z',
-    samplesBefore: 0,
-    samples: 0,
-    reason: 'Idle',
-    message: '',
-    ...more,
-  };
-}
 
 function snapshotOf(arms: readonly RecordedArm[], names: readonly string[] = []): PoolSnapshot {
   return {
@@ -56,7 +42,7 @@ const serversIn = (snapshot: PoolSnapshot): readonly string[] =>
 describe('the plan of a rollout', () => {
   it('has pods of both revisions while one is tried; what is the same in both has one server', () => {
     const snapshot = snapshotOf([one, two]);
-    const plan = planOf(snapshot, status({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start);
+    const plan = planOf(snapshot, rolloutStatus({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start);
     const servers = serversIn(withPlan(snapshot, plan));
     expect(servers.filter((name) => name.startsWith('coding-expert-gen-'))).toHaveLength(2);
     expect(servers.filter((name) => name.startsWith('coding-expert-plan-'))).toHaveLength(1);
@@ -66,7 +52,7 @@ describe('the plan of a rollout', () => {
     const snapshot = snapshotOf([one, two]);
     const planned = withPlan(
       snapshot,
-      planOf(snapshot, status({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start),
+      planOf(snapshot, rolloutStatus({ phase: 'Canary', stable: one.revision, canary: two.revision, weight: 10 }), idle, start),
     );
     const { pool, egress } = planned;
     const brief = poolBrief({ pool, namespaces: [], experts: pool.spec.experts, energyModel: undefined, egress, ...armsOf(planned) });
@@ -78,12 +64,12 @@ describe('the plan of a rollout', () => {
 
   it('keeps the pods of a revision as long as a task works with it, and for a while after the flip', () => {
     const snapshot = snapshotOf([one, two]);
-    const after = status({ stable: two.revision, lastGreen: [one.revision] });
+    const after = rolloutStatus({ stable: two.revision, lastGreen: [one.revision] });
     const used: InUse = { ...idle, revision: (revision) => revision === one.revision };
     const late = start + 600_000;
     expect(planOf(snapshot, after, used, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision, one.revision]);
     expect(planOf(snapshot, after, idle, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision]);
-    const [old = ''] = serversIn(withPlan(snapshot, planOf(snapshot, status({ stable: one.revision }), idle, late)));
+    const [old = ''] = serversIn(withPlan(snapshot, planOf(snapshot, rolloutStatus({ stable: one.revision }), idle, late)));
     const present = snapshotOf([one, two], [old]);
     expect(planOf(present, after, idle, start + 59_000)?.arms).toHaveLength(2);
     expect(planOf(present, after, idle, start + 61_000)?.arms).toHaveLength(1);
@@ -91,10 +77,10 @@ describe('the plan of a rollout', () => {
 
   it('goes on with pods from before there were revisions until the first one serves', () => {
     const snapshot = snapshotOf([], ['coding-expert-gen', 'coding-expert-plan']);
-    const before = planOf(snapshot, status({}), idle, start);
+    const before = planOf(snapshot, rolloutStatus({}), idle, start);
     expect([...(before?.plain ?? [])]).toEqual(['gen', 'plan']);
     expect(before?.record?.revision).toBe(two.revision);
-    expect(planOf(snapshotOf([two]), status({ stable: two.revision }), idle, start)?.plain.size).toBe(0);
+    expect(planOf(snapshotOf([two]), rolloutStatus({ stable: two.revision }), idle, start)?.plain.size).toBe(0);
   });
 
   it('waits for no revision with pods on GPUs, whose places it needs', () => {
@@ -105,7 +91,7 @@ describe('the plan of a rollout', () => {
       ...snapshotOf([], ['coding-expert-plan']),
       deployments: new Map([deployment('coding-expert-plan', 1), [name, seated]]),
     };
-    const plan = planOf(snapshot, status({}), idle, start);
+    const plan = planOf(snapshot, rolloutStatus({}), idle, start);
     expect([...(plan?.plain ?? [])]).toEqual(['plan']);
     expect(plan?.keep.filter((kept) => kept.endsWith(`/${name}`))).toEqual([]);
     const of = (which: string): Deployment => ({
@@ -125,6 +111,6 @@ describe('the plan of a rollout', () => {
   });
 
   it('is none where the revision that serves is not on record: nothing is touched then', () => {
-    expect(planOf(snapshotOf([two]), status({ stable: one.revision }), idle, start)).toBeUndefined();
+    expect(planOf(snapshotOf([two]), rolloutStatus({ stable: one.revision }), idle, start)).toBeUndefined();
   });
 });
