@@ -39,6 +39,9 @@ export const workerPort = 7090;
 /** Port of the HTTP server of an expert or a verifier. */
 export const expertPort = 7080;
 
+/** Port of the turnstile: the server that says which of the engines that share a GPU in turns is awake. */
+export const turnstilePort = 7090;
+
 /** Folder of the credentials of a pool in its workers: one file per credential, named like it. */
 export const credentialsDir = '/etc/agentfleet/credentials';
 
