@@ -49,6 +49,7 @@ export const fullPool: Node = {
             maxNumSeqs: 32,
             kvCacheBytes: '8Gi',
             sleepAfterSeconds: 60,
+            turnSeconds: 30,
             drainSeconds: 60,
             extraArgs: ['--seed=7'],
           },

@@ -19,6 +19,7 @@ const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of
     ),
   ),
   sleepAfterSeconds: integer('With residency Sleep: time without a request after which it sleeps.', 10, 86_400, 600),
+  turnSeconds: integer('With residency Swap: time that it may keep the GPU to itself while others wait.', 1, 3600, 20),
   drainSeconds: integer('Time that answers under way get when a pod has to go.', 1, 3600, 120),
   extraArgs: optional(atomicList('Further words of its command line, as they are.', text('One word.', { max: 256, min: 1 }), { max: 32 })),
 });

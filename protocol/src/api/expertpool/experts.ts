@@ -32,7 +32,10 @@ export const Expert = struct(
     artifact: optional(Weights),
     speculative: optional(Speculative),
     residency: optional(
-      choice('Always: the weights stay on the GPU. Sleep: they go to the memory of the host while nobody asks.', ['Always', 'Sleep']),
+      choice(
+        'Always: the weights stay on the GPU. Sleep: they go to the memory of the host while nobody asks. Swap: they take turns on their GPU with those of the other experts that have Swap there.',
+        ['Always', 'Sleep', 'Swap'],
+      ),
     ),
     warmup: optional(Warmup),
     replicas: integer('Pods that serve it.', 0, 100, 1),
@@ -51,6 +54,10 @@ export const Expert = struct(
       rule(
         "has(self.artifact) == (self.engine.type in ['VLLM', 'Adapter'])",
         'spec.experts[].artifact must be set exactly beside the engines VLLM and Adapter, which have weights of their own; add or remove it',
+      ),
+      rule(
+        "!has(self.residency) || self.residency != 'Swap' || self.replicas <= 1",
+        'spec.experts[].residency must not be Swap beside more than one replica, as one pod has the turn; set spec.experts[].replicas to 1, or write Always',
       ),
       ...(['speculative', 'residency', 'warmup'] as const).map((field) =>
         rule(
@@ -76,9 +83,11 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
       "self.all(e, e.engine.type != 'Adapter' || !has(e.engine.adapter) || self.exists(b, b.name == e.engine.adapter.base && b.engine.type == 'VLLM'))",
       'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
     ),
-    rule(
-      "self.all(b, !has(b.residency) || b.residency != 'Sleep' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))",
-      'spec.experts[].residency must not be Sleep for the base of an adapter, which is asked past it; write Always',
+    ...(['Sleep', 'Swap'] as const).map((residency) =>
+      rule(
+        `self.all(b, !has(b.residency) || b.residency != '${residency}' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))`,
+        `spec.experts[].residency must not be ${residency} for the base of an adapter, which is asked past it; write Always`,
+      ),
     ),
     ...(['Draft', 'Planner', 'Embedder', 'Policy'] as const).map((role) =>
       rule(
