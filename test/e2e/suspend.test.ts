@@ -5,7 +5,7 @@ import { up } from '../../hack/cluster/index.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
 import { oneBug, slowUnittest } from './repositories.ts';
 
-const fleet = useFleet('suspend', { alone: true });
+const fleet = useFleet('suspend');
 const checks = [{ name: 'unit', command: slowUnittest }];
 
 const repairs = (task: AgentTask): boolean =>

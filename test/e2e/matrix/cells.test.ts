@@ -13,3 +13,8 @@ test('the full matrix holds the covering set, each cell once', () => {
   expect(new Set(names).size).toBe(names.length);
   expect(names).toEqual(expect.arrayContaining(coveringSet.map(taskName)));
 });
+
+test("what dies beside others is nobody else's", () => {
+  const shared = victims.filter((victim) => victim.shared).map(({ name }) => name);
+  expect(shared).toEqual(['operator', 'API server']);
+});

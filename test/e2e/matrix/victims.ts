@@ -6,8 +6,8 @@ import { initOf } from './init.ts';
 /** Something that dies without a word. */
 export interface Victim {
   readonly name: string;
-  /** True: it is the task's own, so that others may run beside it. */
-  readonly own: boolean;
+  /** True: tasks of other namespaces need it as well, so that none may run meanwhile. */
+  readonly shared: boolean;
   readonly kill: (fleet: Fleet, task: string) => Promise<void>;
 }
 
@@ -43,14 +43,14 @@ async function killServer(): Promise<void> {
 }
 
 export const victims: readonly Victim[] = [
-  { name: 'operator', own: false, kill: (fleet) => killPods(fleet, fleet.system, 'app.kubernetes.io/name=agentfleet') },
-  { name: 'worker', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=worker') },
-  { name: 'keeper', own: true, kill: (fleet, task) => killContainer(fleet, task, 'keeper') },
-  { name: 'tools', own: true, kill: (fleet, task) => killContainer(fleet, task, 'tools') },
-  { name: 'sandbox', own: true, kill: (fleet, task) => killPods(fleet, fleet.namespace, `agentfleet.dev/task=${task}`) },
-  { name: 'expert', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=expert') },
-  { name: 'EBM', own: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=verifier') },
-  { name: 'API server', own: false, kill: killServer },
+  { name: 'operator', shared: true, kill: (fleet) => killPods(fleet, fleet.system, 'app.kubernetes.io/name=agentfleet') },
+  { name: 'worker', shared: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=worker') },
+  { name: 'keeper', shared: false, kill: (fleet, task) => killContainer(fleet, task, 'keeper') },
+  { name: 'tools', shared: false, kill: (fleet, task) => killContainer(fleet, task, 'tools') },
+  { name: 'sandbox', shared: false, kill: (fleet, task) => killPods(fleet, fleet.namespace, `agentfleet.dev/task=${task}`) },
+  { name: 'expert', shared: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=expert') },
+  { name: 'EBM', shared: false, kill: (fleet) => killPods(fleet, fleet.namespace, 'agentfleet.dev/component=verifier') },
+  { name: 'API server', shared: true, kill: killServer },
 ];
 
 export function victimNamed(name: string): Victim {

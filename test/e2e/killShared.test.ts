@@ -1,0 +1,4 @@
+import { useMatrix } from './matrix/suite.ts';
+
+// What other namespaces need as well; what a task and its pool have of their own dies in killMatrix.test.ts.
+useMatrix('shared', true);
