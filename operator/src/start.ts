@@ -26,9 +26,17 @@ import {
   createServedNamespaceController,
   type ChildCaches,
 } from './controllers/expertpool/index.ts';
-import { createGpuCaches, createPlacementController, defaultDriver, type GpuCaches } from './controllers/placement/index.ts';
+import {
+  cachedPlacementView,
+  createGpuCaches,
+  createPlacementController,
+  defaultDriver,
+  type GpuCaches,
+} from './controllers/placement/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
+import { registerOwnerMetrics } from './metrics/owners.ts';
+import { registerPlacementMetrics } from './metrics/placement.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
 import { registerShadowMetrics } from './metrics/shadow.ts';
 import { createCaches } from './runtime/caches.ts';
@@ -154,9 +162,12 @@ export function createOperator(options: StartOptions): Operator {
   registerFleetMetrics({ registry, caches, heartbeats });
   registerRolloutMetrics(registry, caches);
   registerShadowMetrics(registry, caches);
+  registerOwnerMetrics(registry, caches, clock);
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
+  const sources = { context, gpus, records: children.controllerRevisions };
+  registerPlacementMetrics(registry, () => cachedPlacementView(sources, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))

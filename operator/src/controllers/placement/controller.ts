@@ -7,9 +7,10 @@ import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/ob
 import { enginesIn } from '../../serving/index.ts';
 import type { GpuCaches } from './caches.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
-import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
+import { cachedLedger, observePlacement, type Ledger, type PlacementSources } from './observe.ts';
 import { bootOf, cachedReserve, isReserve, probeIn } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
+import { solveTimes } from './solveTimes.ts';
 import { PlacementWriter } from './writer.ts';
 
 /** There is one ledger, so there is one key. */
@@ -71,14 +72,16 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
   const from = { context, gpus, records };
   const { clock, log, registry } = context;
   const writer = new PlacementWriter(context, gpus);
+  const solve = solveTimes(registry, clock);
+  const decided = (ledger: Ledger): PlacementDecision => solve(() => decidePlacement(observePlacement(from, ledger), clock.now()));
   // A pod that no kubelet starts is told by nobody.
   const againMs = (): number =>
     probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
-    const seen = decidePlacement(observePlacement(from, cachedLedger(context)), clock.now());
+    const seen = decided(cachedLedger(context));
     if (isIdle(seen)) return requeueAfter(againMs());
     const ledger = await writer.readLedger(signal);
-    await writer.write(decidePlacement(observePlacement(from, ledger), clock.now()), ledger, signal);
+    await writer.write(decided(ledger), ledger, signal);
     return requeueAfter(againMs());
   };
   return new Controller({

@@ -4,3 +4,4 @@ export { createGpuCaches, type GpuCaches } from './caches.ts';
 export { createPlacementController } from './controller.ts';
 export { planChanged } from './changes.ts';
 export { defaultDriver } from './observe.ts';
+export { cachedPlacementView, placementView, type PlacementView, type PlanHolder } from './view.ts';

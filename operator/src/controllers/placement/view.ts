@@ -1,0 +1,66 @@
+import { itemOf } from '../../placement/index.ts';
+import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
+import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
+import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
+
+/** A pool or a model, and what it holds. */
+export interface PlanHolder {
+  /** Kind and `namespace/name`. */
+  readonly of: { readonly pool: string } | { readonly model: string };
+  readonly plan: PlanStatus | undefined;
+}
+
+/** The server of an expert: of the revision that serves, or of one that is tried. */
+export interface ServerView {
+  readonly pool: string;
+  readonly server: ExpertServer;
+  /** Where it sits. */
+  readonly slot: string | undefined;
+}
+
+/** What can be told of placement without deciding anything. */
+export interface PlacementView {
+  readonly inventory: Pick<Inventory, 'slots' | 'conflicts'>;
+  readonly holders: readonly PlanHolder[];
+  readonly servers: readonly ServerView[];
+  readonly pools: readonly ExpertPool[];
+  readonly models: readonly EnergyModel[];
+}
+
+/** What the view is made of. */
+export interface ViewSources {
+  readonly pools: readonly ExpertPool[];
+  readonly models: readonly EnergyModel[];
+  readonly cluster: ClusterView;
+  readonly revisions: Revisions;
+}
+
+const keyOf = ({ metadata }: ExpertPool | EnergyModel): string => `${metadata.namespace ?? ''}/${metadata.name}`;
+
+function serversOf(pool: ExpertPool, revisions: Revisions): readonly ServerView[] {
+  const slots = new Map((pool.status?.plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));
+  return (serversIn(pool, revisions) ?? []).map((server) => {
+    const slot = slots.get(itemOf(server.expert.name, server.revision));
+    return { pool: keyOf(pool), server, slot };
+  });
+}
+
+/** Reads slots, plans and servers; nothing is solved. Pure. `now` is wall time in ms. */
+export function placementView({ pools, models, cluster, revisions }: ViewSources, now: number): PlacementView {
+  return {
+    inventory: inventoryOf(cluster, now),
+    holders: [
+      ...pools.map((pool): PlanHolder => ({ of: { pool: keyOf(pool) }, plan: pool.status?.plan })),
+      ...models.map((model): PlanHolder => ({ of: { model: keyOf(model) }, plan: model.status?.plan })),
+    ],
+    servers: pools.flatMap((pool) => serversOf(pool, revisions)),
+    pools,
+    models,
+  };
+}
+
+/** The same from the caches. */
+export function cachedPlacementView(sources: PlacementSources, now: number): PlacementView {
+  return placementView(observePlacement(sources, cachedLedger(sources.context)), now);
+}

@@ -1,0 +1,101 @@
+import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/kube';
+import type { Registry } from 'prom-client';
+import type { Caches } from '../runtime/context.ts';
+import { sampledGauge, type Sample } from './sampled.ts';
+
+type Owners = Pick<Caches, 'pools' | 'energyModels'>;
+type Told = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
+
+/** What the conditions of a pool or a model say: one series for each, with the status and the reason that it has now. Pure. */
+export function conditionsOf(of: Readonly<Record<string, string>>, { status }: Told): readonly Sample[] {
+  return (status?.conditions ?? []).map(({ type, status: is, reason }) => ({ labels: { ...of, type, status: is, reason }, value: 1 }));
+}
+
+function* conditions({ pools, energyModels }: Owners): Generator<Sample, undefined> {
+  for (const pool of pools.lister.values()) yield* conditionsOf({ pool: keyOf(pool) }, pool);
+  for (const model of energyModels.lister.values()) yield* conditionsOf({ model: keyOf(model) }, model);
+  return undefined;
+}
+
+function* headsOf({ energyModels }: Owners, of: 'auc' | 'ece'): Generator<Sample, undefined> {
+  for (const model of energyModels.lister.values())
+    for (const head of model.status?.calibration?.heads ?? [])
+      yield { labels: { model: keyOf(model), head: head.name }, value: Number(head[of]) };
+  return undefined;
+}
+
+function* ages({ energyModels }: Owners, now: number): Generator<Sample, undefined> {
+  for (const model of energyModels.lister.values()) {
+    const fittedAt = model.status?.calibration?.fittedAt;
+    if (fittedAt !== undefined) yield { labels: { model: keyOf(model) }, value: Math.max(0, (now - Date.parse(fittedAt)) / 1000) };
+  }
+  return undefined;
+}
+
+/** How many pods there are to be, which zero that answer is held against. */
+function registerWanted(registry: Registry, { pools, energyModels }: Owners): void {
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_expert_wanted',
+      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role.',
+      labelNames: ['pool', 'expert', 'role'],
+    },
+    () =>
+      [...pools.lister.values()].flatMap((pool) =>
+        pool.spec.experts.map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
+      ),
+  );
+  sampledGauge(
+    registry,
+    { name: 'agentfleet_pool_workers_wanted', help: 'Number of workers that the pool is to have.', labelNames: ['pool'] },
+    () =>
+      [...pools.lister.values()].flatMap((pool) => {
+        const replicas = pool.status?.workers?.replicas;
+        return replicas === undefined ? [] : [{ labels: { pool: keyOf(pool) }, value: replicas }];
+      }),
+  );
+  sampledGauge(
+    registry,
+    { name: 'agentfleet_energymodel_wanted', help: 'Number of pods that the spec asks for.', labelNames: ['model'] },
+    () => [...energyModels.lister.values()].map((model) => ({ labels: { model: keyOf(model) }, value: model.spec.resources.replicas })),
+  );
+}
+
+function registerCalibration(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
+  const help = (what: string): string => `${what} of the calibration in force, as the model tells it, by head.`;
+  sampledGauge(
+    registry,
+    { name: 'agentfleet_energymodel_calibration_ece', help: help('Expected calibration error'), labelNames: ['model', 'head'] },
+    () => headsOf(owners, 'ece'),
+  );
+  sampledGauge(
+    registry,
+    { name: 'agentfleet_energymodel_calibration_auc', help: help('Area under the ROC curve'), labelNames: ['model', 'head'] },
+    () => headsOf(owners, 'auc'),
+  );
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_energymodel_calibration_age_seconds',
+      help: 'Time since the calibration in force was made.',
+      labelNames: ['model'],
+    },
+    () => ages(owners, clock.now()),
+  );
+}
+
+/** Registers the gauges of what pools and models say of themselves; they are read from their statuses when somebody asks. */
+export function registerOwnerMetrics(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_condition',
+      help: 'What a condition of a pool or a model says: 1 for the status and the reason that it has.',
+      labelNames: ['pool', 'model', 'type', 'status', 'reason'],
+    },
+    () => conditions(owners),
+  );
+  registerWanted(registry, owners);
+  registerCalibration(registry, owners, clock);
+}

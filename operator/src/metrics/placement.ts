@@ -1,0 +1,166 @@
+import type { Registry } from 'prom-client';
+import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
+import { sampledGauge, type Sample } from './sampled.ts';
+
+/** What is told of the GPUs when somebody asks. */
+export type ReadPlacement = () => PlacementView;
+
+type Slots = PlacementView['inventory']['slots'];
+
+const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
+
+/** Adds up values of equal keys. */
+function sums(all: Iterable<readonly [string, number]>): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const [key, value] of all) found.set(key, (found.get(key) ?? 0) + value);
+  return found;
+}
+
+/** Bytes of keys and values that engines say they hold, by slot; engines that tell nothing are not in it. */
+function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, number> {
+  const told = new Map<string, number | undefined>(
+    pools.flatMap(({ metadata, status }) =>
+      (status?.experts ?? []).map(
+        ({ name, memory }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, memory?.measured] as const,
+      ),
+    ),
+  );
+  return sums(
+    servers.flatMap(({ pool, server, slot }): readonly (readonly [string, number])[] => {
+      const bytes = server.canary === undefined ? told.get(`${pool} ${server.expert.name}`) : undefined;
+      return bytes === undefined || slot === undefined ? [] : [[slot, bytes * server.expert.replicas]];
+    }),
+  );
+}
+
+/** Bytes of slots: what tenants may have, what plans gave away, and what engines say of their keys and values. Pure. */
+export function slotBytes(view: PlacementView): readonly Sample[] {
+  const reserved = sums(view.holders.flatMap(({ plan }) => (plan?.assignments ?? []).map(({ slot, bytes }) => [slot, bytes] as const)));
+  const measured = measuredOn(view);
+  const known = new Map(view.inventory.slots.map(({ name, usableBytes }) => [name, usableBytes]));
+  // A plan may name a slot that is gone.
+  return [...new Set([...known.keys(), ...reserved.keys()])].flatMap((slot) => {
+    const tell = (state: string, value: number | undefined): readonly Sample[] =>
+      value === undefined ? [] : [{ labels: { node: nodeOf(slot), slot, state }, value }];
+    return [...tell('total', known.get(slot)), ...tell('reserved', reserved.get(slot) ?? 0), ...tell('measured', measured.get(slot))];
+  });
+}
+
+/** Nodes whose GPUs two stacks hand out, and slots whose board another slot has. Pure. */
+export function conflictCounts({ conflicts, slots }: PlacementView['inventory']): readonly Sample[] {
+  const shared = slots.filter(({ node, fault }) => fault?.reason === 'Conflict' && !conflicts.has(node));
+  const counted = sums([
+    ...[...conflicts.keys()].map((node) => [`${node} TwoStacks`, 1] as const),
+    ...shared.map(({ node }) => [`${node} SharedBoard`, 1] as const),
+  ]);
+  return [...counted].map(([key, value]) => {
+    const [node = '', type = ''] = key.split(' ');
+    return { labels: { node, type }, value };
+  });
+}
+
+/** Engines without the place that they want, by reason; the value is the number of places that were refused for it. Pure. */
+export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
+  return holders.flatMap(({ of, plan }) => {
+    const counted = sums((plan?.rejected ?? []).map(({ item, reason }) => [`${item} ${reason}`, 1] as const));
+    return [...counted].map(([key, value]) => {
+      const [item = '', reason = ''] = key.split(' ');
+      return { labels: { ...of, item, reason }, value };
+    });
+  });
+}
+
+/** What each expert is and where it sits: one series for each server. Pure. */
+export function expertInfo({ servers, pools }: PlacementView): readonly Sample[] {
+  const digests = new Map<string, string | undefined>(
+    pools.flatMap(({ metadata, status }) =>
+      (status?.experts ?? []).map(({ name, digest }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, digest] as const),
+    ),
+  );
+  return servers.map(({ pool, server: { expert, revision = '', canary }, slot = '' }) => {
+    const told = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
+    const digest = told ?? expert.artifact?.digest ?? '';
+    const track = canary === undefined ? 'stable' : 'canary';
+    return {
+      labels: { pool, expert: expert.name, revision, track, role: expert.role, engine: expert.engine.type, digest, slot },
+      value: 1,
+    };
+  });
+}
+
+function estimateErrors({ pools }: PlacementView): readonly Sample[] {
+  return pools.flatMap(({ metadata, status }) =>
+    (status?.experts ?? []).flatMap(({ name, memory }) => {
+      const value = Number(memory?.errorRatio ?? Number.NaN);
+      return Number.isNaN(value) ? [] : [{ labels: { pool: `${metadata.namespace ?? ''}/${metadata.name}`, expert: name }, value }];
+    }),
+  );
+}
+
+function registerSlots(registry: Registry, slots: () => Slots): void {
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_placement_slot_healthy',
+      help: '1 when new engines may be put on the slot.',
+      labelNames: ['node', 'slot'],
+    },
+    () => slots().map(({ name, node, fault }) => ({ labels: { node, slot: name }, value: Number(fault === undefined) })),
+  );
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_placement_slot_fault',
+      help: 'Why no new engine may be put on the slot; no series when it may.',
+      labelNames: ['node', 'slot', 'reason'],
+    },
+    () =>
+      slots().flatMap(({ name, node, fault }) =>
+        fault === undefined ? [] : [{ labels: { node, slot: name, reason: fault.reason }, value: 1 }],
+      ),
+  );
+}
+
+/** All gauges of one scrape are collected in one turn of the event loop: they share a view. */
+function once(look: ReadPlacement): ReadPlacement {
+  let seen: PlacementView | undefined;
+  return () => {
+    if (seen === undefined) queueMicrotask(() => (seen = undefined));
+    return (seen ??= look());
+  };
+}
+
+/** Registers the gauges of GPUs; they are read from the caches when somebody asks. */
+export function registerPlacementMetrics(registry: Registry, look: ReadPlacement): void {
+  const read = once(look);
+  registerSlots(registry, () => read().inventory.slots);
+  const gauge = (name: string, help: string, labelNames: readonly string[], samples: (view: PlacementView) => readonly Sample[]): void =>
+    sampledGauge(registry, { name: `agentfleet_${name}`, help, labelNames }, () => samples(read()));
+  gauge(
+    'placement_slot_bytes',
+    'Bytes of a slot: total that tenants may have, reserved by plans, measured keys and values as engines tell them.',
+    ['node', 'slot', 'state'],
+    slotBytes,
+  );
+  gauge('placement_conflicts', 'Conflicts about the GPUs of a node, partitioned by type.', ['node', 'type'], ({ inventory }) =>
+    conflictCounts(inventory),
+  );
+  gauge(
+    'placement_infeasible',
+    'Places that an engine without one was refused, partitioned by reason.',
+    ['pool', 'model', 'item', 'reason'],
+    ({ holders }) => infeasible(holders),
+  );
+  gauge(
+    'placement_estimate_error_ratio',
+    'Bytes of keys and values that an engine needed beyond what was reckoned, as a share of what was measured.',
+    ['pool', 'expert'],
+    estimateErrors,
+  );
+  gauge(
+    'expert_info',
+    'What each server of an expert is, and where it sits.',
+    ['pool', 'expert', 'revision', 'track', 'role', 'engine', 'digest', 'slot'],
+    expertInfo,
+  );
+}
