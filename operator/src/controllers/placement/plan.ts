@@ -9,6 +9,7 @@ import { lacksHolder, type Assignment, type Holder, type Place, type Rejection }
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { rejectionsOf } from './solution.ts';
+import { shareTurns } from './swap.ts';
 
 /** What becomes of the engines of one owner. */
 export interface OwnerPlan {
@@ -96,6 +97,17 @@ interface Settled {
   readonly kept: readonly Place[];
 }
 
+/** With what each has of the room of engines that take turns on a slot. */
+function inShares(owner: Owner, { parts, served, kept }: Settled): Settled {
+  const { canaries, evicted } = served;
+  const share = shareTurns(owner, [...kept, ...canaries, ...parts.leaving, ...evicted]);
+  return {
+    parts: { ...parts, leaving: parts.leaving.map(share) },
+    served: { ...served, canaries: canaries.map(share), evicted: evicted.map(share) },
+    kept: kept.map(share),
+  };
+}
+
 interface Room {
   readonly others: readonly Holder[];
   readonly inventory: Inventory;
@@ -139,12 +151,13 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const places = [...served.places, ...served.canaries, ...leaving];
   const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
   // Without a mode nobody new gets a place; who has one keeps it.
-  const kept = mode === undefined ? held : served.places;
+  const settled = inShares(owner, { parts, served, kept: mode === undefined ? held : served.places });
+  const { kept } = settled;
   const inForce = mode ?? owner.plan?.mode;
-  const tried = tryCanaries(owner, { parts, served, kept }, { others, inventory, mode });
+  const tried = tryCanaries(owner, settled, { others, inventory, mode });
   const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, inventory));
-  const ends = served.evicted.map((place) => ({ ...place, admitted: false }));
-  const assignments = [...seats, ...leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
+  const ends = settled.served.evicted.map((place) => ({ ...place, admitted: false }));
+  const assignments = [...seats, ...settled.parts.leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
@@ -160,11 +173,18 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
 
 /** An assignment as it is published. Who stays on the same board keeps his turn. */
 function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mode | undefined, inventory: Inventory): Assignment {
-  const { item, slot: name, bytes } = place;
+  const { item, slot: name, bytes, awakeBytes } = place;
   const slot = inventory.slots.find((known) => known.name === name);
   const before = held.find((assignment) => assignment.item === item && assignment.slot === name);
   const { uuid, holder } = boardOf(owner, slot, before, mode);
-  const base: Assignment = { item, slot: name, ...(uuid === undefined || uuid === '' ? {} : { uuid }), bytes, admitted: false };
+  const base: Assignment = {
+    item,
+    slot: name,
+    ...(uuid === undefined || uuid === '' ? {} : { uuid }),
+    bytes,
+    ...(awakeBytes === undefined ? {} : { awakeBytes }),
+    admitted: false,
+  };
   const claim =
     mode !== 'DRA' ? undefined : slot?.published === true ? claimOf(owner, base, slot, inventory.driver.deviceClass) : before?.claim;
   const made: Assignment = { ...base, ...(claim === undefined ? {} : { claim }), ...(holder === undefined ? {} : { holder }) };

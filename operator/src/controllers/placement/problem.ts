@@ -7,7 +7,7 @@ export type Assignment = PlanStatus['assignments'][number];
 export type Rejection = NonNullable<PlanStatus['rejected']>[number];
 
 /** Where an engine is to be. */
-export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
+export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes' | 'awakeBytes'>;
 
 /** An owner and what it has. */
 export interface Holder {
@@ -22,7 +22,8 @@ export interface Holder {
 /** Separates the owner from the item; neither has it in its name. */
 const between = '|';
 
-const nameOf = (owner: Owner, item: string): string => `${owner.key}${between}${item}`;
+/** Name of an owner's item in the problem. */
+export const nameOf = (owner: Owner, item: string): string => `${owner.key}${between}${item}`;
 
 /** Whether it waits for the pod that holds its GPU. */
 export function lacksHolder(mode: Mode | undefined, { holder }: Assignment): boolean {

@@ -3,6 +3,7 @@ import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
 import { problemOf, type Assignment, type Holder, type Place } from './problem.ts';
 import { placesOf } from './solution.ts';
+import { inTurns } from './swap.ts';
 
 /** Whether pods of an assignment are there, or are being made or ended. */
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;
@@ -85,7 +86,8 @@ function grown({ serving, held }: Parts, { slots }: Inventory): Owner | undefine
 export function serve(owner: Owner, parts: Parts, { others, inventory, present }: Around): Served {
   const { serving, held, heldCanaries, leaving } = parts;
   const attempt = (canaries: readonly Assignment[], of = serving): Attempt => {
-    const solution = solve(problemOf(of, held, [...others, { owner, assignments: [...leaving, ...canaries] }], inventory));
+    const turns = inTurns(owner, of, { held, beside: [...leaving, ...canaries], inventory });
+    const solution = turns.expand(solve(problemOf(turns.owner, turns.held, [...others, turns.beside], inventory)));
     const found = placesOf(of, solution);
     const complete = of.wishes.every(({ item }) => found.has(item));
     return { solution, places: settle(of, held, solution, inventory), complete };
@@ -97,7 +99,7 @@ export function serve(owner: Owner, parts: Parts, { others, inventory, present }
   if (roomy?.complete === true && still) return { ...roomy, canaries: heldCanaries, evicted: [] };
   const first = attempt(heldCanaries);
   if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
-  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
+  const keyOf = ({ item, slot, bytes, awakeBytes }: Place): string => `${item} ${slot} ${awakeBytes ?? bytes}`;
   const had = new Set(first.places.map(keyOf));
   const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
   const away = heldCanaries.filter(({ slot }) => gained.has(slot));
