@@ -35,6 +35,7 @@ import {
 } from './controllers/placement/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
+import { registerOverdue } from './metrics/overdue.ts';
 import { registerOwnerMetrics } from './metrics/owners.ts';
 import { registerPlacementMetrics } from './metrics/placement.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
@@ -163,6 +164,7 @@ export function createOperator(options: StartOptions): Operator {
   registerRolloutMetrics(registry, caches);
   registerShadowMetrics(registry, caches);
   registerOwnerMetrics(registry, caches, clock);
+  registerOverdue(registry, caches, clock);
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);

@@ -94,6 +94,7 @@ describe('bad input', () => {
     await bench.worker({ epoch: 2, told: { auditRoot: 'ab'.repeat(32) } }).attach(keeper.client(2), signal);
     const log = await records(keeper, 2);
     expect(notes(log, 'AuditGap')).toMatchObject([{ expected: 'ab'.repeat(32) }]);
+    expect(bench.gaps).toBe(1);
     expect(notes(log, 'Recovered')).toEqual([]);
     expect(log.filter(({ type }) => type === 'SnapshotRestored')).toEqual([]);
   });

@@ -21,6 +21,7 @@ describe('a task goes on in another sandbox', () => {
     const log = await records(next.keeper, 2);
     expect(notes(log, 'Recovered')).toMatchObject([{ checkpoint: bench.newest(), passedOver: [] }]);
     expect(notes(log, 'AuditGap')).toEqual([]);
+    expect(bench.gaps).toBe(0);
     // And from there on again: its own checkpoints, in its own epoch.
     await next.worker.checkpoint(signal);
     const third = await bench.keeper();
@@ -45,6 +46,7 @@ describe('a task goes on in another sandbox', () => {
     const keeper = await bench.keeper();
     await bench.worker({ epoch: 2, told: { ...bench.told, auditRoot: root } }).attach(keeper.client(2), signal);
     expect(notes(await records(keeper, 2), 'AuditGap')).toMatchObject([{ expected: root }]);
+    expect(bench.gaps).toBe(1);
   });
 
   it('on the branch of the newer assignment when an older worker went on with a keeper that was cut off', async () => {

@@ -25,6 +25,8 @@ export interface DurabilityOptions {
   readonly log: Log;
   /** Told of every checkpoint that is in the store. */
   readonly onWritten: (written: Written) => void;
+  /** Told when part of an event log that was reported is lost. */
+  readonly onGap?: () => void;
 }
 
 /** The mirror of the log is at most this far behind the keeper's, ms. */
@@ -168,6 +170,7 @@ export class Durability {
     const { root, records } = (await patiently(() => keeper.info(), { clock, signal })).audit;
     const gap = { expected: told.auditRoot, found: root, records };
     log.error('the event log that was reported is lost, and no checkpoint has it', gap);
+    this.#options.onGap?.();
     await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
   }
 
@@ -179,6 +182,7 @@ export class Durability {
     if (told.auditRoot === undefined || has(told.auditRoot)) return;
     const gap = { expected: told.auditRoot, found: root, records };
     log.error('the event log that was recovered is older than the one that was reported', gap);
+    this.#options.onGap?.();
     await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
   }
 }

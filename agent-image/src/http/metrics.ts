@@ -9,6 +9,8 @@ export interface WorkerMetrics {
   statusWrite(result: WriteResult): void;
   attempt(outcome: Outcome): void;
   leaseFresh(fresh: boolean): void;
+  /** Part of an event log that was reported is lost. */
+  auditGap(): void;
 }
 
 /** A registry with the worker's metrics and those of its process. */
@@ -30,11 +32,17 @@ export function createMetrics(): WorkerMetrics {
     labelNames: ['result', 'class'],
     registers,
   });
+  const gaps = new Counter({
+    name: 'agentfleet_worker_audit_gaps_total',
+    help: 'Sandboxes whose event log lacks records that were reported before.',
+    registers,
+  });
   return {
     registry,
     tasks: (active) => tasks.set(active),
     statusWrite: (result) => writes.inc({ result }),
     attempt: (outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
     leaseFresh: (is) => fresh.set(is ? 1 : 0),
+    auditGap: () => gaps.inc(),
   };
 }

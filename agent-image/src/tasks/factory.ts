@@ -31,7 +31,7 @@ export interface TenureFactoryOptions {
   readonly experts: ExpertsClient;
   readonly engine: AttemptEngine;
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
-  readonly metrics: Pick<WorkerMetrics, 'attempt' | 'statusWrite'>;
+  readonly metrics: Pick<WorkerMetrics, 'attempt' | 'auditGap' | 'statusWrite'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -146,6 +146,7 @@ export class TenureFactory {
       shelf: () => this.#shelves.of(storage, store),
       task: { namespace, name, uid },
       checkpointSeconds: task.spec.snapshots.checkpointSeconds,
+      onGap: () => this.#options.metrics.auditGap(),
       told: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
       clock: this.#options.clock,
     });

@@ -69,6 +69,7 @@ describe('metrics', () => {
     await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
     const text = await metrics();
     expect(text).toContain('agentfleet_worker_attempts_total{result="Succeeded",class=""} 1');
+    expect(text).toContain('agentfleet_worker_audit_gaps_total 0');
     expect(text).toMatch(/agentfleet_worker_status_writes_total\{result="Written"\} \d/);
   });
 });

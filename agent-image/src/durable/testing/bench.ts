@@ -30,6 +30,7 @@ export async function knowsNothing({ keeper }: Elsewhere): Promise<boolean> {
 export class DurableBench implements AsyncDisposable {
   readonly store = new MemoryStore();
   readonly written: Written[] = [];
+  gaps = 0;
   key: Buffer | null = null;
   earlierKeys: readonly Buffer[] = [];
   readonly #keepers: Harness[] = [];
@@ -53,6 +54,7 @@ export class DurableBench implements AsyncDisposable {
       clock: systemClock,
       log: silentLog,
       onWritten: (written) => this.written.push(written),
+      onGap: () => (this.gaps += 1),
       ...change,
     });
   }

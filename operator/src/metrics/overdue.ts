@@ -1,0 +1,45 @@
+import { keyOf, type Clock } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { Registry } from 'prom-client';
+import { Tenancy } from '../controllers/expertpool/index.ts';
+import type { Caches } from '../runtime/context.ts';
+import { traitsOf } from '../runtime/taskTally.ts';
+import { sampledGauge, type Sample } from './sampled.ts';
+
+type TaskCaches = Pick<Caches, 'tasks' | 'pools' | 'namespaces' | 'census' | 'pods'>;
+
+/** What undoing the changes of a task may take beyond its deadline, ms. */
+export const graceMs = 900_000;
+
+/** Whether a task has begun, does not stand still, and has not ended long after its deadline. `now` is wall time in ms. Pure. */
+export function isOverdue({ spec, status }: AgentTask, now: number): boolean {
+  const { clock, finished } = status ?? {};
+  if (clock === undefined || clock.pausedAt !== undefined || finished === 'true') return false;
+  return Date.parse(clock.startedAt) + (clock.pausedSeconds + spec.deadlineSeconds) * 1000 + graceMs < now;
+}
+
+/** Overdue tasks by pool; empty: that of none. */
+function overdue({ tasks, ...caches }: TaskCaches, now: number): readonly Sample[] {
+  const tenancy = new Tenancy(caches);
+  const counts = new Map<string, number>([...caches.pools.lister.values()].map((pool) => [keyOf(pool), 0]));
+  for (const task of tasks.lister.values()) {
+    if (!isOverdue(task, now)) continue;
+    const pool = tenancy.poolOf(traitsOf(task));
+    const key = pool === undefined ? '' : keyOf(pool);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return [...counts].map(([pool, value]) => ({ labels: { pool }, value }));
+}
+
+/** Registers the gauge of tasks that nobody ends; they are counted when somebody asks. */
+export function registerOverdue(registry: Registry, caches: TaskCaches, clock: Pick<Clock, 'now'>): void {
+  sampledGauge(
+    registry,
+    {
+      name: 'agentfleet_tasks_overdue',
+      help: 'Number of AgentTasks that have not ended 15 minutes after their deadline, partitioned by pool.',
+      labelNames: ['pool'],
+    },
+    () => overdue(caches, clock.now()),
+  );
+}
