@@ -32,7 +32,7 @@ const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)
 /** Memory of an engine on its GPU. `path` is the field's name in messages. */
 export function gpuMemory(path: string) {
   return struct(
-    'Memory of the engine on its GPU, for each of its pods.',
+    'Memory of the engine on each of its GPUs, for each of its pods.',
     {
       budget: withRules(
         text('Bytes such as 9Gi, which engines and neighbours hold to; Auto: what its weights, tokens and activations need.', {
@@ -72,14 +72,16 @@ export const obstacleReasons = [
   'Exclusive',
   'Apart',
   'NotLinked',
+  'NotJoined',
   'UnknownSlot',
   'GroupElsewhere',
   'SizeUnknown',
+  'NotDivisible',
   'HeldElsewhere',
 ] as const;
 export type ObstacleReason = (typeof obstacleReasons)[number];
 
-const AssignmentState = struct('An engine on its GPU.', {
+const AssignmentState = struct('An engine on a GPU; one that spans several is there once for each.', {
   item: objectName('The expert, or the model.'),
   slot: slotName('Where it is.'),
   uuid: optional(text('The GPU that the name stands for.', { max: 253 })),
@@ -112,7 +114,7 @@ const SkippedModeState = struct('A mode that could not be used.', {
 export const PlanStatus = struct('Where engines are on GPUs.', {
   hash: text('Of mode and assignments: equal plans have the same.', { max: 16, pattern: '^[0-9a-f]{16}$' }),
   mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
-  assignments: atomicList('Who is where.', AssignmentState, { max: 32 }),
+  assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
   rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
   skippedModes: optional(atomicList('Better modes that could not be used.', SkippedModeState, { max: placementModes.length })),
 });

@@ -51,6 +51,8 @@ export const fullPool: Node = {
             sleepAfterSeconds: 60,
             turnSeconds: 30,
             drainSeconds: 60,
+            tensorParallel: 2,
+            slots: ['dgx-1/gpu2', 'dgx-1/gpu3'],
             extraArgs: ['--seed=7'],
           },
         },

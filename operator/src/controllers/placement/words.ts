@@ -14,15 +14,22 @@ interface Word {
 
 type Reason = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
 
+/** No driver publishes NVLink, and who has shards on GPUs that nothing joins waits for most of its time. */
+const notJoined =
+  'tensorParallel needs GPUs of one node that NVLink joins: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
+  '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
+
 /** What helps. The first of these that occurs is the reason of the condition. */
 const cures: Readonly<Record<Reason, string>> = {
   SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
+  NotDivisible: 'take a number of GPUs that divides them',
   UnknownSlot: 'correct the slot: ConfigMap agentfleet-slots of the operator lists all',
   NotEnoughMemory: 'give smaller budgets, fewer tokens or another slot, or remove a tenant',
   HeldElsewhere: 'engines of another namespace are on it, whose claim nobody can join: take another slot',
   Exclusive: 'one of the two shares its GPU with nobody: take another slot, or loosen spec.placement.antiAffinity',
   Apart: 'they share no GPU: take another slot, or loosen spec.placement.antiAffinity',
   NotLinked: 'no NVLink joins it to its target: set spec.placement.nvlink to Preferred, or give both one slot',
+  NotJoined: notJoined,
   GroupElsewhere: 'a draft and its target are on one slot: give both the same',
   Unhealthy: 'see to the device',
   NotAllowed: 'name another slot, or none',

@@ -40,7 +40,8 @@ export function modelOf(problem: Problem): Model {
   const slots = [...problem.slots].sort((a, b) => compare(a.name, b.name));
   const links = linksOf(problem, slots);
   const hops = links.map((row, a) => row.map((type, b) => (a === b || problem.nvlink === 'Ignore' ? 0 : hopCost[type])));
-  const nvlinked = links.map((row, a) => row.map((type, b) => a === b || type === 'NV'));
+  // Who says that links count for nothing may have shards on any GPUs of a node.
+  const nvlinked = links.map((row, a) => row.map((type, b) => a === b || type === 'NV' || problem.nvlink === 'Ignore'));
   const sorted = [...problem.items].sort((a, b) => b.bytes * (b.shards ?? 1) - a.bytes * (a.shards ?? 1) || compare(a.name, b.name));
   const indexOf = new Map(sorted.map((item, index) => [item.name, index]));
   const slotIndex = new Map(slots.map((slot, index) => [slot.name, index]));

@@ -29,7 +29,7 @@ export interface Item {
   readonly name: string;
   /** Bytes on each of its slots. */
   readonly bytes: number;
-  /** Number of slots that it spans; above 1 they are of one node and all joined by NVLink. Default 1. */
+  /** Number of slots that it spans; above 1 they are of one node and all joined by NVLink, unless links are ignored. Default 1. */
   readonly shards?: number;
   readonly latency: LatencyClass;
   readonly rank: Rank;
@@ -65,7 +65,7 @@ export interface Problem {
   readonly traffic: readonly Traffic[];
   /** Where items are now. */
   readonly current: Placement;
-  /** `Required`: items with traffic are joined by NVLink or share a slot. `Ignore`: links cost nothing. */
+  /** `Required`: items with traffic are joined by NVLink or share a slot. `Ignore`: links cost nothing, and shards need none. */
   readonly nvlink: NvlinkRule;
   /** Share of a slot that stays free: of one with a single tenant, and of one with several. */
   readonly headroom?: { readonly exclusive: number; readonly shared: number };
@@ -75,7 +75,7 @@ export const defaultHeadroom = { exclusive: 0.03, shared: 0.08 };
 
 /** Why an item cannot be on a slot. */
 export type Obstacle =
-  'NotEnoughMemory' | 'Unhealthy' | 'NotAllowed' | 'Exclusive' | 'Apart' | 'NotLinked' | 'UnknownSlot' | 'GroupElsewhere';
+  'NotEnoughMemory' | 'Unhealthy' | 'NotAllowed' | 'Exclusive' | 'Apart' | 'NotLinked' | 'NotJoined' | 'UnknownSlot' | 'GroupElsewhere';
 
 export interface Rejection {
   readonly item: string;

@@ -98,7 +98,24 @@ describe('rules of items', () => {
     expect(slotOf(solveItems(items, { links: pairs }), 'wide')).toBe(`${gpu(2)} ${gpu(3)}`);
     const apart = solveItems(items, { links: [] });
     expect(apart.unplaced).toEqual(['wide']);
-    expect(apart.rejections).toContainEqual({ item: 'wide', slot: gpu(2), reason: 'NotLinked' });
+    expect(apart.rejections).toContainEqual({ item: 'wide', slot: gpu(2), reason: 'NotJoined' });
+    // The one that it fits on is told what the other one lacks.
+    const important = [...items, decode('other', 30, { slots: [gpu(3)] })].map((item): Item => ({ ...item, rank: 'Core' }));
+    const crowded = solveItems([{ ...important[0]!, rank: 'Canary' }, ...important.slice(1)], { links: pairs.slice(1) });
+    const lack = { item: 'wide', reason: 'NotEnoughMemory', shortByBytes: 50 * gibibyte - Math.floor(39.5 * gibibyte * 0.92) } as const;
+    expect(crowded.rejections).toEqual([
+      { item: 'wide', slot: gpu(0), reason: 'NotJoined' },
+      { item: 'wide', slot: gpu(1), reason: 'NotJoined' },
+      { ...lack, slot: gpu(2) },
+      { ...lack, slot: gpu(3) },
+    ]);
+  });
+
+  test('shards need no NVLink where links count for nothing, and one node still', () => {
+    const item = decode('wide', 20, { shards: 2 });
+    expect(slotOf(solveItems([item], { links: [], nvlink: 'Ignore' }), 'wide')).toBe(`${gpu(0)} ${gpu(1)}`);
+    const two = [...box(1, 'a'), ...box(1, 'b')];
+    expect(solveItems([item], { slots: two, links: allToAll(two), nvlink: 'Ignore' }).feasible).toBe(false);
   });
 
   test('NVLink that is required keeps items together that talk to each other', () => {

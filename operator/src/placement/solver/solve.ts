@@ -114,8 +114,18 @@ function rejectionsOf(model: Model, item: ModelItem, placement: Found['placement
     const base = { item: name, slot: slot.name };
     if (!slot.healthy) return { ...base, reason: 'Unhealthy' };
     if (item.item.slots !== undefined && !item.item.slots.includes(slot.name)) return { ...base, reason: 'NotAllowed' };
-    const reason = occupancy.obstacle(item, [index]) ?? 'NotLinked';
-    return reason === 'NotEnoughMemory' ? { ...base, reason, shortByBytes: occupancy.shortage(item, index) } : { ...base, reason };
+    return { ...base, ...whyNot(occupancy, item, index) };
   });
   return [...unknown.map((slot): Rejection => ({ item: name, slot, reason: 'UnknownSlot' })), ...rejections];
+}
+
+/** Why a sound slot is not taken; where an item spans several, for the set with this slot that lacks least. */
+function whyNot(occupancy: Occupancy, item: ModelItem, index: number): Pick<Rejection, 'reason' | 'shortByBytes'> {
+  const lackOf = (slots: readonly number[]): number => Math.max(...slots.map((slot) => occupancy.shortage(item, slot)));
+  const [nearest] = item.choices.filter((slots) => slots.includes(index)).sort((a, b) => lackOf(a) - lackOf(b));
+  // However much room it has.
+  if (nearest === undefined) return { reason: 'NotJoined' };
+  const alone = occupancy.obstacle(item, [index]);
+  const reason = alone ?? occupancy.obstacle(item, nearest) ?? 'NotLinked';
+  return reason === 'NotEnoughMemory' ? { reason, shortByBytes: lackOf(alone === undefined ? nearest : [index]) } : { reason };
 }

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
-import { atomicList, byteQuantity, integer, labelName, optional, reference, struct, text, union } from '../schema/index.ts';
+import { slotName } from '../placement.ts';
+import { atomicList, byteQuantity, integer, labelName, optional, reference, rule, setOf, struct, text, union } from '../schema/index.ts';
 
 const Replay = struct('Recorded proposals.', { configMap: reference('A ConfigMap of the namespace with the recording.') });
 
@@ -8,7 +9,9 @@ const Llama = struct('A small language model that comes with its image.', {
   contextTokens: integer('Tokens that it sees at once.', 512, 8192, 2048),
 });
 
-const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of resources.slot.', {
+const slots = 'spec.experts[].engine.vLLM.slots';
+
+const fields = {
   image: text('Image of the engine.', { max: 512, min: 1, pattern: '^[-._:/@a-zA-Z0-9]+$' }),
   maxModelLen: integer('Tokens of one request with its answer.', 512, 1_048_576, 8192),
   maxNumSeqs: integer('Requests that are answered at once.', 1, 1024, 64),
@@ -21,7 +24,22 @@ const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of
   sleepAfterSeconds: integer('With residency Sleep: time without a request after which it sleeps.', 10, 86_400, 600),
   turnSeconds: integer('With residency Swap: time that it may keep the GPU to itself while others wait.', 1, 3600, 20),
   drainSeconds: integer('Time that answers under way get when a pod has to go.', 1, 3600, 120),
+  tensorParallel: optional(integer('GPUs of one node that share its weights; above 1 NVLink has to join them. Default: 1.', 1, 8)),
+  slots: optional(setOf('These GPUs, when they are not any that are joined.', slotName('A GPU.'), { max: 8, min: 2 })),
   extraArgs: optional(atomicList('Further words of its command line, as they are.', text('One word.', { max: 256, min: 1 }), { max: 32 })),
+};
+
+const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of resources.slot.', fields, {
+  rules: [
+    rule(
+      '!has(self.slots) || (has(self.tensorParallel) && self.slots.size() == self.tensorParallel)',
+      `${slots} must name as many GPUs as spec.experts[].engine.vLLM.tensorParallel says; correct one of the two`,
+    ),
+    rule(
+      "!has(self.slots) || self.slots.all(slot, slot.split('/')[0] == self.slots[0].split('/')[0])",
+      `${slots} must be of one node, as NVLink joins GPUs of one; name others`,
+    ),
+  ],
 });
 export type VLLM = Static<typeof VLLM>;
 

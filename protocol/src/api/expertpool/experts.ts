@@ -10,6 +10,12 @@ export type ExpertRole = (typeof expertRoles)[number];
 
 const builtinRoles = "['Planner', 'Embedder', 'Policy']";
 
+const spans = (expert: string): string =>
+  `(has(${expert}.engine.vLLM) && has(${expert}.engine.vLLM.tensorParallel) && ${expert}.engine.vLLM.tensorParallel > 1)`;
+
+/** A plan has room for so many places of what serves, and as many of what is tried. */
+const mostGpus = 32;
+
 /** One expert of a pool. */
 export const Expert = struct(
   'One part of the assembly.',
@@ -59,6 +65,14 @@ export const Expert = struct(
         "!has(self.residency) || self.residency != 'Swap' || self.replicas <= 1",
         'spec.experts[].residency must not be Swap beside more than one replica, as one pod has the turn; set spec.experts[].replicas to 1, or write Always',
       ),
+      rule(
+        `!has(self.resources) || !has(self.resources.slot) || !${spans('self')}`,
+        'spec.experts[].resources.slot must not be set beside spec.experts[].engine.vLLM.tensorParallel above 1, which needs several; write spec.experts[].engine.vLLM.slots instead',
+      ),
+      rule(
+        `!has(self.residency) || self.residency != 'Swap' || !${spans('self')}`,
+        'spec.experts[].residency must not be Swap beside spec.experts[].engine.vLLM.tensorParallel above 1, as each GPU has turns of its own; write Sleep or Always',
+      ),
       ...(['speculative', 'residency', 'warmup'] as const).map((field) =>
         rule(
           `!has(self.${field}) || self.engine.type == 'VLLM'`,
@@ -88,6 +102,10 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
         `self.all(b, !has(b.residency) || b.residency != '${residency}' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))`,
         `spec.experts[].residency must not be ${residency} for the base of an adapter, which is asked past it; write Always`,
       ),
+    ),
+    rule(
+      `self.map(e, ${spans('e')} ? e.engine.vLLM.tensorParallel : 1).sum() <= ${mostGpus}`,
+      `spec.experts[].engine.vLLM.tensorParallel must not come to more than ${mostGpus} over all experts, where each other one counts 1; lower it`,
     ),
     ...(['Draft', 'Planner', 'Embedder', 'Policy'] as const).map((role) =>
       rule(
