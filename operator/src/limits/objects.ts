@@ -188,6 +188,7 @@ const modelChoices: Choices = {
   'spec.resources.slot': none,
   'spec.rollout': none,
   'spec.resources.memory': none,
+  'spec.resources.withoutGpu': none,
   ...containerResources('spec.resources.container'),
 };
 

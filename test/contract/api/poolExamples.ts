@@ -109,6 +109,7 @@ export const fullPool: Node = {
       nvlink: 'Required',
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
       dryRun: true,
+      degradeTo: ['SharedVerifier'],
       allowUnaccounted: true,
     },
     profiles: [
