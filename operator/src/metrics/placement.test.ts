@@ -1,4 +1,4 @@
-import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { placementView, type PlacementView } from '../controllers/placement/index.ts';
@@ -32,9 +32,22 @@ it('tells what slots have, what plans gave away and what engines hold', async ()
   expect(page).toContain('agentfleet_placement_slot_healthy{node="dgx-1",slot="dgx-1/gpu3"} 1\n');
   expect(page).toContain('agentfleet_placement_estimate_error_ratio{pool="platform/hybrid",expert="e-py"} 0.2\n');
   expect(page).toContain(
-    'agentfleet_expert_info{pool="platform/hybrid",expert="g-gen",revision="",track="stable",role="Generalist",engine="Synth",digest="",slot="dgx-1/gpu0"} 1\n',
+    'agentfleet_expert_info{pool="platform/hybrid",expert="g-gen",revision="",track="stable",role="Generalist",engine="Synth",digest="",mode="DRA",slot="dgx-1/gpu0"} 1\n',
   );
   expect(page).not.toMatch(/^agentfleet_placement_(infeasible|conflicts|slot_fault)\{/m);
+});
+
+it('tells which revisions of a verifier judge, the first one as the stable one', async () => {
+  const told = async (rollout: object | undefined): Promise<readonly string[]> => {
+    const model = { ...judge(), status: { digest: 'sha256:1', arms: [{ revision: 'b', digest: 'sha256:2' }], rollout } };
+    const page = await pageOf(() => placementView(snapshot({ models: [model as unknown as EnergyModel] }), now));
+    return page.match(/(?<=^agentfleet_energymodel_info\{).*(?=\} 1$)/gm) ?? [];
+  };
+  const line = (revision: string, track: string, digest: string): string =>
+    `model="platform/judge",revision="${revision}",track="${track}",digest="${digest}",slot=""`;
+  expect(await told(undefined)).toEqual([line('', 'stable', 'sha256:1')]);
+  expect(await told({ canary: 'a' })).toEqual([line('a', 'stable', 'sha256:1')]);
+  expect(await told({ stable: 'a', canary: 'b' })).toEqual([line('a', 'stable', 'sha256:1'), line('b', 'canary', 'sha256:2')]);
 });
 
 it('tells which slot cannot be used and why, and what plans still hold there', async () => {

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
+import { itemOf } from '../placement/index.ts';
 import { sampledGauge, type Sample } from './sampled.ts';
 
 /** What is told of the GPUs when somebody asks. */
@@ -71,20 +72,38 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
 }
 
 /** What each expert is and where it sits: one series for each server. Pure. */
-export function expertInfo({ servers, pools }: PlacementView): readonly Sample[] {
+export function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
     pools.flatMap(({ metadata, status }) =>
       (status?.experts ?? []).map(({ name, digest }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, digest] as const),
     ),
   );
+  const modes = new Map(holders.flatMap(({ of, plan }) => ('pool' in of ? [[of.pool, plan?.mode] as const] : [])));
   return servers.map(({ pool, server: { expert, revision = '', canary }, slot = '' }) => {
     const told = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
     const digest = told ?? expert.artifact?.digest ?? '';
     const track = canary === undefined ? 'stable' : 'canary';
-    return {
-      labels: { pool, expert: expert.name, revision, track, role: expert.role, engine: expert.engine.type, digest, slot },
-      value: 1,
+    const mode = slot === '' ? '' : (modes.get(pool) ?? '');
+    const { name, role, engine } = expert;
+    return { labels: { pool, expert: name, revision, track, role, engine: engine.type, digest, mode, slot }, value: 1 };
+  });
+}
+
+/** The revisions of each EnergyModel that judge, and where they sit. Pure. */
+export function modelInfo({ models }: PlacementView): readonly Sample[] {
+  return models.flatMap(({ metadata: { namespace = '', name }, status }) => {
+    const { rollout, plan, digest = '' } = status ?? {};
+    const slots = new Map((plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));
+    const tell = (track: string, revision: string | undefined, of: string): Sample => {
+      const slot = slots.get(itemOf(name, revision)) ?? '';
+      return { labels: { model: `${namespace}/${name}`, revision: revision ?? '', track, digest: of, slot }, value: 1 };
     };
+    const { stable, canary } = rollout ?? {};
+    const digests = new Map((status?.arms ?? []).map((arm) => [arm.revision, arm.digest]));
+    // The first revision is told as a canary until it serves.
+    const serving = stable ?? canary;
+    const tried = canary === undefined || canary === serving ? [] : [tell('canary', canary, digests.get(canary) ?? '')];
+    return [tell('stable', serving, digest), ...tried];
   });
 }
 
@@ -160,7 +179,13 @@ export function registerPlacementMetrics(registry: Registry, look: ReadPlacement
   gauge(
     'expert_info',
     'What each server of an expert is, and where it sits.',
-    ['pool', 'expert', 'revision', 'track', 'role', 'engine', 'digest', 'slot'],
+    ['pool', 'expert', 'revision', 'track', 'role', 'engine', 'digest', 'mode', 'slot'],
     expertInfo,
+  );
+  gauge(
+    'energymodel_info',
+    'What each revision of a verifier is, and where it sits.',
+    ['model', 'revision', 'track', 'digest', 'slot'],
+    modelInfo,
   );
 }
