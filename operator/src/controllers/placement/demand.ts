@@ -78,7 +78,7 @@ export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand
   const budget = bytesOf(memory.budget);
   if (budget !== undefined) return { bytes: budget * expert.replicas };
   const size = sizeOf(asked, expert, expert.name);
-  const draft = sizeOf(asked, expert, draftOf(expert.name));
+  const draft = expert.speculative === undefined ? undefined : sizeOf(asked, expert, draftOf(expert.name));
   const missing = (what: string): Demand => ({
     lack: `expert ${expert.name}: the size of ${what} is not known (status.artifacts); ${cure} (spec.experts[].resources.memory.budget)`,
   });

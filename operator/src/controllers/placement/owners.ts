@@ -1,11 +1,12 @@
 import type { KubeObject } from '@agentfleet/kube';
-import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import type { Degradation, EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
 import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
 import { monopodLack } from './monopod.ts';
 import { needsGpu } from './needs.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
+import { demandWithoutDraft } from './withoutDraft.ts';
 
 /** Where an engine may be that is tried beside the one that serves. */
 export interface CanaryWish {
@@ -42,6 +43,8 @@ export interface Wish {
   /** Whether it takes turns on its GPU with the others of its owner that do: its demand is what it has awake. */
   readonly turns?: boolean;
   readonly group: string | undefined;
+  /** What it needs without the draft inside its engine. */
+  readonly withoutDraft?: Demand;
   /** Items of the same owner, and `EnergyModel`. */
   readonly apart: readonly string[];
 }
@@ -69,7 +72,15 @@ export interface Owner {
   readonly unknown?: boolean;
   /** Of a pool: the verifier that it names. */
   readonly verifier: string | undefined;
+  /** What it may go without when a GPU is lost. */
+  readonly consents?: ReadonlySet<Degradation>;
+  /** Whether its antiAffinity towards the verifier is set aside; of a model: that of pools which consent. */
+  readonly sharing?: boolean;
+  /** Whether some of its engines lost their shares of a GPU that is there. */
+  readonly hit?: boolean;
 }
+
+const isSharing = (plan: PlanStatus | undefined): boolean => plan?.degraded?.some(({ mode }) => mode === 'SharedVerifier') === true;
 
 /** How important the engine of a role is. */
 export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
@@ -128,9 +139,12 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
     const { name, role, resources } = expert;
     const from = apart.get(name) ?? [];
     const item = itemIn(server);
+    const own = { ...pool, spec: { ...pool.spec, experts: [...server.experts] } };
+    const withoutDraft = demandWithoutDraft(own, expert, pool);
     return {
       item,
-      demand: demandOf({ ...pool, spec: { ...pool.spec, experts: [...server.experts] } }, expert, pool),
+      demand: demandOf(own, expert, pool),
+      ...(withoutDraft === undefined ? {} : { withoutDraft }),
       replicas: expert.replicas,
       slot: resources?.slot,
       ...(revision === undefined ? {} : { stays: true }),
@@ -178,6 +192,8 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     going: metadata.deletionTimestamp !== undefined,
     ...(servers === undefined ? { unknown: true } : {}),
     verifier: spec.energyModelRef?.name,
+    consents: new Set<Degradation>(spec.placement?.degradeTo),
+    sharing: isSharing(status?.plan),
   };
 }
 
@@ -208,7 +224,7 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
 
 /** A model as an owner of engines. */
 export function modelOwner(model: EnergyModel): Owner {
-  const { metadata, status } = model;
+  const { metadata, spec, status } = model;
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
     key: `EnergyModel ${namespace}/${name}`,
@@ -226,6 +242,8 @@ export function modelOwner(model: EnergyModel): Owner {
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,
+    consents: new Set<Degradation>(spec.resources.withoutGpu === 'CPU' ? ['CpuVerifier'] : []),
+    sharing: isSharing(status?.plan),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import type { Item, Mode, Problem } from '../../placement/index.ts';
+import { isSetAside, verifierOf } from './degraded.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
 
@@ -45,10 +46,10 @@ function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
 function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
   return wish.apart.flatMap((other) => {
     if (other !== 'EnergyModel') return [nameOf(owner, other)];
-    const verifier = holders.find(
-      ({ owner: { kind, name, namespace } }) => kind === 'EnergyModel' && name === owner.verifier && namespace === owner.namespace,
-    );
-    return verifier === undefined ? [] : verifier.assignments.map(({ item }) => nameOf(verifier.owner, item));
+    const verifier = verifierOf(owner, holders);
+    return verifier === undefined || isSetAside(owner, verifier.owner)
+      ? []
+      : verifier.assignments.map(({ item }) => nameOf(verifier.owner, item));
   });
 }
 
@@ -111,7 +112,13 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
     ...fixed.map(({ name, slots = [] }) => [name, slots] as const),
   ]);
   return {
-    slots: inventory.slots.map(({ name, node, usableBytes, fault }) => ({ name, node, usableBytes, healthy: fault === undefined })),
+    slots: inventory.slots.map(({ name, node, usableBytes, fault, mig }) => ({
+      name,
+      node,
+      usableBytes,
+      healthy: fault === undefined,
+      isolated: mig !== undefined,
+    })),
     links: inventory.links,
     items: [...own, ...fixed],
     traffic: owner.traffic.map(({ a, b, weight }) => ({ a: nameOf(owner, a), b: nameOf(owner, b), weight })),

@@ -17,7 +17,7 @@ function settle(owner: Owner, held: readonly Assignment[], solution: Solution, i
   const own = owner.wishes.map(({ item }) => item);
   const complete = own.every((item) => places.has(item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
-  const lost = held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
+  const lost = owner.hit === true || held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
   if (complete) return [...places.values()];
   if (!lost) {
     const stay = new Map(held.map((assignment) => [assignment.item, assignment]));
@@ -51,7 +51,7 @@ export function partsOf(owner: Owner, present: Presence): Parts {
 }
 
 /** What there is beside an owner. */
-interface Around {
+export interface Around {
   readonly others: readonly Holder[];
   readonly inventory: Inventory;
   readonly present: Presence;
