@@ -33,6 +33,11 @@ export function calibrationError(all: readonly Scored[]): number {
   return bins.reduce((sum, bin) => sum + Math.abs(bin.score - bin.positive), 0) / all.length;
 }
 
+/** Brier score: mean squared distance of the probability from what was. */
+export function brierScore(all: readonly Scored[]): number {
+  return mean(all.map(({ score, positive }) => (score - Number(positive)) ** 2));
+}
+
 /** Isotonic regression, pool adjacent violators (R. Barlow et al., 1972): the best non-increasing map of the score. */
 export function isotonic(all: readonly Scored[]): { readonly energies: number[]; readonly probabilities: number[] } {
   const blocks: { sum: number; positive: number; count: number; from: number; to: number }[] = [];

@@ -10,7 +10,7 @@ import {
   type ScoreResponse,
 } from '@agentfleet/protocol/inference';
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
-import { auc, ece } from '@agentfleet/protocol/stats';
+import { auc, brier, ece } from '@agentfleet/protocol/stats';
 import { partReader, post } from '../experts/index.ts';
 import { refusalOf } from '../experts/refusal.ts';
 import { abstention } from '../mind/calibration.ts';
@@ -84,7 +84,7 @@ function figuresOf(head: GoldenHead['name'], all: readonly Scored[]): readonly G
   const said = own.flatMap(({ act, score }) => (score.pSuccess === null ? [] : [{ score: score.pSuccess, right: act.good }]));
   const area = auc(own.map(({ act, score }) => ({ score: -score.energy, right: act.good })));
   if (said.length < own.length || Number.isNaN(area)) return [];
-  return [{ name: head, auc: rounded(area), ece: rounded(ece(said, bins)), samples: own.length }];
+  return [{ name: head, auc: rounded(area), ece: rounded(ece(said, bins)), brier: rounded(brier(said)), samples: own.length }];
 }
 
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6;

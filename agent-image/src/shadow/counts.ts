@@ -1,4 +1,5 @@
 import type { ShadowReport } from '@agentfleet/protocol/api';
+import { probabilityBin, probabilityBins } from '@agentfleet/protocol/inference';
 
 /** What a verifier alone says of an act. Abstain: it is not calibrated. */
 export type Verdict = 'Pass' | 'Warn' | 'Veto' | 'Abstain';
@@ -19,7 +20,7 @@ export interface Comparison {
 /** Beyond it nothing is added: the most that the status may hold. */
 const most = 2_147_483_647;
 
-type Counter = Exclude<keyof ShadowReport, 'rollout' | 'revision'>;
+type Counter = Exclude<keyof ShadowReport, 'rollout' | 'revision' | 'stableBins' | 'shadowBins'>;
 
 /** Counts of nothing. Pure. */
 export function noCounts(rollout: string, revision: string): ShadowReport {
@@ -58,12 +59,32 @@ export function plus(counts: ShadowReport, more: Readonly<Partial<Record<Counter
 /** Counts with what a comparison found. Pure. */
 export function compared(counts: ShadowReport, { sameCandidate, acts = [] }: Comparison): ShadowReport {
   const begun = sameCandidate === undefined ? counts : plus(counts, { candidates: 1, sameCandidates: Number(sameCandidate) });
-  return acts.reduce((sum, { stable, shadow }) => plus(sum, actCounts(stable, shadow)), begun);
+  return acts.reduce((sum, { stable, shadow }) => binned(plus(sum, actCounts(stable, shadow)), stable, shadow), begun);
+}
+
+/** What an act was given by both: nothing of one of which one of them abstains. */
+function probabilities(stable: Judged, shadow: Judged): readonly [number, number] | undefined {
+  const [p, q] = [stable.pSuccess, shadow.pSuccess];
+  return stable.verdict === 'Abstain' || shadow.verdict === 'Abstain' || p === null || q === null ? undefined : [p, q];
+}
+
+/** Counts with one act more in the bin of each. */
+function binned(counts: ShadowReport, stable: Judged, shadow: Judged): ShadowReport {
+  const found = probabilities(stable, shadow);
+  if (found === undefined) return counts;
+  const [stableBins, shadowBins] = [more(counts.stableBins, found[0]), more(counts.shadowBins, found[1])];
+  return { ...counts, stableBins, shadowBins };
+}
+
+function more(bins: readonly number[] = Array.from({ length: probabilityBins }, () => 0), probability: number): number[] {
+  const bin = probabilityBin(probability);
+  return bins.map((count, at) => (at === bin ? Math.min(most, count + 1) : count));
 }
 
 function actCounts(stable: Judged, shadow: Judged): Readonly<Partial<Record<Counter, number>>> {
-  const [p, q] = [stable.pSuccess, shadow.pSuccess];
-  if (stable.verdict === 'Abstain' || shadow.verdict === 'Abstain' || p === null || q === null) return { abstained: 1 };
+  const found = probabilities(stable, shadow);
+  if (found === undefined) return { abstained: 1 };
+  const [p, q] = found;
   const sums = { stableThousandths: 1000 * p, shadowThousandths: 1000 * q, apartThousandths: 1000 * Math.abs(p - q) };
   const [mine, theirs] = [stable.verdict === 'Veto', shadow.verdict === 'Veto'];
   if (mine && theirs) return { ...sums, bothVetoed: 1 };

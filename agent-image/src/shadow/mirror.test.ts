@@ -221,6 +221,23 @@ describe('counts', () => {
       }
   });
 
+  it('put an act into the bin of what each says, and into none when one says nothing', () => {
+    const acts = [
+      { stable: judged('Veto', 0.009), shadow: judged('Pass', 1) },
+      { stable: judged('Pass', 0.99), shadow: judged('Pass', 0.75) },
+      { stable: judged('Abstain', 0.5), shadow: judged('Pass', 0.5) },
+      { stable: judged('Pass', 0.5), shadow: judged('Pass', null) },
+    ];
+    const one = compared(noCounts(rollout, revision), { acts });
+    expect([one.stableBins, one.shadowBins]).toEqual([
+      [1, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+      [0, 0, 0, 0, 0, 0, 1, 0, 0, 1],
+    ]);
+    const full = compared({ ...one, stableBins: Array.from({ length: 10 }, () => 2_147_483_647) }, { acts });
+    expect(full.stableBins?.[0]).toBe(2_147_483_647);
+    expect(compared(noCounts(rollout, revision), { sameCandidate: true }).stableBins).toBeUndefined();
+  });
+
   it('stay inside what the status holds', () => {
     const full = plus(noCounts(rollout, revision), { shadowMillis: 2_147_483_640 });
     expect(plus(full, { shadowMillis: 100, asked: -3 })).toMatchObject({ shadowMillis: 2_147_483_647, asked: 0 });

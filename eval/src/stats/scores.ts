@@ -3,12 +3,7 @@ import type { Scored } from '@agentfleet/protocol/stats';
 import type { Interval } from './interval.ts';
 import { bootstrap, type BootstrapOptions } from './paired.ts';
 
-export { auc, ece, reliability, type ReliabilityBin, type Scored } from '@agentfleet/protocol/stats';
-
-/** Mean squared distance of the probability from the truth (Brier 1950). */
-export function brier(items: readonly Scored[]): number {
-  return items.reduce((sum, { score, right }) => sum + (score - Number(right)) ** 2, 0) / items.length;
-}
+export { auc, brier, ece, reliability, type ReliabilityBin, type Scored } from '@agentfleet/protocol/stats';
 
 /** A measure of scored items with a bootstrap interval that draws whole problems. */
 export function scoredInterval(

@@ -1,4 +1,4 @@
-import { auc, ece, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
+import { auc, brier, ece, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
 import type { Calibration } from '../../src/models/energy/file.ts';
 import { probability } from '../../src/models/energy/scorer.ts';
 import { isotonic } from '../metrics.ts';
@@ -34,11 +34,12 @@ export function crossProbabilities(judged: readonly Judged[]): readonly Believed
   });
 }
 
-/** AUC and ECE with 95 % intervals that draw whole problems. */
+/** AUC, ECE and Brier score with 95 % intervals that draw whole problems. */
 export interface Worth {
   readonly samples: number;
   readonly auc: Interval;
   readonly ece: Interval;
+  readonly brier: Interval;
 }
 
 export function worthOf(believed: readonly Believed[], seed: number): Worth {
@@ -55,6 +56,10 @@ export function worthOf(believed: readonly Believed[], seed: number): Worth {
     ece: interval(
       scored(({ p }) => p),
       ece,
+    ),
+    brier: interval(
+      scored(({ p }) => p),
+      brier,
     ),
   };
 }

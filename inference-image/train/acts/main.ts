@@ -21,7 +21,12 @@ const say = (text: string): void => console.log(`${((performance.now() - started
 const json = (value: unknown): Promise<string> => format(JSON.stringify(value), { parser: 'json', printWidth: 140 });
 
 interface CodeFigures {
-  readonly energy: { readonly candidates: number; readonly aucContent: number; readonly eceBeforeActCalibrated: number };
+  readonly energy: {
+    readonly candidates: number;
+    readonly aucContent: number;
+    readonly eceBeforeActCalibrated: number;
+    readonly brierBeforeActCalibrated: number;
+  };
 }
 
 /** The Code head as it was trained, with what `train/main.ts` measured. It ranks; gate 2 does not ask it, so it vetoes nothing. */
@@ -30,7 +35,8 @@ async function codeHead(): Promise<EnergyHeadFile> {
   const { energy } = JSON.parse(await readFile(join(image, 'train', 'figures.json'), 'utf8')) as CodeFigures;
   const auc = Number(energy.aucContent.toFixed(4));
   const ece = Number(energy.eceBeforeActCalibrated.toFixed(4));
-  return { ...file.heads.Code, worth: { samples: energy.candidates, auc, ece, vetoBelowProbability: 0, warnBelowProbability: 0 } };
+  const brier = Number(energy.brierBeforeActCalibrated.toFixed(4));
+  return { ...file.heads.Code, worth: { samples: energy.candidates, auc, ece, brier, vetoBelowProbability: 0, warnBelowProbability: 0 } };
 }
 
 const at = argv.indexOf('--fitted-at');

@@ -1,8 +1,8 @@
 import type { Interval } from '@agentfleet/eval/stats';
 import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
-import { energyFormat, type EnergyFile, type EnergyHeadFile } from '../../src/models/energy/file.ts';
+import { energyFormat, type EnergyFile, type EnergyHeadFile, type HeadWorth } from '../../src/models/energy/file.ts';
 import { Random } from '../random.ts';
-import { crossProbabilities, curveOf, worthOf, type Believed } from './calibrate.ts';
+import { crossProbabilities, curveOf, worthOf, type Believed, type Worth } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
 import { crossEnergies } from './folds.ts';
@@ -26,9 +26,15 @@ interface TrainedHead {
 
 const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
 
+/** What a head tells of its worth. */
+function toldWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
+  const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
+  return { samples, auc: a, ece: e, brier: b };
+}
+
 function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
-  const { samples, auc, ece } = worthOf(believed, seed);
-  return { samples, auc: round(auc), ece: round(ece) };
+  const { samples, auc, ece, brier } = worthOf(believed, seed);
+  return { samples, auc: round(auc), ece: round(ece), brier: round(brier) };
 }
 
 const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
@@ -62,9 +68,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
   const believed = onePerProblem(crossProbabilities(cooled));
   const pack = fromPack(believed);
   const thresholds = searchThresholds(pack, { recall: askedRecall });
-  const { samples, auc, ece } = worthOf(believed, seed);
   const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };
-  const worth = { samples, auc: Number(auc.value.toFixed(4)), ece: Number(ece.value.toFixed(4)), ...thresholds };
   const at = (recall: number): GateCount & { readonly recall: number } => ({
     recall,
     ...countGate(pack, searchThresholds(pack, { recall })),
@@ -78,7 +82,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
       ran: 0,
       lambdas: { lambda: 1, head: lambda },
       calibration: { before: curveOf(onePerProblem(cooled)), after: null },
-      worth,
+      worth: { ...toldWorth(worthOf(believed, seed)), ...thresholds },
       about: 'trained on the development half of the hazard pack and on filled templates; probability that the act is harmless',
     },
     figures: {

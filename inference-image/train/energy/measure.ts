@@ -1,7 +1,7 @@
 import type { EnergyScorer, EnergyWeights } from '../../src/models/energy/index.ts';
 import { contentEnergy, executedEnergy } from '../../src/models/energy/scorer.ts';
 import type { EnergyHeadFile } from '../../src/models/energy/file.ts';
-import { auc, calibrationError, isotonic, mean, type Scored } from '../metrics.ts';
+import { auc, brierScore, calibrationError, isotonic, mean, type Scored } from '../metrics.ts';
 import { unexecuted, type Group, type Item } from './items.ts';
 
 /** The weights of a fleet that sets none; energies are fitted and calibrated under them. */
@@ -61,11 +61,16 @@ export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): E
       ),
     ),
     eceBeforeActUncalibrated: calibrationError(scored((at) => sigmoid(early[at]?.energy ?? 0))),
-    eceBeforeActCalibrated: calibrationError(scored((at) => early[at]?.pSuccess ?? 0)),
+    ...calibrated(scored((at) => early[at]?.pSuccess ?? 0)),
     eceAfterActUncalibrated: calibrationError(scored((at) => sigmoid(whole(at)))),
     eceAfterActCalibrated: calibrationError(scored((at) => after[at]?.score.pSuccess ?? 0)),
     ...rerank(scorer, groups),
   };
+}
+
+/** How true probabilities before the act are. */
+function calibrated(said: readonly Scored[]): EnergyFigures {
+  return { eceBeforeActCalibrated: calibrationError(said), brierBeforeActCalibrated: brierScore(said) };
 }
 
 /** Tries until the first right candidate, in the expert's order and by the energy before the act; pairs of the same states. */

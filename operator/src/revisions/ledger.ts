@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ShadowReport } from '@agentfleet/protocol/api';
+import { probabilityBin } from '@agentfleet/protocol/inference';
 import type { ArmEvidence } from '../rollout/index.ts';
+import { addBins, noBins } from './bins.ts';
 import { addShadow, mostShadowTasks, noShadow, type ShadowTallies } from './shadow.ts';
 
 /** What the end of one task says about its arm. */
@@ -15,12 +17,14 @@ export interface Sample {
   /** Undefined: no rollback was due. */
   readonly rolledBack: boolean | undefined;
   readonly energy: number | undefined;
+  /** Calibrated probability of the last decision; undefined: none was told. */
+  readonly pSuccess?: number;
   /** Of a task that was assigned while the rollout was in shadow, which counts for no arm: its copies; null: there were none. */
   readonly shadow?: ShadowReport | null;
 }
 
 /** What was counted of one revision. */
-export interface Tallies extends Pick<ArmEvidence, 'tasks' | 'acts' | 'rollbacks' | 'energies'> {
+export interface Tallies extends Pick<ArmEvidence, 'tasks' | 'acts' | 'passedActs' | 'scores' | 'rollbacks' | 'energies'> {
   /** Tasks that ended for a reason that is not theirs. */
   readonly excluded: number;
 }
@@ -40,6 +44,8 @@ const mostEnergies = 2000;
 const nothing: Tallies = {
   tasks: { passed: 0, total: 0 },
   acts: { vetoed: 0, total: 0 },
+  passedActs: { missed: 0, total: 0 },
+  scores: noBins,
   rollbacks: { verified: 0, total: 0 },
   energies: [],
   excluded: 0,
@@ -57,12 +63,21 @@ function markOf(uid: string): string {
   return createHash('sha256').update(uid).digest('base64').slice(0, 8);
 }
 
-function add(to: Tallies, { passed, acts, rolledBack, energy }: Sample): Tallies {
+/** Where no act passed nothing can have been missed. What was undone went wrong, whatever its end says. */
+function addMissed(to: Tallies['passedActs'], { passed, acts, rolledBack }: Sample): Tallies['passedActs'] {
+  if (acts.total <= acts.vetoed) return to;
+  return { missed: to.missed + Number(passed === false || rolledBack !== undefined), total: to.total + 1 };
+}
+
+function add(to: Tallies, sample: Sample): Tallies {
+  const { passed, acts, rolledBack, energy, pSuccess } = sample;
   if (passed === undefined) return { ...to, excluded: to.excluded + 1 };
   return {
     ...to,
     tasks: { passed: to.tasks.passed + Number(passed), total: to.tasks.total + 1 },
     acts: { vetoed: to.acts.vetoed + acts.vetoed, total: to.acts.total + acts.total },
+    passedActs: addMissed(to.passedActs, sample),
+    scores: pSuccess === undefined ? to.scores : addBins(to.scores, noBins.with(probabilityBin(pSuccess), 1)),
     rollbacks:
       rolledBack === undefined ? to.rollbacks : { verified: to.rollbacks.verified + Number(rolledBack), total: to.rollbacks.total + 1 },
     energies: energy === undefined || to.energies.length >= mostEnergies ? to.energies : [...to.energies, energy],
@@ -98,7 +113,7 @@ export function shadowIn(data: Readonly<Record<string, string>> | undefined, rol
   const text = data?.[ledgerKeys.counts];
   if (text === undefined) return undefined;
   const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'shadow'>;
-  return told.rollout === rollout ? told.shadow : undefined;
+  return told.rollout === rollout && told.shadow !== undefined ? { ...noShadow, ...told.shadow } : undefined;
 }
 
 /** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
@@ -108,5 +123,8 @@ export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rol
   const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
   if (told.rollout !== rollout) return emptyLedger(rollout);
   const counted = new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []);
-  return { rollout, arms: told.arms, counted, ...(told.shadow === undefined ? {} : { shadow: told.shadow }) };
+  // An operator from before some of the sums wrote none of them: what it counted says nothing about these.
+  const arms = Object.fromEntries(Object.entries(told.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
+  const shadow = told.shadow === undefined ? {} : { shadow: { ...noShadow, ...told.shadow } };
+  return { rollout, arms, counted, ...shadow };
 }

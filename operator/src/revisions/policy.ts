@@ -89,6 +89,14 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.agreement) };
     case 'FalseVeto':
       return { type: spec.type, name, ...numbers(spec.falseVeto) };
+    case 'Brier':
+      return { type: spec.type, name, ...numbers(spec.brier) };
+    case 'CalibrationMap':
+      return { type: spec.type, name, ...numbers(spec.calibrationMap) };
+    case 'ScoreDrift':
+      return { type: spec.type, name, ...numbers(spec.scoreDrift) };
+    case 'MissedVeto':
+      return { type: spec.type, name, ...numbers(spec.missedVeto) };
     case 'Query':
     default:
       return { type: spec.type, name, ...bounds(spec.query) };

@@ -2,8 +2,8 @@ import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import type { ArmEvidence } from '../rollout/index.ts';
+import { armWith } from '../rollout/gates/testing/evidence.ts';
 import { armsOf } from './arm.ts';
-import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample } from './ledger.ts';
 import { addSeries, readMetrics, since } from './metrics.ts';
 import { engineEvidence } from './engines.ts';
 import { Designs } from './policy.ts';
@@ -29,15 +29,7 @@ const spec = {
   promotion: { requireApproval: false },
 } as unknown as Rollout;
 
-const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
-  tasks: { passed: 0, total: 0 },
-  requests: { failed: 0, total: 1000 },
-  latencies: [],
-  energies: [],
-  acts: { vetoed: 0, total: 0 },
-  rollbacks: { verified: 0, total: 0 },
-  ...more,
-});
+const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => armWith({ requests: { failed: 0, total: 1000 }, ...more });
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const designs = new Designs();
@@ -160,35 +152,6 @@ describe('the arm of a task', () => {
     expect(armsOf('x', { revision: b, rollout: trying.id ?? '' }, serving)).toEqual({ revision: a });
     expect(armsOf('x', {}, trying)).toEqual({ revision: a });
     expect(armsOf('x', { revision: b }, undefined)).toEqual({});
-  });
-});
-
-describe('the book of a rollout', () => {
-  const sample = (uid: string, more: Partial<Sample> = {}): Sample => ({
-    uid,
-    revision: b,
-    passed: true,
-    acts: { vetoed: 1, total: 4 },
-    rolledBack: undefined,
-    energy: 0.5,
-    ...more,
-  });
-
-  it('counts each task once, however often and in whatever order it is seen', () => {
-    const all = Array.from({ length: 300 }, (_, index) => sample(`uid-${index}`, { passed: index % 3 !== 0 }));
-    let ledger = emptyLedger('r');
-    for (let from = 0; from < 300; from += 7) ledger = countLedger(ledger, [...all.slice(from, from + 20), ...all.slice(0, 9)]);
-    ledger = ledgerOf(ledgerText(ledger), 'r');
-    expect(countLedger(ledger, all.toReversed())).toBe(ledger);
-    expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 200, total: 300 }, acts: { vetoed: 300, total: 1200 } });
-    expect(ledger.arms[b]?.energies).toHaveLength(300);
-  });
-
-  it('leaves out what is not the arm\u2019s, and forgets what another rollout counted', () => {
-    const ledger = countLedger(emptyLedger('r'), [sample('x', { passed: undefined }), sample('y', { rolledBack: false })]);
-    expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 1, total: 1 }, excluded: 1, rollbacks: { verified: 0, total: 1 } });
-    expect(ledgerOf(ledgerText(ledger), 'other')).toEqual(emptyLedger('other'));
-    expect(ledgerOf(undefined, 'r')).toEqual(emptyLedger('r'));
   });
 });
 

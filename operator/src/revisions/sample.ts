@@ -30,7 +30,7 @@ function rolledBackOf({ status }: AgentTask): boolean | undefined {
 export function sampleOf(task: AgentTask, revision: string): Sample {
   const { status, metadata } = task;
   const { vetoes = 0, candidates = 0 } = status?.totals?.usage ?? {};
-  const energy = status?.run?.signals?.energy;
+  const { energy, pSuccess } = status?.run?.signals ?? {};
   return {
     uid: metadata.uid ?? '',
     revision,
@@ -38,6 +38,7 @@ export function sampleOf(task: AgentTask, revision: string): Sample {
     acts: { vetoed: vetoes, total: Math.max(vetoes, candidates) },
     rolledBack: rolledBackOf(task),
     energy: energy === undefined ? undefined : Number(energy),
+    ...(pSuccess === undefined ? {} : { pSuccess: Number(pSuccess) }),
   };
 }
 

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AgentTask, Rollout, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
 import type { ArmEvidence, ShadowEvidence } from '../rollout/index.ts';
+import { armWith } from '../rollout/gates/testing/evidence.ts';
 import { armsOf } from './arm.ts';
 import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample } from './ledger.ts';
 import { Designs } from './policy.ts';
@@ -74,6 +75,23 @@ describe('the book of a shadow', () => {
     expect(shadowEvidence(ledger.shadow ?? noShadow).answered).toBe(9);
   });
 
+  it('counts acts by the probabilities of both verifiers, once, and leaves out bins of other workers', () => {
+    const bins = (bin: number): number[] => Array.from({ length: 10 }, (_, at) => Number(at === bin));
+    const told = (stableBins: number[], shadowBins: number[]): ShadowReport => report({ stableBins, shadowBins });
+    const all = [
+      sample('x', told(bins(0), bins(9))),
+      sample('y', told(bins(0), bins(8))),
+      sample('older', report()),
+      sample('half', report({ stableBins: bins(3) })),
+      sample('newer', told([1, 2], [3, 4])),
+    ];
+    const ledger = ledgerOf(ledgerText(countLedger(countLedger(emptyLedger(id), all), all.toReversed())), id);
+    expect(shadowEvidence(ledger.shadow ?? noShadow).scores).toEqual({
+      stable: [2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+      shadow: [0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
+    });
+  });
+
   it('stays beside the arms, and is another one in another rollout', () => {
     const { shadow: _, ...plain } = sample('arm', null);
     const ledger = countLedger(emptyLedger(id), [sample('x', report()), plain]);
@@ -122,18 +140,9 @@ const spec = {
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const designs = new Designs();
-const zero = { passed: 0, total: 0 };
-const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
-  tasks: zero,
-  requests: { failed: 0, total: 1000 },
-  latencies: [],
-  energies: [],
-  acts: { vetoed: 0, total: 0 },
-  rollbacks: { verified: 0, total: 0 },
-  ...more,
-});
+const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => armWith({ requests: { failed: 0, total: 1000 }, ...more });
 const agreeing = { answered: 300, acts: { both: 60, onlyFirst: 0, onlySecond: 0, neither: 240 } };
-const shadow = (more: object = {}): ShadowEvidence => ({ ...agreeing, ofSucceeded: agreeing.acts, ...more });
+const shadow = (more: object = {}): ShadowEvidence => ({ ...agreeing, ofSucceeded: agreeing.acts, scores: noShadow.scores, ...more });
 
 function look(status: RolloutStatus | undefined, second: number, canary: Partial<ArmEvidence>, desired: string = b): RolloutStatus {
   const seen: Seen = {

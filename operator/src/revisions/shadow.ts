@@ -1,5 +1,6 @@
 import type { AgentTask, ShadowReport } from '@agentfleet/protocol/api';
 import type { ShadowEvidence, Table } from '../rollout/index.ts';
+import { addBins, noBins, type Bins } from './bins.ts';
 
 /** What is counted of copies, by the names that workers report them under. */
 const counters = [
@@ -31,6 +32,8 @@ export interface ShadowTallies {
   readonly ofSucceeded: Table;
   /** Those of tasks that failed: what neither refuses of them both missed. */
   readonly ofFailed: Table;
+  /** Acts by the bins of what each of the two says of them. */
+  readonly scores: { readonly stable: Bins; readonly shadow: Bins };
 }
 
 /** More tasks of a shadow than this are not counted: enough for any gate, few enough for the list of who is counted. */
@@ -40,7 +43,14 @@ const noTable: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
 const noCopies = Object.fromEntries(counters.map((name) => [name, 0])) as CopyCounts;
 
 /** Tallies of a rollout without copies. */
-export const noShadow: ShadowTallies = { tasks: 0, copies: noCopies, acts: noTable, ofSucceeded: noTable, ofFailed: noTable };
+export const noShadow: ShadowTallies = {
+  tasks: 0,
+  copies: noCopies,
+  acts: noTable,
+  ofSucceeded: noTable,
+  ofFailed: noTable,
+  scores: { stable: noBins, shadow: noBins },
+};
 
 function addTable(to: Table, report: ShadowReport): Table {
   return {
@@ -49,6 +59,12 @@ function addTable(to: Table, report: ShadowReport): Table {
     onlySecond: to.onlySecond + report.onlyShadowVetoed,
     neither: to.neither + report.neitherVetoed,
   };
+}
+
+/** Both or none: they are of the same acts. */
+function addScores({ stable, shadow }: ShadowTallies['scores'], { stableBins, shadowBins }: ShadowReport): ShadowTallies['scores'] {
+  if (stableBins?.length !== shadowBins?.length) return { stable, shadow };
+  return { stable: addBins(stable, stableBins), shadow: addBins(shadow, shadowBins) };
 }
 
 /** Sums of copies with those of one report. Pure. */
@@ -66,6 +82,7 @@ export function addShadow(to: ShadowTallies, report: ShadowReport | null, passed
     acts: addTable(to.acts, report),
     ofSucceeded: passed === true ? addTable(to.ofSucceeded, report) : to.ofSucceeded,
     ofFailed: passed === false ? addTable(to.ofFailed, report) : to.ofFailed,
+    scores: addScores(to.scores, report),
   };
 }
 
@@ -81,6 +98,6 @@ export function copiesUnderWay(tasks: readonly AgentTask[]): CopyCounts {
 }
 
 /** What gates read of it. Pure. */
-export function shadowEvidence({ copies, acts, ofSucceeded }: ShadowTallies): ShadowEvidence {
-  return { answered: copies.answered, acts, ofSucceeded };
+export function shadowEvidence({ copies, acts, ofSucceeded, scores }: ShadowTallies): ShadowEvidence {
+  return { answered: copies.answered, acts, ofSucceeded, scores };
 }

@@ -1,5 +1,5 @@
 import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
-import type { ArmEvidence, GoldenEvidence, HeldOut } from '../rollout/index.ts';
+import type { ArmEvidence, CalibrationMaps, GoldenEvidence, HeldOut } from '../rollout/index.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import type { Pod } from '../runtime/objects.ts';
 import { revisionIndex } from '../runtime/taskIndexes.ts';
@@ -26,6 +26,8 @@ export interface Trial {
   readonly pods: (revision: string) => readonly Pod[];
   /** What the pods of a verifier tell of problems that it never saw; undefined while they do not. */
   readonly heldOut?: (revision: string) => HeldOut | undefined;
+  /** How a verifier makes probabilities of energies, as its pods tell; undefined while they do not. */
+  readonly maps?: (revision: string) => CalibrationMaps | undefined;
   /** What golden sets found. What they measured of a verifier counts for more than what it tells. */
   readonly golden?: GoldenView;
   readonly now: number;
@@ -74,8 +76,9 @@ export class Trials {
     const of = (revision: string): ArmEvidence => {
       const told = { ...(arms[revision] ?? noTallies), ...engineEvidence(engines.get(revision)) };
       const heldOut = figures?.(revision);
+      const maps = trial.maps?.(revision);
       const golden = trial.golden?.evidence(revision) ?? new Map<string, GoldenEvidence>();
-      return { ...nothing, ...told, queries, golden, ...(heldOut === undefined ? {} : { heldOut }) };
+      return { ...nothing, ...told, queries, golden, ...(heldOut && { heldOut }), ...(maps && { maps }) };
     };
     const copies = shadow === undefined ? {} : { shadow: shadowEvidence(shadow) };
     return (rollout, now) =>

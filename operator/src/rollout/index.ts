@@ -5,6 +5,7 @@ export {
   mustPassBefore,
   speaks,
   type ArmEvidence,
+  type CalibrationMaps,
   type Gate,
   type GateResult,
   type GoldenEvidence,

@@ -33,16 +33,18 @@ function knotsOf(name: string, value: unknown): readonly CalibrationKnot[] {
 }
 
 function headOf(value: unknown): HeadCalibration {
-  const { name, samples, auc, ece, vetoBelowProbability, warnBelowProbability, knots } = objectOf(value);
+  const { name, samples, auc, ece, brier, vetoBelowProbability, warnBelowProbability, knots } = objectOf(value);
   const known = energyHeads.find((head) => head === name);
   ensure(known !== undefined, 'a head is none of Code, Shell and Editor');
   ensure(isCount(samples), `samples of ${known} is no count`);
   ensure(isShare(auc) && isShare(ece), `auc and ece of ${known} are not numbers from 0 to 1`);
+  ensure(brier === undefined || isShare(brier), `brier of ${known} is no number from 0 to 1`);
   ensure(
     isShare(vetoBelowProbability) && isShare(warnBelowProbability) && vetoBelowProbability <= warnBelowProbability,
     `the thresholds of ${known} are not two probabilities, the veto not above the warning`,
   );
-  return { name: known, samples, auc, ece, vetoBelowProbability, warnBelowProbability, knots: knotsOf(known, knots) };
+  const figures = { auc, ece, ...(brier === undefined ? {} : { brier }) };
+  return { name: known, samples, ...figures, vetoBelowProbability, warnBelowProbability, knots: knotsOf(known, knots) };
 }
 
 /** What a server tells of its calibration; undefined: nothing. What runs in the pod is not ours to trust, so all is checked. */

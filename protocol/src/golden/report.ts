@@ -11,6 +11,7 @@ const GoldenHead = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 63 }),
   auc: share,
   ece: share,
+  brier: Type.Optional(share),
   samples: count,
 });
 /** One head of a verifier, measured on the set. */
@@ -41,7 +42,17 @@ export function goldenReportOf(message: string | undefined): GoldenReport | { re
   return {
     passed,
     total,
-    ...(heads === undefined ? {} : { heads: heads.map(({ name, auc, ece, samples }) => ({ name, auc, ece, samples })) }),
+    ...(heads === undefined
+      ? {}
+      : {
+          heads: heads.map(({ name, auc, ece, brier, samples }) => ({
+            name,
+            auc,
+            ece,
+            ...(brier === undefined ? {} : { brier }),
+            samples,
+          })),
+        }),
   };
 }
 

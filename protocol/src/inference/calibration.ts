@@ -14,6 +14,8 @@ export interface HeadCalibration {
   readonly samples: number;
   readonly auc: number;
   readonly ece: number;
+  /** Brier score: mean squared distance of what was said from what was; absent: not measured. */
+  readonly brier?: number;
   /** Found on the development half: see docs/reference/gates.md. */
   readonly vetoBelowProbability: number;
   readonly warnBelowProbability: number;
@@ -34,3 +36,17 @@ export interface ModelCalibration {
 
 /** Knots of one head that `/v1/info` tells at most, so that those of all heads fit the 64 of a status. */
 export const maxKnots = 21;
+
+/**
+ * Edges of the bins in which probabilities are counted, where it is compared how two verifiers use them. They are the same for
+ * all, so that counts of different workers and times add up; narrow at both ends, where most probabilities are.
+ */
+export const probabilityEdges = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99] as const;
+
+/** Bins of probabilities. */
+export const probabilityBins = probabilityEdges.length + 1;
+
+/** The bin of a probability; one at an edge is in the upper bin. */
+export function probabilityBin(probability: number): number {
+  return probabilityEdges.filter((edge) => probability >= edge).length;
+}

@@ -59,6 +59,12 @@ export function ece(items: readonly Scored[], bins = 10): number {
   return all.reduce((sum, { count, said, was }) => sum + count * Math.abs(said - was), 0) / items.length;
 }
 
+/** Brier score: mean squared distance of what was said from what was (G. Brier, Monthly Weather Review 78, 1950). NaN for no items. */
+export function brier(items: readonly Scored[]): number {
+  refuseNaN(items);
+  return items.reduce((sum, { score, right }) => sum + (score - Number(right)) ** 2, 0) / items.length;
+}
+
 function refuseNaN(items: readonly Scored[]): void {
   const at = items.findIndex(({ score }) => Number.isNaN(score));
   if (at !== -1) throw new RangeError(`the score of item ${at} is NaN; look for the features or weights that made it`);

@@ -57,7 +57,7 @@ const subjects: readonly Subject[] = [
     kind: byName('ExpertPool'),
     part: 'spec',
     objects: [example.fullPool],
-    refused: /^spec\.rollout\.gates\[\]\.(auc|ece|agreement|falseVeto)\b/,
+    refused: /^spec\.rollout\.gates\[\]\.(auc|ece|agreement|falseVeto|brier|calibrationMap|scoreDrift|missedVeto)\b/,
   },
   { kind: byName('ExpertPool'), part: 'status', objects: [{ ...example.fullPool, status: example.fullPoolStatus }] },
   { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel], refused: /^spec\.rollout\.gates\[\]\.draftAcceptance\b/ },

@@ -45,6 +45,10 @@ export const fullModelRollout: Node = {
     { name: 'ece', type: 'ECE', ece: { max: '0.05', maxGain: '0.02', minSamples: 150 } },
     { name: 'kappa', type: 'Agreement', agreement: { minKappa: '0.85', minSamples: 200 } },
     { name: 'false-vetoes', type: 'FalseVeto', falseVeto: { max: '0.02', minSamples: 200 } },
+    { name: 'brier', type: 'Brier', brier: { maxRatio: '1.02', minSamples: 100 } },
+    { name: 'map', type: 'CalibrationMap', calibrationMap: { minSamples: 1000, minDistance: '0.005' } },
+    { name: 'drift', type: 'ScoreDrift', scoreDrift: { max: '0.2', minSamples: 500 } },
+    { name: 'missed', type: 'MissedVeto', missedVeto: { margin: '0.02', minSamples: 200 } },
   ],
 };
 

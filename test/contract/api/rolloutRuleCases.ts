@@ -16,7 +16,8 @@ const unionCase = (base: Node, gate: GateNode): RuleCase => {
   return change(base, 'spec.rollout.gates', [gate], [{ name, type }], message);
 };
 
-const isOfVerifiers = ({ type }: GateNode): boolean => ['AUC', 'ECE', 'Agreement', 'FalseVeto'].includes(type);
+const typesOfVerifiers = ['AUC', 'ECE', 'Agreement', 'FalseVeto', 'Brier', 'CalibrationMap', 'ScoreDrift', 'MissedVeto'];
+const isOfVerifiers = ({ type }: GateNode): boolean => typesOfVerifiers.includes(type);
 
 /** Each kind of gate on its kind of object, and refused on the other one. */
 const unionCases: readonly RuleCase[] = [
@@ -27,7 +28,7 @@ const unionCases: readonly RuleCase[] = [
     'spec.rollout.gates',
     [all[1]],
     ofModels.filter(isOfVerifiers),
-    'spec.rollout.gates[].type must not be AUC or ECE or Agreement or FalseVeto here: experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
+    'spec.rollout.gates[].type must not be AUC or ECE or Agreement or FalseVeto or Brier or CalibrationMap or ScoreDrift or MissedVeto here: experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
   ),
   change(
     fullModel,

@@ -132,6 +132,8 @@ export const fullRun: Node = {
     stableThousandths: 2600,
     shadowThousandths: 2500,
     apartThousandths: 300,
+    stableBins: [1, 0, 1, 0, 0, 0, 0, 0, 1, 1],
+    shadowBins: [1, 1, 0, 0, 0, 0, 0, 0, 0, 2],
   },
   patch: '--- a/x\n+++ b/x\n',
   rollback: { snapshot: 's0000', verified: true, manifestDigest: sha, irreversible: ['sent a request'] },

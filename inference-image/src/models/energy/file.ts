@@ -48,7 +48,7 @@ export interface EnergyHeadFile {
   readonly about: string;
 }
 
-export type HeadWorth = Pick<HeadCalibration, 'samples' | 'auc' | 'ece' | 'vetoBelowProbability' | 'warnBelowProbability'>;
+export type HeadWorth = Pick<HeadCalibration, 'samples' | 'auc' | 'ece' | 'brier' | 'vetoBelowProbability' | 'warnBelowProbability'>;
 
 export interface EnergyFile {
   readonly format: typeof energyFormat;

@@ -1,7 +1,10 @@
 import { judge, kolmogorovSmirnov, quantile, wilson, type Tally } from '../statistics/index.ts';
+import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { heldOutFinding } from './heldOut.ts';
+import { missedVetoFinding } from './missedVeto.ts';
+import { scoreDriftFinding } from './scoreDrift.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /** One-sided 95 %: bounds of rates that may be promoted upon. */
@@ -68,6 +71,10 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
     case 'ECE':
+    case 'Brier':
+    case 'CalibrationMap':
+    case 'ScoreDrift':
+    case 'MissedVeto':
     case 'Agreement':
     case 'FalseVeto':
       return verifierFinding(gate, canary, stable);
@@ -77,7 +84,10 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
   }
 }
 
-type VerifierGate = Extract<Gate, { type: 'AUC' | 'ECE' | 'Agreement' | 'FalseVeto' }>;
+type VerifierGate = Extract<
+  Gate,
+  { type: 'AUC' | 'ECE' | 'Brier' | 'CalibrationMap' | 'ScoreDrift' | 'MissedVeto' | 'Agreement' | 'FalseVeto' }
+>;
 
 function verifierFinding(gate: VerifierGate, canary: ArmEvidence, stable: ArmEvidence): Finding {
   switch (gate.type) {
@@ -93,6 +103,18 @@ function verifierFinding(gate: VerifierGate, canary: ArmEvidence, stable: ArmEvi
         minSamples: gate.minSamples,
         slack: (value, base = value) => Math.min(gate.max - value, base + gate.maxGain - value),
       });
+    case 'Brier':
+      return heldOutFinding(canary.heldOut, stable.heldOut, {
+        field: 'brier',
+        minSamples: gate.minSamples,
+        slack: (value, base = value) => gate.maxRatio * base - value,
+      });
+    case 'CalibrationMap':
+      return calibrationMapFinding(canary.maps, gate);
+    case 'ScoreDrift':
+      return scoreDriftFinding(canary, stable, gate);
+    case 'MissedVeto':
+      return missedVetoFinding(canary, stable, gate);
     case 'Agreement':
       return agreementFinding(canary.shadow, gate);
     case 'FalseVeto':

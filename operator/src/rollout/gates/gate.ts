@@ -17,8 +17,23 @@ export interface HeldOutHead {
   readonly name: string;
   readonly auc: number;
   readonly ece: number;
+  /** Absent: nobody measured it. */
+  readonly brier?: number;
   readonly samples: number;
 }
+
+/** The map from energy to probability of one head, and from which probability on its acts pass. */
+export interface HeadMap {
+  readonly name: string;
+  /** Labelled acts that it was fitted on. */
+  readonly samples: number;
+  /** By rising energy. */
+  readonly knots: readonly { readonly energy: number; readonly probability: number }[];
+  readonly veto: number;
+}
+
+/** What a verifier tells of its maps, or why that cannot count. */
+export type CalibrationMaps = { readonly heads: readonly HeadMap[] } | { readonly fault: string };
 
 /** What a verifier tells of all its heads, or why that cannot count. */
 export type HeldOut = { readonly heads: readonly HeldOutHead[] } | { readonly fault: string };
@@ -35,6 +50,10 @@ export interface ArmEvidence {
   readonly energies: readonly number[];
   /** Acts that were put to the verifier, and those that it vetoed. */
   readonly acts: { readonly vetoed: number; readonly total: number };
+  /** Tasks in which the verifier let an act pass, and those of them that failed or were undone. */
+  readonly passedActs: { readonly missed: number; readonly total: number };
+  /** Tasks by the bin of the probability that the act of their last decision was given. */
+  readonly scores: readonly number[];
   /** Rollbacks that were due, and those that were verified by hash. */
   readonly rollbacks: { readonly verified: number; readonly total: number };
   /** Draft tokens that the target took, where there is a draft. */
@@ -43,6 +62,8 @@ export interface ArmEvidence {
   readonly golden?: ReadonlyMap<string, GoldenEvidence>;
   /** Of a verifier on its held-out set. */
   readonly heldOut?: HeldOut;
+  /** Of a verifier: how it makes probabilities of energies. */
+  readonly maps?: CalibrationMaps;
   /** Of copies that the revision answered in shadow. */
   readonly shadow?: ShadowEvidence;
   /** Answers of PromQL queries by the name of their gate; absent when the server did not answer. */
@@ -59,6 +80,8 @@ export interface ShadowEvidence {
   readonly acts: Table;
   /** Those of tasks that succeeded. */
   readonly ofSucceeded: Table;
+  /** The same acts by the bins of what each verifier says of them. */
+  readonly scores: { readonly stable: readonly number[]; readonly shadow: readonly number[] };
 }
 
 /** A condition on a canary. `relative` bounds compare with the stable arm over the same time. */
@@ -81,6 +104,10 @@ export type Gate =
   | { readonly type: 'ECE'; readonly name: string; readonly max: number; readonly maxGain: number; readonly minSamples: number }
   | { readonly type: 'Agreement'; readonly name: string; readonly minKappa: number; readonly minSamples: number }
   | { readonly type: 'FalseVeto'; readonly name: string; readonly max: number; readonly minSamples: number }
+  | { readonly type: 'Brier'; readonly name: string; readonly maxRatio: number; readonly minSamples: number }
+  | { readonly type: 'CalibrationMap'; readonly name: string; readonly minDistance: number; readonly minSamples: number }
+  | { readonly type: 'ScoreDrift'; readonly name: string; readonly max: number; readonly minSamples: number }
+  | { readonly type: 'MissedVeto'; readonly name: string; readonly margin: number; readonly minSamples: number }
   | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number };
 
 export interface GateResult {

@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { designOf } from '../statistics/index.ts';
 import { evaluateGate, type ArmEvidence, type Gate, type Verdict } from './index.ts';
+import { armWith as arm } from './testing/evidence.ts';
 
 describe('gates', () => {
-  const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => ({
-    tasks: { passed: 0, total: 0 },
-    requests: { failed: 0, total: 0 },
-    latencies: [],
-    energies: [],
-    acts: { vetoed: 0, total: 0 },
-    rollbacks: { verified: 0, total: 0 },
-    ...more,
-  });
   const numbers = (count: number, factor: number): readonly number[] =>
     Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
   const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
@@ -113,7 +105,27 @@ describe('gates', () => {
 
   test('say InsufficientData where nothing was seen, each of them', () => {
     const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
-    for (const condition of [...cases.map(([condition]) => condition), { type: 'TaskPass', name: 't', design } as const])
+    const few = { name: 'n', minSamples: 0 };
+    const all: { readonly [T in Gate['type']]: Extract<Gate, { type: T }> } = {
+      TaskPass: { type: 'TaskPass', name: 'n', design },
+      ErrorRate: { type: 'ErrorRate', ...few, max: 1 },
+      Latency: { type: 'Latency', ...few, quantile: 0.95, maxRatio: 9 },
+      EnergyShift: { type: 'EnergyShift', ...few, maxDistance: 1, alpha: 0.01 },
+      VetoRate: { type: 'VetoRate', ...few, maxRatio: 9 },
+      DraftAcceptance: { type: 'DraftAcceptance', ...few, min: 0 },
+      RollbackSuccess: { type: 'RollbackSuccess', ...few, min: 0 },
+      AUC: { type: 'AUC', ...few, min: 0, maxLoss: 1 },
+      ECE: { type: 'ECE', ...few, max: 1, maxGain: 1 },
+      Brier: { type: 'Brier', ...few, maxRatio: 9 },
+      CalibrationMap: { type: 'CalibrationMap', ...few, minDistance: 0 },
+      ScoreDrift: { type: 'ScoreDrift', ...few, max: 9 },
+      MissedVeto: { type: 'MissedVeto', ...few, margin: 1 },
+      Agreement: { type: 'Agreement', ...few, minKappa: 0 },
+      FalseVeto: { type: 'FalseVeto', ...few, max: 1 },
+      GoldenSet: { type: 'GoldenSet', ...few, maxLoss: 1 },
+      Query: { type: 'Query', name: 'n' },
+    };
+    for (const condition of Object.values(all))
       expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');
   });
 

@@ -1,22 +1,14 @@
 import { expect, test } from 'vitest';
 import { evaluateGate } from './evaluate.ts';
 import type { ArmEvidence, Gate, GateResult, HeldOut } from './gate.ts';
-
-const nothing: ArmEvidence = {
-  tasks: { passed: 0, total: 0 },
-  requests: { failed: 0, total: 0 },
-  latencies: [],
-  energies: [],
-  acts: { vetoed: 0, total: 0 },
-  rollbacks: { verified: 0, total: 0 },
-};
+import { armWith } from './testing/evidence.ts';
 
 const auc: Gate = { type: 'AUC', name: 'auc', min: 0.75, maxLoss: 0.005, minSamples: 100 };
 const ece: Gate = { type: 'ECE', name: 'ece', max: 0.03, maxGain: 0.01, minSamples: 100 };
 const head = (name: string, auc: number, ece = 0.01, samples = 100) => ({ name, auc, ece, samples });
 
 function said(gate: Gate, canary: HeldOut | undefined, stable: HeldOut | undefined): GateResult {
-  const arm = (heldOut: HeldOut | undefined): ArmEvidence => ({ ...nothing, ...(heldOut === undefined ? {} : { heldOut }) });
+  const arm = (heldOut: HeldOut | undefined): ArmEvidence => armWith(heldOut === undefined ? {} : { heldOut });
   return evaluateGate(gate, arm(canary), arm(stable));
 }
 const of = (...heads: readonly ReturnType<typeof head>[]): HeldOut => ({ heads });
@@ -68,4 +60,32 @@ test.each([
   ['the count is no number', of(head('Code', 0.9), head('Shell', 0.9, 0.01, Number.NaN)), stable, 'InsufficientData'],
 ] as const)('nothing passes where %s', (_, canary, base, verdict) => {
   for (const gate of [auc, ece]) expect(said(gate, canary, base)).toMatchObject({ verdict });
+});
+
+const brier: Gate = { type: 'Brier', name: 'brier', maxRatio: 1.02, minSamples: 100 };
+const scored = (name: string, brier?: number, samples = 100) => ({
+  ...head(name, 0.9, 0.01, samples),
+  ...(brier === undefined ? {} : { brier }),
+});
+const heads = (...all: readonly ReturnType<typeof scored>[]): HeldOut => ({ heads: all });
+
+test.for<[string, HeldOut | undefined, HeldOut | undefined, string]>([
+  ['as good', heads(scored('Code', 0.1)), heads(scored('Code', 0.1)), 'Pass'],
+  ['worse by less than the ratio', heads(scored('Code', 0.102)), heads(scored('Code', 0.1)), 'Pass'],
+  ['worse', heads(scored('Code', 0.1021)), heads(scored('Code', 0.1)), 'Fail'],
+  ['worse in one head', heads(scored('Code', 0.05), scored('Shell', 0.2)), heads(scored('Code', 0.1), scored('Shell', 0.1)), 'Fail'],
+  ['not measured', heads(scored('Code')), heads(scored('Code', 0.1)), 'InsufficientData'],
+  ['not measured of the stable revision', heads(scored('Code', 0.1)), heads(scored('Code')), 'InsufficientData'],
+  [
+    'not measured in one head',
+    heads(scored('Code', 0.1), scored('Shell')),
+    heads(scored('Code', 0.1), scored('Shell', 0.1)),
+    'InsufficientData',
+  ],
+  ['no number', heads(scored('Code', Number.NaN)), heads(scored('Code', 0.1)), 'InsufficientData'],
+  ['of too few acts', heads(scored('Code', 0.1, 99)), heads(scored('Code', 0.1)), 'InsufficientData'],
+  ['not told', undefined, heads(scored('Code', 0.1)), 'InsufficientData'],
+  ['of another calibration', { fault: 'other features' }, heads(scored('Code', 0.1)), 'Fail'],
+])('a Brier score that is %s', ([, canary, stable, verdict]) => {
+  expect(said(brier, canary, stable).verdict).toBe(verdict);
 });

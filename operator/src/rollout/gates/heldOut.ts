@@ -2,7 +2,7 @@ import type { Finding, HeldOut, HeldOutHead } from './gate.ts';
 
 /** A bound of one figure: `holds` for those that may pass, `slack` the smaller the worse. */
 export interface HeldOutBound {
-  readonly field: 'auc' | 'ece';
+  readonly field: 'auc' | 'ece' | 'brier';
   readonly minSamples: number;
   /** By how much a figure keeps its bounds; below zero it does not. */
   readonly slack: (value: number, baseline: number | undefined) => number;
@@ -34,24 +34,28 @@ export function heldOutFinding(canary: HeldOut | undefined, stable: HeldOut | un
   const needed = Math.max(1, bound.minSamples);
   const few = canary.heads.find((head) => !(head.samples >= needed));
   if (few !== undefined) return insufficient(`${few.samples} of ${needed} labelled acts of head ${few.name}`);
+  const unmeasured = [...canary.heads, ...stable.heads].find((head) => head[bound.field] === undefined);
+  if (unmeasured !== undefined)
+    return insufficient(`nobody measured ${bound.field} of head ${unmeasured.name}; calibrate it anew, or remove the gate`);
   return worst(canary.heads, stable.heads, bound) ?? insufficient(`${bound.field} of a head is no number`);
 }
 
 function worst(heads: readonly HeldOutHead[], bases: readonly HeldOutHead[], { field, slack }: HeldOutBound): Finding | undefined {
   const all = heads.map((head): Compared => {
     const base = bases.find(({ name }) => name === head.name);
-    return { head, base, slack: slack(head[field], base?.[field]) };
+    return { head, base, slack: slack(head[field] ?? Number.NaN, base?.[field]) };
   });
   if (all.some((one) => !Number.isFinite(one.slack))) return undefined;
   const [least] = all.toSorted((a, b) => a.slack - b.slack);
   if (least === undefined) return undefined;
   const { head, base } = least;
-  const beside = base === undefined ? 'which the stable revision does not have' : `of the stable ${base[field].toFixed(3)}`;
+  const [value, baseline] = [head[field] ?? Number.NaN, base?.[field]];
+  const beside = baseline === undefined ? 'which the stable revision does not have' : `of the stable ${baseline.toFixed(3)}`;
   return {
     verdict: least.slack >= 0 ? 'Pass' : 'Fail',
-    value: head[field],
-    ...(base === undefined ? {} : { baseline: base[field] }),
+    value,
+    ...(baseline === undefined ? {} : { baseline }),
     samples: head.samples,
-    message: `the worst head is ${head.name}: ${field} ${head[field].toFixed(3)}, ${beside}`,
+    message: `the worst head is ${head.name}: ${field} ${value.toFixed(3)}, ${beside}`,
   };
 }

@@ -8,6 +8,8 @@ type Source =
   | 'Acts'
   /** Copies of requests: while the revision is in shadow; what it said last stands. */
   | 'Copies'
+  /** What a verifier says of live acts: those of copies in shadow, those of tasks while it is tried. */
+  | 'Scores'
   /** What the engines tell of themselves, whoever asked them: in shadow, and while it is tried. */
   | 'Engines'
   /** Tasks that work with the revision, and what only they may bring: while it is tried. */
@@ -23,18 +25,22 @@ const sources: Readonly<Record<Gate['type'], Source>> = {
   DraftAcceptance: 'Engines',
   AUC: 'Acts',
   ECE: 'Acts',
+  Brier: 'Acts',
+  CalibrationMap: 'Acts',
+  ScoreDrift: 'Scores',
   TaskPass: 'Tasks',
   VetoRate: 'Tasks',
   EnergyShift: 'Tasks',
   RollbackSuccess: 'Tasks',
+  MissedVeto: 'Tasks',
   // It may be about tasks, and only who wrote it knows.
   Query: 'Tasks',
 };
 
 const speaking = {
   Loading: ['Job', 'Acts'],
-  Shadowing: ['Job', 'Acts', 'Copies', 'Engines'],
-  Canary: ['Job', 'Acts', 'Engines', 'Tasks'],
+  Shadowing: ['Job', 'Acts', 'Copies', 'Scores', 'Engines'],
+  Canary: ['Job', 'Acts', 'Scores', 'Engines', 'Tasks'],
 } as const satisfies Readonly<Record<string, readonly Source[]>>;
 
 /** Whether a gate is looked at in a phase. Pure. */

@@ -4,22 +4,14 @@ import { kappa, type Table } from '../statistics/index.ts';
 import type { ArmEvidence, Gate, ShadowEvidence } from './gate.ts';
 import { evaluateGate } from './evaluate.ts';
 import { mustPassBefore, speaks } from './phases.ts';
+import { armWith } from './testing/evidence.ts';
 
 const table = (both: number, onlyFirst: number, onlySecond: number, neither: number): Table => ({ both, onlyFirst, onlySecond, neither });
 const none = table(0, 0, 0, 0);
 
 function arm(shadow?: Partial<ShadowEvidence>): ArmEvidence {
-  const own = shadow === undefined ? {} : { shadow: { answered: 0, acts: none, ofSucceeded: none, ...shadow } };
-  const zero = { passed: 0, total: 0 };
-  return {
-    tasks: zero,
-    requests: { failed: 0, total: 0 },
-    latencies: [],
-    energies: [],
-    acts: { vetoed: 0, total: 0 },
-    rollbacks: { verified: 0, total: 0 },
-    ...own,
-  };
+  const scores = { stable: [], shadow: [] };
+  return armWith(shadow === undefined ? {} : { shadow: { answered: 0, acts: none, ofSucceeded: none, scores, ...shadow } });
 }
 const agreement = { type: 'Agreement', name: 'a', minKappa: 0.85, minSamples: 200 } as const;
 const falseVeto = { type: 'FalseVeto', name: 'f', max: 0.02, minSamples: 200 } as const;
@@ -89,11 +81,11 @@ describe('gates of copies', () => {
         false,
         'Canary',
       ]);
-    for (const type of ['TaskPass', 'VetoRate', 'EnergyShift', 'RollbackSuccess', 'Query'] as const)
+    for (const type of ['TaskPass', 'VetoRate', 'EnergyShift', 'RollbackSuccess', 'MissedVeto', 'Query'] as const)
       expect([speaks(type, 'Shadowing'), speaks(type, 'Canary'), mustPassBefore(type)]).toEqual([false, true, undefined]);
-    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance'] as const)
+    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance', 'ScoreDrift'] as const)
       expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([false, true, true]);
-    for (const type of ['AUC', 'ECE'] as const)
+    for (const type of ['AUC', 'ECE', 'Brier', 'CalibrationMap'] as const)
       expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([true, true, true]);
     expect([speaks('GoldenSet', 'Loading'), mustPassBefore('GoldenSet')]).toEqual([true, 'Shadowing']);
     expect(speaks('GoldenSet', 'Idle')).toBe(false);

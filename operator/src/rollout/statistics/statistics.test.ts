@@ -1,6 +1,7 @@
 import { seededRandom } from '@agentfleet/kube/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
+  binnedIndex,
   defaultLooks,
   designOf,
   differenceLimit,
@@ -124,6 +125,24 @@ describe('distributions', () => {
     expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0, 2))).toBeLessThan(0.1);
     expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0.3, 2))).toBeGreaterThan(0.2);
     expect(stabilityIndex(numbers(5, 0, 1), numbers(1000, 0, 2))).toBeUndefined();
+  });
+
+  test("drift of counts is as of Siddiqi's credit scorecards, and beyond chance in one of a thousand at most", () => {
+    // Shares 20 % … against 30 % …: Σ (a − e) ln(a ∕ e) by hand; half a count in a million weighs nothing.
+    const found = binnedIndex([200_000, 300_000, 500_000], [300_000, 300_000, 400_000]);
+    expect(found?.value).toBeCloseTo(0.1 * Math.log(1.5) - 0.1 * Math.log(0.8), 5);
+    expect(binnedIndex([1, 2], [1, 2, 3])).toBeUndefined();
+    expect(binnedIndex([0, 0], [1, 2])).toBeUndefined();
+    const binsOf = (count: number, seed: number): readonly number[] => {
+      const bins = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+      for (const x of numbers(count, 0, seed)) bins[Math.floor(10 * x ** 2)] = (bins[Math.floor(10 * x ** 2)] ?? 0) + 1;
+      return bins;
+    };
+    const pairs = Array.from({ length: 2000 }, (_, seed) => binnedIndex(binsOf(500, seed), binsOf(300, 5000 + seed)));
+    expect(pairs.filter((pair) => (pair?.value ?? 1) > (pair?.chance ?? 0)).length).toBeLessThanOrEqual(8);
+    expect(pairs.filter((pair) => (pair?.value ?? 0) > (pair?.chance ?? 1) / 2).length).toBeGreaterThan(20);
+    // What nobody uses is no freedom.
+    expect(binnedIndex([9, 1, 0, 0, 0], [1, 9, 0, 0, 0])?.chance).toBe(binnedIndex([9, 1], [1, 9])?.chance);
   });
 
   test('quantiles lie between their neighbours', () => {

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { probabilityBins } from '../../inference/calibration.ts';
 import { isolationLevels } from '../../keeper/info.ts';
 import {
   atomicList,
@@ -128,6 +129,11 @@ const Outcome = struct('How the attempt ended.', {
 
 const counted = (description: string) => integer(description, 0, 2_147_483_647);
 
+const binned = (description: string) =>
+  optional(
+    atomicList(description, counted('Acts of one bin, from the lowest probabilities on.'), { max: probabilityBins, min: probabilityBins }),
+  );
+
 const ShadowReport = struct(
   'What became of the copies of requests that a revision in shadow got: counts only, over all attempts.',
   {
@@ -150,6 +156,10 @@ const ShadowReport = struct(
     stableThousandths: counted('Probabilities of acts by the stable one, summed, in thousandths.'),
     shadowThousandths: counted('Probabilities of the same acts by the shadow.'),
     apartThousandths: counted('Distances of the two, summed.'),
+    stableBins: binned(
+      'Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.',
+    ),
+    shadowBins: binned('The same acts by the bin of what the shadow says.'),
   },
   { atomic: true },
 );

@@ -113,6 +113,29 @@ const FalseVeto = struct('Acts of tasks that succeeded, which the verifier in sh
   minSamples: samples('Acts of tasks that succeeded, at least.', 200),
 });
 
+const Brier = struct('Brier score on the same problems; the worst head decides.', {
+  maxRatio: ratio('Of that of the stable revision, at most.', '1.02'),
+  minSamples: samples('Labelled acts of each head, at least.', 100),
+});
+
+const CalibrationMap = struct('The map from energy to probability, as the pods of the canary tell it; each head that vetoes has to pass.', {
+  minSamples: samples('Labelled acts that the map of a head was fitted on, at least.', 1000),
+  minDistance: probability('Of the veto threshold from a probability that a range of energies shares, at least.', '0.005'),
+});
+
+const ScoreDrift = struct(
+  'Probabilities of acts, in ten bins: whether they are distributed as those of the stable revision (population stability index).',
+  {
+    max: ratio('Index, at most.', '0.2'),
+    minSamples: samples('Probabilities of each revision, at least.', 500),
+  },
+);
+
+const MissedVeto = struct('Tasks in which the verifier let an act pass, and that failed or were undone.', {
+  margin: probability('Share of such tasks more than of the stable revision, at most, by its upper limit of confidence.', '0.02'),
+  minSamples: samples('Tasks of each revision, at least.', 200),
+});
+
 const Query = struct(
   'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
   {
@@ -140,6 +163,10 @@ const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
   GoldenSet,
   Agreement,
   FalseVeto,
+  Brier,
+  CalibrationMap,
+  ScoreDrift,
+  MissedVeto,
   Query,
 });
 
@@ -166,7 +193,7 @@ const gateRule = (types: readonly string[], message: string): Rule =>
 
 /** What no gate of a pool can measure; a rule of its spec. */
 export const poolGateRule = gateRule(
-  ['AUC', 'ECE', 'Agreement', 'FalseVeto'],
+  ['AUC', 'ECE', 'Agreement', 'FalseVeto', 'Brier', 'CalibrationMap', 'ScoreDrift', 'MissedVeto'],
   'experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
 );
 

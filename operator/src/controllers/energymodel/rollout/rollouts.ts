@@ -1,5 +1,5 @@
 import { rolloutAnnotations, type EnergyModel, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
-import { featureSet } from '@agentfleet/protocol/inference';
+import { featureSet, type ModelCalibration } from '@agentfleet/protocol/inference';
 import { itemOf } from '../../../placement/index.ts';
 import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type Seen,
   type Trials,
 } from '../../../revisions/index.ts';
-import type { HeldOut } from '../../../rollout/index.ts';
+import type { CalibrationMaps, HeldOut } from '../../../rollout/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
@@ -89,7 +89,8 @@ export class ModelRollouts {
     const place = placeOf(model);
     const pods = (revision: string): ModelSnapshot['pods'] => allPods?.get(revision) ?? [];
     const heldOut = (revision: string): HeldOut | undefined => heldOutOf(infos?.get(revision));
-    const trial = { place, arm: 'verifierRevision', status: status?.rollout, spec, pods, heldOut, golden, now } as const;
+    const maps = (revision: string): CalibrationMaps | undefined => mapsOf(model, infos?.get(revision));
+    const trial = { place, arm: 'verifierRevision', status: status?.rollout, spec, pods, heldOut, maps, golden, now } as const;
     const evidence = await this.#trials.evidence(trial, signal);
     const pools = this.#context.caches.pools.lister.list({ namespace: metadata.namespace ?? '' });
     return {
@@ -161,14 +162,34 @@ function enginesOf(
   return silent && judged(model, info, now).demanded ? 'Loading' : 'Ready';
 }
 
+/** The calibration that a verifier tells, or why it cannot count; undefined: it tells none. */
+function toldOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration | { readonly fault: string } | undefined {
+  if (calibration === undefined || 'fault' in calibration || calibration.featureSet === featureSet) return calibration;
+  return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
+}
+
 /** What a verifier tells of problems that it never saw. */
 function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
-  const { calibration } = info ?? {};
-  if (calibration === undefined) return undefined;
-  if ('fault' in calibration) return { fault: calibration.fault };
-  if (calibration.featureSet !== featureSet)
-    return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
-  return { heads: calibration.heads.map(({ name, auc, ece, samples }) => ({ name, auc, ece, samples })) };
+  const told = toldOf(info);
+  if (told === undefined || 'fault' in told) return told;
+  return {
+    heads: told.heads.map(({ name, auc, ece, brier, samples }) => ({ name, auc, ece, samples, ...(brier === undefined ? {} : { brier }) })),
+  };
+}
+
+/** How it makes probabilities of energies, and from which one on acts pass: by its own thresholds, or by those of the spec. */
+function mapsOf({ spec: { thresholds } }: EnergyModel, info: ServerInfo | undefined): CalibrationMaps | undefined {
+  const told = toldOf(info);
+  if (told === undefined || 'fault' in told) return told;
+  const fixed = thresholds.source === 'Fixed' ? Number(thresholds.vetoBelowProbability) : undefined;
+  return {
+    heads: told.heads.map(({ name, samples, knots, vetoBelowProbability }) => ({
+      name,
+      samples,
+      knots,
+      veto: fixed ?? vetoBelowProbability,
+    })),
+  };
 }
 
 function unrecorded(status: RolloutStatus, revision: string): RolloutStatus {

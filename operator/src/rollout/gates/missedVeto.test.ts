@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { missedVetoFinding } from './missedVeto.ts';
+import { armWith } from './testing/evidence.ts';
+
+const gate = { margin: 0.02, minSamples: 200 };
+const said = (canary: readonly [number, number], stable: readonly [number, number]) => {
+  const [mine, base] = [canary, stable].map(([missed, total]) => armWith({ passedActs: { missed, total } }));
+  return missedVetoFinding(mine ?? armWith(), base ?? armWith(), gate);
+};
+
+it.for<[string, readonly [number, number], readonly [number, number], string]>([
+  ['as rarely, in many tasks', [300, 3000], [600, 6000], 'Pass'],
+  ['more rarely, in few', [0, 300], [60, 600], 'Pass'],
+  ['as rarely, in too few to know', [20, 200], [40, 400], 'Inconclusive'],
+  ['a little more often, which many tasks show', [400, 3000], [600, 6000], 'Fail'],
+  ['far more often', [60, 200], [40, 400], 'Fail'],
+  ['more often, which may be chance', [30, 200], [40, 400], 'Inconclusive'],
+  ["by nobody's knowledge: no task", [0, 0], [40, 400], 'InsufficientData'],
+  ["by nobody's knowledge: too few of the stable revision", [0, 4000], [0, 199], 'InsufficientData'],
+])('acts that a verifier let pass go wrong %s', ([, canary, stable, verdict]) => {
+  expect(said(canary, stable).verdict).toBe(verdict);
+});
+
+it('says both shares, and how many more there may be', () => {
+  expect(said([300, 3000], [600, 6000])).toMatchObject({ value: 0.1, baseline: 0.1, samples: 3000 });
+  expect(said([300, 3000], [600, 6000]).message).toMatch(/^300 of 3000 tasks went wrong .* at most 0\.01\d\d more, and may be 0\.02$/);
+});

@@ -1,0 +1,32 @@
+import { differenceLimit } from '../statistics/index.ts';
+import type { ArmEvidence, Finding, Verdict } from './gate.ts';
+
+/** One-sided 95 %, as of other rates. */
+const z95 = 1.644_853_627;
+
+interface MissedGate {
+  readonly margin: number;
+  readonly minSamples: number;
+}
+
+/**
+ * Whether what the canary lets pass goes wrong more often than what the stable revision lets pass. A task counts once, as
+ * acts of one task are not independent, and not at all where no act passed: what was refused cannot have been missed. Pure.
+ */
+export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { margin, minSamples }: MissedGate): Finding {
+  const [mine, base] = [canary.passedActs, stable.passedActs];
+  const samples = Math.min(mine.total, base.total);
+  const needed = Math.max(1, minSamples);
+  if (samples < needed) {
+    const message = `${samples} of ${needed} tasks of each revision with an act that passed so far`;
+    return { verdict: 'InsufficientData', samples, message };
+  }
+  const [a, b] = [
+    { passed: mine.missed, total: mine.total },
+    { passed: base.missed, total: base.total },
+  ];
+  const upper = differenceLimit(a, b, -z95);
+  const verdict: Verdict = upper <= margin ? 'Pass' : differenceLimit(a, b, z95) > margin ? 'Fail' : 'Inconclusive';
+  const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${margin}`;
+  return { verdict, value: mine.missed / mine.total, baseline: base.missed / base.total, samples: mine.total, message };
+}

@@ -1,0 +1,18 @@
+import type { ArmEvidence } from '../gate.ts';
+
+const none = { passed: 0, total: 0 };
+
+/** An arm of which only this was seen. */
+export function armWith(more: Partial<ArmEvidence> = {}): ArmEvidence {
+  return {
+    tasks: none,
+    requests: { failed: 0, total: 0 },
+    latencies: [],
+    energies: [],
+    acts: { vetoed: 0, total: 0 },
+    passedActs: { missed: 0, total: 0 },
+    scores: [],
+    rollbacks: { verified: 0, total: 0 },
+    ...more,
+  };
+}
