@@ -1,15 +1,16 @@
 import { roles, type Role } from '@agentfleet/protocol/inference';
 import { readEngine, type EngineConfig } from './engineConfig.ts';
-import { logLevels, type LogLevel } from './logger.ts';
+import { parseListen, type Listen } from './listen.ts';
+import type { LogLevel } from './logger.ts';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
-import { parseCount, parsePath } from './settings.ts';
+import { parseCount, parseLevel, parsePath } from './settings.ts';
 
 export type { EngineConfig } from './engineConfig.ts';
 
 /** Everything the server takes from its environment. */
 export interface Config {
   readonly version: string;
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: Listen;
   /** Path of a Unix socket to listen on as well; null = none. */
   readonly socket: string | null;
   readonly engine: EngineConfig;
@@ -49,25 +50,10 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
-/** @throws Error for what is no address */
-export function parseListen(value: string): Config['listen'] {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) throw new Error(`"${value}" is not an address; write [::]:7080 or 0.0.0.0:7080`);
-  return { host: match[1] ?? (match[2] || '::'), port };
-}
-
 function parseRoles(value: string): readonly Role[] {
   return value.split(',').map((item) => {
     const role = roles.find((known) => known === item.trim());
     if (role === undefined) throw new Error(`"${item.trim()}" is not one of ${roles.join(', ')}`);
     return role;
   });
-}
-
-/** @throws Error for what is no level */
-export function parseLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value);
-  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
-  return level;
 }

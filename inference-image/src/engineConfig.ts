@@ -10,6 +10,7 @@ import {
 } from '@agentfleet/protocol/inference';
 import type { Env, Read } from '@agentfleet/protocol/environment';
 import { parseCount, parsePath } from './settings.ts';
+import { turnsOf, type TurnsConfig } from './turnstile/index.ts';
 
 /** λ of the energy model and of the features of each head. */
 export interface EnergyWeighting {
@@ -49,6 +50,8 @@ export interface VllmConfig {
   readonly digest: string | null;
   /** Time without a request after which it sleeps; null = never. */
   readonly sleepAfterSeconds: number | null;
+  /** Where it gets its turns on a GPU that others have too; null = it has its own. */
+  readonly turns: TurnsConfig | null;
 }
 
 export type EngineConfig =
@@ -87,10 +90,11 @@ export function readEngine(given: EngineEnvironment): { readonly config: EngineC
   return { config: configOf(type, roles, given), roles };
 }
 
-function configOf(type: EngineType, roles: readonly Role[], { read }: EngineEnvironment): EngineConfig {
+function configOf(type: EngineType, roles: readonly Role[], given: EngineEnvironment): EngineConfig {
+  const { read } = given;
   if (type === 'Synth') return { type };
   if (type === 'Replay') return { type, record: read('AGENTFLEET_REPLAY', parsePath) };
-  if (type === 'VLLM') return vllmOf(read);
+  if (type === 'VLLM') return vllmOf(given);
   const weights = read<string | null>('AGENTFLEET_WEIGHTS', parsePath, null);
   if (type === 'Llama') {
     const threads = read('AGENTFLEET_THREADS', parseCount, 2);
@@ -110,15 +114,22 @@ function configOf(type: EngineType, roles: readonly Role[], { read }: EngineEnvi
   };
 }
 
-function vllmOf(read: Read): VllmConfig {
+function vllmOf({ env, faults, read }: EngineEnvironment): VllmConfig {
+  const upstream = read('AGENTFLEET_UPSTREAM', parseOrigin);
+  const inTurns = Boolean(env['AGENTFLEET_TURNSTILE']);
+  if (inTurns && env['AGENTFLEET_SLEEP_AFTER_SECONDS'])
+    faults.push('AGENTFLEET_SLEEP_AFTER_SECONDS: the turnstile says when the engine sleeps; remove this or AGENTFLEET_TURNSTILE');
+  if (!inTurns && env['AGENTFLEET_TURN_ITEM'])
+    faults.push('AGENTFLEET_TURN_ITEM: nobody gives turns; set AGENTFLEET_TURNSTILE=http://host:port or remove it');
   return {
     type: 'VLLM',
-    upstream: read('AGENTFLEET_UPSTREAM', parseOrigin),
+    upstream,
     model: read('AGENTFLEET_MODEL', parseName),
     adapter: read<VllmConfig['adapter']>('AGENTFLEET_ADAPTER', parseAdapter, null),
     contextTokens: read('AGENTFLEET_CONTEXT_TOKENS', parseCount, 8192),
     digest: read<string | null>('AGENTFLEET_ARTIFACT_DIGEST', parseDigest, null),
     sleepAfterSeconds: read<number | null>('AGENTFLEET_SLEEP_AFTER_SECONDS', parseCount, null),
+    turns: inTurns ? turnsOf(read, upstream) : null,
   };
 }
 
@@ -131,6 +142,8 @@ const owners: readonly { readonly name: string; readonly engines: readonly Engin
   { name: 'AGENTFLEET_MODEL', engines: ['VLLM'] },
   { name: 'AGENTFLEET_ADAPTER', engines: ['VLLM'] },
   { name: 'AGENTFLEET_SLEEP_AFTER_SECONDS', engines: ['VLLM'] },
+  { name: 'AGENTFLEET_TURNSTILE', engines: ['VLLM'] },
+  { name: 'AGENTFLEET_TURN_ITEM', engines: ['VLLM'] },
   { name: 'AGENTFLEET_ARTIFACT', engines: ['Builtin'] },
   { name: 'AGENTFLEET_ARTIFACT_DIGEST', engines: ['Builtin', 'VLLM'] },
   { name: 'AGENTFLEET_LAMBDA', engines: ['Builtin'], role: 'Verifier' },

@@ -1,17 +1,26 @@
 import { inferenceErrors, type InferenceErrorBody, type InferenceErrorCode } from '@agentfleet/protocol/inference';
 
+export interface InferenceErrorOptions {
+  readonly field?: string | null;
+  readonly cause?: unknown;
+  readonly retryAfterSeconds?: number;
+}
+
 /** A refusal with a code of the contract. `message` names what and where. */
 export class InferenceError extends Error {
   readonly code: InferenceErrorCode;
   readonly field: string | null;
   readonly cure: string;
+  /** When to ask again; undefined: it does not say. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(code: InferenceErrorCode, message: string, options: { readonly field?: string | null; readonly cause?: unknown } = {}) {
+  constructor(code: InferenceErrorCode, message: string, options: InferenceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'InferenceError';
     this.code = code;
     this.field = options.field ?? null;
     this.cure = inferenceErrors[code].cure;
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 
   get status(): number {

@@ -6,6 +6,7 @@ import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, Logger, type LogLevel } from './logger.ts';
 import { startServer } from './start.ts';
 import { readSupervisor, supervise, superviseWord } from './supervisor/index.ts';
+import { awaitTurn, awaitTurnWord, readAwaitTurn, readTurnstile, runTurnstile, turnstileWord } from './turnstile/index.ts';
 
 /** After the time for requests that wait, this long until the process ends whatever is left, ms. */
 const exitMs = 5_000;
@@ -57,6 +58,26 @@ async function superviseServers(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+/** Gives turns to engines that share a GPU. It has nothing to finish: who has a turn keeps it, and tells the next turnstile. */
+async function giveTurns(): Promise<void> {
+  const config = readTurnstile(env);
+  const logger = loggerOf(config.logLevel);
+  const running = await runTurnstile({ config, logger, now: () => performance.now() });
+  logger.log('info', 'listening', { addresses: [running.address] });
+  const stop = (): void => void running.stop().then(() => exit(0));
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+/** Ends when the engine of this pod may start. */
+async function waitForTurn(): Promise<void> {
+  const config = readAwaitTurn(env);
+  const stopped = new AbortController();
+  process.on('SIGTERM', () => stopped.abort(new Error('it was told to stop before it had its turn')));
+  await awaitTurn(config, loggerOf(config.logLevel), stopped.signal);
+  exit(0);
+}
+
 /** Where the kubelet reads the last words of a container. */
 const lastWords = '/dev/termination-log';
 
@@ -79,6 +100,8 @@ async function lookAtGpu(task: GpuTask): Promise<void> {
 try {
   const task = gpuTaskOf(argv.slice(2));
   if (argv[2] === superviseWord) await superviseServers();
+  else if (argv[2] === turnstileWord) await giveTurns();
+  else if (argv[2] === awaitTurnWord) await waitForTurn();
   else if (task === undefined) await main();
   else await lookAtGpu(task);
 } catch (error) {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { createEngine } from './engines/index.ts';
 import { createApp } from './http/index.ts';
+import { listen } from './listen.ts';
 import { errorFields, type Logger } from './logger.ts';
 import { createServer } from './server.ts';
 
@@ -48,18 +49,6 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
 /** Waits, or not any longer when the signal fires. */
 async function pause(millis: number, signal: AbortSignal): Promise<void> {
   await delay(millis, undefined, { signal }).catch(() => undefined);
-}
-
-/** Listens; where there is no IPv6, on all addresses of IPv4. */
-export async function listen(app: FastifyInstance, { host, port }: Config['listen']): Promise<string> {
-  try {
-    return await app.listen({ host, port });
-  } catch (error) {
-    // No IPv6 on this node.
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    if (host !== '::' || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
-    return app.listen({ host: '0.0.0.0', port });
-  }
 }
 
 /** A socket that an earlier process left is removed; anything else in its place is not. */

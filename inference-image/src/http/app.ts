@@ -41,7 +41,8 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
     } catch (error) {
       const failure = asInferenceError(error);
       metrics.requests.inc({ capability: name, code: failure.code });
-      if (failure.code === 'AF_QUEUE_FULL') reply.header('retry-after', service?.retryAfterSeconds);
+      const after = failure.code === 'AF_QUEUE_FULL' ? service?.retryAfterSeconds : failure.retryAfterSeconds;
+      if (after !== undefined) reply.header('retry-after', after);
       throw failure;
     } finally {
       metrics.seconds.observe({ capability: name }, (now() - started) / 1000);

@@ -1,7 +1,7 @@
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '../logger.ts';
-import { parseLevel, parseListen } from '../config.ts';
-import { parseCount } from '../settings.ts';
+import { parseListen, type Listen } from '../listen.ts';
+import { parseCount, parseLevel } from '../settings.ts';
 
 /** A server that the supervisor starts. */
 export interface ChildPlan {
@@ -14,7 +14,7 @@ export interface ChildPlan {
 
 /** Everything the supervisor takes from its environment. */
 export interface SupervisorConfig {
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: Listen;
   readonly children: readonly ChildPlan[];
   /** How long servers may finish what waits; then they are ended. */
   readonly drainSeconds: number;

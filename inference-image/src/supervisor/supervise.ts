@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { listen } from '../start.ts';
+import { listen } from '../listen.ts';
 import type { Logger } from '../logger.ts';
 import { createSupervisorApp } from './app.ts';
 import { superviseVariable, type ChildPlan, type SupervisorConfig } from './plan.ts';

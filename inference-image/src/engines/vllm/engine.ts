@@ -5,7 +5,7 @@ import { InferenceError } from '../../failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
 import { conversation, proposalSchema } from './prompt.ts';
 import { proposalOf, type Proposal } from './proposal.ts';
-import type { Residency } from './residency.ts';
+import type { Resident } from './residency.ts';
 
 export interface VllmEngineOptions {
   readonly control: VllmControl;
@@ -15,7 +15,7 @@ export interface VllmEngineOptions {
   readonly adapter: Adapter | undefined;
   /** Tokens of a request with its answer. */
   readonly contextTokens: number;
-  readonly residency: Residency | undefined;
+  readonly residency: Resident | undefined;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** `sha256:` of code, weights and adapter. */
@@ -24,6 +24,14 @@ export interface VllmEngineOptions {
 
 /** Tokens of one answer, at most. */
 const mostAnswerTokens = 1024;
+
+/** A proof waits for so long until the engine may be asked, ms. */
+const proofMs = 60_000;
+
+interface ChatLimits {
+  readonly answerTokens: number;
+  readonly budgetMs: number;
+}
 
 /** A candidate found, before it has a place. */
 type Found = Proposal & { readonly energy: number };
@@ -50,8 +58,9 @@ export class VllmEngine implements Engine {
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
     return Promise.all(
       batch.map((request) => {
-        const run = (): Promise<Generated> => this.#generate(request, signal);
-        const answer = this.#options.residency === undefined ? run() : this.#options.residency.awake(run, signal);
+        const { budgetMillis } = request;
+        const run = (budgetMs: number): Promise<Generated> => this.#generate(request, budgetMs, signal);
+        const answer = this.#options.residency?.awake(run, signal, budgetMillis) ?? run(budgetMillis);
         return answer.then(
           (generated): Outcome => ({ generated }),
           (error: unknown): Outcome => ({ error: asRefusal(error) }),
@@ -62,9 +71,13 @@ export class VllmEngine implements Engine {
 
   /** One real generation. An engine that sleeps was proved before it did, and is not woken for it. */
   async prove(): Promise<void> {
-    const { control, model, adapter, residency } = this.#options;
+    const proof = (): Promise<void> => this.#proof();
+    await (this.#options.residency?.prove(proof, proofMs) ?? proof());
+  }
+
+  async #proof(): Promise<void> {
+    const { control, model, adapter } = this.#options;
     const { signal } = new AbortController();
-    if (residency !== undefined && (await control.isSleeping(signal))) return;
     if (adapter !== undefined) await control.registerAdapters([adapter], signal);
     await control.generate(model, signal);
     // An engine that does not tell is no worse for it.
@@ -75,20 +88,19 @@ export class VllmEngine implements Engine {
     return this.#kvTokens === undefined ? undefined : { kvTokens: this.#kvTokens };
   }
 
-  close(): Promise<void> {
-    this.#options.residency?.close();
-    return Promise.resolve();
+  async close(): Promise<void> {
+    await this.#options.residency?.close();
   }
 
-  async #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
+  async #generate(request: GenerateRequest, budgetMs: number, signal: AbortSignal): Promise<Generated> {
     const { contextTokens, now } = this.#options;
     const started = now();
     const answerTokens = Math.min(mostAnswerTokens, Math.floor(contextTokens / 4));
-    const replies = await this.#chat(request, answerTokens, signal);
+    const replies = await this.#chat(request, { answerTokens, budgetMs }, signal);
     return ranked(replies, request, Math.round(now() - started));
   }
 
-  async #chat(request: GenerateRequest, answerTokens: number, signal: AbortSignal): Promise<readonly ChatReply[]> {
+  async #chat(request: GenerateRequest, { answerTokens, budgetMs }: ChatLimits, signal: AbortSignal): Promise<readonly ChatReply[]> {
     const { control, model, contextTokens, adapter } = this.#options;
     const asked = {
       model,
@@ -100,7 +112,7 @@ export class VllmEngine implements Engine {
       // Asked again, it is to find what it did not find before.
       seed: (request.seed + request.exclude.length) % 4_294_967_295,
       maxTokens: answerTokens,
-      timeoutMs: request.budgetMillis,
+      timeoutMs: budgetMs,
     };
     try {
       return await control.chat(asked, signal);
