@@ -22,6 +22,12 @@ function faultsOf(env: Readonly<Record<string, string>>, args: readonly string[]
 }
 
 describe('readConfig', () => {
+  it('takes the namespace of Prometheus, and none by default', () => {
+    expect(readConfig({ ...whole, AGENTFLEET_PROMETHEUS_NAMESPACE: 'monitoring' }).prometheusNamespace).toBe('monitoring');
+    expect(readConfig(whole)).not.toHaveProperty('prometheusNamespace');
+    expect(faultsOf({ ...whole, AGENTFLEET_PROMETHEUS_NAMESPACE: 'not a name' })[0]).toContain('AGENTFLEET_PROMETHEUS_NAMESPACE');
+  });
+
   it('takes what the chart sets and defaults for the rest', () => {
     expect(readConfig(whole)).toEqual({
       namespace: 'agentfleet-system',
@@ -35,7 +41,7 @@ describe('readConfig', () => {
       },
       egress: { registries: [], environment: {} },
       workerClusterRole: 'agentfleet-worker',
-      gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' },
+      gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },
       logLevel: 'info',
       probesPort: 8081,
       metricsPort: 8080,

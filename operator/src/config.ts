@@ -89,6 +89,11 @@ function readImages(read: Read): Images {
   };
 }
 
+function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'> {
+  const prometheusNamespace = read('AGENTFLEET_PROMETHEUS_NAMESPACE', parseName, '');
+  return prometheusNamespace === '' ? {} : { prometheusNamespace };
+}
+
 /** Reads environment and command line. @throws ConfigError that names every variable that is wrong, and its cure */
 export function readConfig(env: Env, args: readonly string[] = []): ProcessConfig {
   const faults: string[] = [];
@@ -99,10 +104,12 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     images: readImages(read),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
+    ...readPrometheus(read),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),
       deviceClass: read('AGENTFLEET_GPU_DEVICE_CLASS', parseName, 'gpu.nvidia.com'),
+      migDeviceClass: read('AGENTFLEET_GPU_MIG_DEVICE_CLASS', parseName, 'mig.nvidia.com'),
     },
     logLevel: read('AGENTFLEET_LOG_LEVEL', parseLevel, 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),

@@ -25,6 +25,8 @@ export interface OperatorConfig {
   readonly egress: EgressBrief;
   /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
   readonly workerClusterRole: string;
+  /** Namespace of the Prometheus that experts and verifiers let in; without it none. */
+  readonly prometheusNamespace?: string;
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
   readonly gpus?: GpuDriver;
 }
@@ -32,7 +34,10 @@ export interface OperatorConfig {
 /** How GPUs are asked for. */
 export interface GpuDriver {
   readonly driver: string;
+  /** DeviceClass of whole GPUs. */
   readonly deviceClass: string;
+  /** DeviceClass of MIG slices; default: NVIDIA's. */
+  readonly migDeviceClass?: string;
 }
 
 /** Caches that all controllers share; each follows the whole cluster. */

@@ -102,3 +102,14 @@ export function serverWall(
     ],
   };
 }
+
+/**
+ * A wall whose pods are heard by a Prometheus too, at their own port and at those of engines beside them. Metrics have no port
+ * of their own: it reaches all that they serve. Pure.
+ */
+export function heardByPrometheus(wall: ServerWall, namespace: string | undefined, engines: readonly number[] = []): ServerWall {
+  if (namespace === undefined) return wall;
+  const from = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }];
+  const ports = [expertPort, ...engines].map((port) => ({ protocol: 'TCP', port }));
+  return { ...wall, ingress: [...wall.ingress, { from, ports }] };
+}

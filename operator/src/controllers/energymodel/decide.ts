@@ -63,9 +63,10 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
 
 /** What a model is to consist of, and what of it is too much. Pure: equal snapshots give equal decisions. */
 export function decideModel(snapshot: ModelSnapshot): ModelDecision {
-  const { model, operatorNamespace, children, plan } = snapshot;
+  const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
-  const apply = [verifierWall(model, operatorNamespace), ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
+  const wall = verifierWall(model, operatorNamespace, prometheusNamespace);
+  const apply = [wall, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
     return { apply: [], remove: [], obstacles: taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the model` })) };

@@ -5,7 +5,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
 import { heardByGolden } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
-import { serverDeployment, serverService, serverWall } from '../../serving/index.ts';
+import { heardByPrometheus, serverDeployment, serverService, serverWall } from '../../serving/index.ts';
 import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
 import { artifactName } from './artifacts.ts';
 
@@ -59,7 +59,8 @@ export function servingService(model: EnergyModel, revision: string): Manifest {
 }
 
 /** Those of all revisions hear the workers and the golden sets of the namespace, and the operator. Pure. */
-export function verifierWall(model: EnergyModel, operatorNamespace: string): Manifest {
-  const spec = heardByGolden(serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace));
+export function verifierWall(model: EnergyModel, operatorNamespace: string, prometheus?: string): Manifest {
+  const workers = serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace);
+  const spec = heardByPrometheus(heardByGolden(workers), prometheus);
   return ownedBy(model, resources.networkPolicies, identity(model), { spec });
 }

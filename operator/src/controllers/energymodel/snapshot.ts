@@ -53,6 +53,8 @@ export interface ModelSnapshot {
   readonly image: string;
   /** Namespace of the operator, which the pods hear. */
   readonly operatorNamespace: string;
+  /** Of the Prometheus that servers let in. */
+  readonly prometheusNamespace?: string | undefined;
   /** Everything in the namespace of the model that has its label or a name that it wants. */
   readonly children: readonly Child[];
   readonly deployment: Deployment | undefined;

@@ -95,6 +95,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     images: config.images,
     egress: config.egress,
     operatorNamespace: config.namespace,
+    prometheusNamespace: config.prometheusNamespace,
     energyModel: modelOf(context, pool),
     namespaces: servedNamespaces(children, tenancy, pool),
     counts: countTasks(tenancy.tasksOf(pool)),

@@ -54,6 +54,8 @@ export interface PoolSnapshot {
   readonly egress: EgressBrief;
   /** Namespace of the operator, which experts hear. */
   readonly operatorNamespace: string;
+  /** Of the Prometheus that servers let in. */
+  readonly prometheusNamespace?: string | undefined;
   /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */
   readonly energyModel: EnergyModel | undefined;
   /** Namespaces whose tasks the workers may read already, sorted. */

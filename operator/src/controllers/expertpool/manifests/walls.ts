@@ -3,7 +3,7 @@ import { labels, workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { heardAtEngines, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
+import { heardAtEngines, heardByPrometheus, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
@@ -11,11 +11,12 @@ import { owned, poolLabels, type Manifest } from './manifest.ts';
  * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
  * loads them, by its name. Pure.
  */
-function expertsWall(pool: ExpertPool, operatorNamespace: string, places: ReadonlyMap<string, EnginePlace>): Manifest {
+function expertsWall(pool: ExpertPool, operatorNamespace: string, places: ReadonlyMap<string, EnginePlace>, prometheus?: string): Manifest {
   const own = poolLabels(pool, 'expert');
   const workers = heardAtEngines(serverWall(own, poolLabels(pool, 'worker'), operatorNamespace), places);
   const golden = pool.spec.rollout?.gates?.some(({ type }) => type === 'GoldenSet') === true;
-  const wall = golden ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
+  const asked = golden ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
+  const wall = heardByPrometheus(asked, prometheus, [vllmPort]);
   const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
   const spec = adapters ? withEngines(wall, own) : wall;
   return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
@@ -54,11 +55,12 @@ function workersWall(pool: ExpertPool): Manifest {
   );
 }
 
-/** The network policies of a pool; `places` are those of engines that share a pod. Pure. */
+/** The network policies of a pool; `places` are those of engines that share a pod, `prometheus` is the namespace of who scrapes. Pure. */
 export function poolWalls(
   pool: ExpertPool,
   operatorNamespace: string,
   places: ReadonlyMap<string, EnginePlace> = new Map(),
+  prometheus?: string,
 ): readonly Manifest[] {
-  return [expertsWall(pool, operatorNamespace, places), workersWall(pool)];
+  return [expertsWall(pool, operatorNamespace, places, prometheus), workersWall(pool)];
 }

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { decideModel } from '../controllers/energymodel/decide.ts';
+import { newModelSnapshot } from '../controllers/energymodel/testing/models.ts';
+import { poolWalls } from '../controllers/expertpool/manifests/walls.ts';
+import { onGpu, gpuPool } from '../controllers/placement/testing/box.ts';
+
+interface Rule {
+  readonly from: readonly { readonly namespaceSelector?: { readonly matchLabels: object } }[];
+  readonly ports: readonly { readonly port: number }[];
+}
+const rulesOf = (wall: object | undefined): readonly Rule[] =>
+  (wall as { readonly spec: { readonly ingress: readonly Rule[] } }).spec.ingress;
+const pool = gpuPool('coding', [onGpu('gen', 'Generalist', '5Gi')]);
+const monitoring = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
+
+it('lets the Prometheus of the one namespace in that is named, at experts, their engines and verifiers', () => {
+  const [experts] = poolWalls(pool, 'agentfleet-system', new Map(), 'monitoring');
+  expect(rulesOf(experts?.object).at(-1)).toEqual({
+    from: [monitoring],
+    ports: [
+      { protocol: 'TCP', port: 7080 },
+      { protocol: 'TCP', port: 8000 },
+    ],
+  });
+  const [verifiers] = decideModel(newModelSnapshot({}, { prometheusNamespace: 'monitoring' })).apply;
+  expect(rulesOf(verifiers?.object).at(-1)).toEqual({ from: [monitoring], ports: [{ protocol: 'TCP', port: 7080 }] });
+});
+
+it('lets nobody in when none is named', () => {
+  const [experts] = poolWalls(pool, 'agentfleet-system');
+  const [verifiers] = decideModel(newModelSnapshot()).apply;
+  for (const wall of [experts, verifiers])
+    for (const { from } of rulesOf(wall?.object))
+      for (const peer of from) expect(peer).not.toEqual({ namespaceSelector: expect.anything() as object });
+});
