@@ -77,12 +77,15 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
   // A pod that no kubelet starts is told by nobody.
   const againMs = (): number =>
     probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
+  const again = ({ againAt = Infinity }: PlacementDecision): Outcome =>
+    requeueAfter(Math.min(againMs(), Math.max(floorMs, againAt - clock.now())));
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const seen = decided(cachedLedger(context));
-    if (isIdle(seen)) return requeueAfter(againMs());
+    if (isIdle(seen)) return again(seen);
     const ledger = await writer.readLedger(signal);
-    await writer.write(decided(ledger), ledger, signal);
-    return requeueAfter(againMs());
+    const decision = decided(ledger);
+    await writer.write(decision, ledger, signal);
+    return again(decision);
   };
   return new Controller({
     name: 'placement',

@@ -1,4 +1,4 @@
-import type { Degradation, DegradedState } from '@agentfleet/protocol/api';
+import type { Degradation, DegradedState, PlanStatus } from '@agentfleet/protocol/api';
 import { ranks, type Rank } from '../../placement/index.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
@@ -169,4 +169,20 @@ export function entriesOf({ plan, wishes }: Owner, { sacrifice, sharing, fits, n
 /** When an entry has had room for long enough, ms; undefined: there is none now. */
 export function endsAt({ fitsSince }: DegradedState): number | undefined {
   return fitsSince === undefined ? undefined : Date.parse(fitsSince) + restoreAfterMs;
+}
+
+/** Marks the assignments of engines that run without their draft. */
+export function markOf({ undrafted }: Sacrifice): (place: Assignment) => Assignment {
+  return (place) => (undrafted.has(place.item) ? { ...place, withoutDraft: true } : place);
+}
+
+/** The entries as a plan has them. */
+export function entriesIn(degraded: readonly DegradedState[]): Pick<PlanStatus, 'degraded'> {
+  return degraded.length === 0 ? {} : { degraded: [...degraded] };
+}
+
+/** A plan as it is in force: who has a place and may start on it needs no CPU any more. */
+export function withoutAdmitted({ degraded = [], ...plan }: PlanStatus): PlanStatus {
+  const started = new Set(plan.assignments.filter(({ admitted }) => admitted).map(({ item }) => item));
+  return { ...plan, ...entriesIn(degraded.filter(({ mode, item }) => mode !== 'CpuVerifier' || !started.has(item))) };
 }

@@ -1,6 +1,7 @@
 import type { NewCondition } from '@agentfleet/kube';
 import { slotClaimName } from '../../placement/index.ts';
 import { cut } from '../expertpool/conditions.ts';
+import { degradedWords } from './degradedWords.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
@@ -91,8 +92,9 @@ function placed(plan: OwnerPlan['plan'], inventory: Inventory): Word {
   }
   const slots = new Set(plan.assignments.map(({ slot }) => slot));
   const told = `${plan.assignments.length} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
+  const reason = plan.degraded === undefined ? 'Placed' : 'Degraded';
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
-  return { status: 'True', reason: 'Placed', message: `${told}${wait}` };
+  return { status: 'True', reason, message: `${told}${wait}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
@@ -118,6 +120,7 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
   const words: readonly (readonly [string, Word])[] = [
     ['PlacementFeasible', dry],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
+    ...(owner.dryRun ? [] : degradedWords(owner, outcome, inventory)),
   ];
   return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));
 }

@@ -1,0 +1,75 @@
+import { findCondition, type Condition } from '@agentfleet/kube';
+import type { Degradation, DegradedState } from '@agentfleet/protocol/api';
+import { endsAt } from './degraded.ts';
+import type { Inventory } from './inventory.ts';
+import type { Owner } from './owners.ts';
+import type { OwnerPlan } from './plan.ts';
+
+/** The condition that is there only while a plan goes without something. */
+export const degradedCondition = 'PlacementDegraded';
+
+/** What is said of one engine. The first of these that occurs is the reason of the condition. */
+const told: Readonly<Record<Degradation, (item: string) => string>> = {
+  NoDraft: (item) => `${item} goes without its draft`,
+  CpuVerifier: (item) => `${item} runs on CPU`,
+  SharedVerifier: (item) => `${item} shares a GPU although spec.placement.antiAffinity keeps experts and the verifier apart`,
+};
+const order = Object.keys(told) as readonly Degradation[];
+
+/** Where consent was given. */
+const consent: Readonly<Record<Owner['kind'], string>> = {
+  ExpertPool: 'spec.placement.degradeTo',
+  EnergyModel: 'spec.resources.withoutGpu, or spec.placement.degradeTo of its pool',
+};
+
+function wordOf({ mode, item }: DegradedState, wishes: Owner['wishes']): string {
+  const isDraft = mode === 'NoDraft' && wishes.some((wish) => wish.item === item && wish.rank === 'Draft');
+  return isDraft ? `${item} has no place` : told[mode](item);
+}
+
+/** What helps: what is known of boards that are lost, or else room. */
+function cureOf({ slots }: Inventory): string {
+  const faults = slots.flatMap(({ name, fault }) => (fault === undefined ? [] : [`${name}: ${fault.message}`]));
+  const [first] = faults;
+  if (first === undefined) return 'make room: give smaller budgets, remove a tenant, or bring the board back';
+  return faults.length === 1 ? first : `${first} (and ${faults.length - 1} more)`;
+}
+
+function backAt(degraded: readonly DegradedState[]): string {
+  const times = degraded.flatMap((entry) => endsAt(entry) ?? []);
+  if (times.length === 0) return 'it comes back by itself when there has been room for a while';
+  const at = new Date(Math.max(...times)).toISOString().replace(/\.\d+Z$/, 'Z');
+  return `there is room again: what it lacks comes back at ${at}, unless the room is lost before`;
+}
+
+interface Word {
+  readonly status: 'True';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is said while a plan goes without something, as a condition; none while it does not. Pure. */
+export function degradedWords(owner: Owner, { plan }: OwnerPlan, inventory: Inventory): readonly (readonly [string, Word])[] {
+  const degraded = plan.degraded ?? [];
+  const reason = order.find((mode) => degraded.some((entry) => entry.mode === mode));
+  if (reason === undefined) return [];
+  const what = degraded.map((entry) => wordOf(entry, owner.wishes)).join('; ');
+  const message = `since a GPU was lost, ${what} (${consent[owner.kind]}); ${cureOf(inventory)}; ${backAt(degraded)}`;
+  return [[degradedCondition, { status: 'True', reason, message }]];
+}
+
+/** An event about a plan. */
+export interface PlanNote {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+}
+
+/** What is told when a plan begins or ends to go without something, or goes without something else; undefined: nothing is news. Pure. */
+export function degradedNote(before: readonly Condition[] | undefined, after: readonly Condition[] | undefined): PlanNote | undefined {
+  const [was, is] = [findCondition(before, degradedCondition), findCondition(after, degradedCondition)];
+  if (was?.reason === is?.reason) return undefined;
+  if (is !== undefined) return { type: 'Warning', reason: is.reason, action: 'Degrade', note: is.message };
+  return { type: 'Normal', reason: 'PlanRestored', action: 'Restore', note: 'nothing is gone without any more' };
+}
