@@ -177,7 +177,7 @@ export const rollouts: readonly Mutant[] = [
     file: 'operator/src/revisions/ledger.ts',
     find: 'if (counted.has(mark)) continue;',
     replace: '',
-    test: revisions,
+    test: { kind: 'vitest', path: 'operator/src/revisions/ledger.test.ts' },
   },
   {
     guarantee: 'a task that the cluster or its user ended counts for no revision',

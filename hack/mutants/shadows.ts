@@ -115,8 +115,8 @@ export const shadows: readonly Mutant[] = [
   {
     guarantee: 'gates that only tasks bring data for hold nothing up in shadow',
     file: 'operator/src/rollout/gates/phases.ts',
-    find: "['Job', 'Acts', 'Copies', 'Engines']",
-    replace: "['Job', 'Acts', 'Copies', 'Engines', 'Tasks']",
+    find: "['Job', 'Acts', 'Copies', 'Scores', 'Engines']",
+    replace: "['Job', 'Acts', 'Copies', 'Scores', 'Engines', 'Tasks']",
     test: book,
   },
   {
