@@ -26,7 +26,10 @@ export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage'
   Partial<Omit<SandboxPodInput, 'clients' | 'linkKey'>> & {
     readonly namespace: string;
     readonly readySeconds?: number;
-    /** Reaches the pod by its address, from its own node: a runtime with a network stack of its own cannot be port-forwarded to. */
+    /**
+     * Reaches the pod by its address, from its own node. A connection that the keeper resets ends all others of a
+     * port-forward, and a runtime with a network stack of its own cannot be port-forwarded to.
+     */
     readonly direct?: boolean;
   };
 

@@ -10,6 +10,8 @@ declare module 'vitest' {
       readonly context: string;
       readonly bins: Readonly<Record<string, string>>;
       readonly images: Readonly<Record<string, string>>;
+      /** Whether pods are reached from here by their addresses. */
+      readonly direct: boolean;
       /** PEM of the key that signs the cluster's tokens; null where the cluster is not ours. */
       readonly signingKey: string | null;
     };
@@ -25,6 +27,7 @@ export default async function setup(project: TestProject): Promise<void> {
     context: cluster.context,
     bins,
     images: Object.fromEntries(images.map((image) => [image.name, image.ref])),
+    direct: cluster.provider === 'local',
     signingKey:
       cluster.provider === 'local' ? await readFile(join(dirname(cluster.kubeconfig), 'pki', 'service-accounts.key'), 'utf8') : null,
   });

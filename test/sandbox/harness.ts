@@ -39,12 +39,13 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
       return issuer;
     },
     async open(options = {}) {
-      const { images } = ground;
+      const { images, direct } = ground;
       const sandbox = await openSandbox(kubectl, {
         namespace,
         issuer,
         sandboxImage: images['sandbox'] ?? '',
         toolsImage: images['tools'] ?? '',
+        direct,
         ...options,
       });
       open.push(sandbox);
