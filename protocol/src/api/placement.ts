@@ -16,16 +16,21 @@ import {
   withRules,
 } from './schema/index.ts';
 
-/** `<node>/gpu<n>`: a GPU by the name that the operator gave it once. */
-const slotPattern = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/gpu(0|[1-9][0-9]{0,2})$';
+/** `<node>/gpu<n>`: a GPU by the name that the operator gave it once; `<node>/gpu<n>-2g.10gb-<i>`: a MIG slice of it. */
+const slotPattern =
+  '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/gpu(0|[1-9][0-9]{0,2})' +
+  '(-([1-9]c[.])?[1-9][0-9]?g[.][1-9][0-9]{0,3}gb(-[a-z][a-z.]{0,14}[a-z])?-(0|[1-9][0-9]?))?$';
 
-/** A GPU by its name. */
+/** A GPU, or a MIG slice of one, by its name. */
 export function slotName(description: string) {
-  return text(`${description} Names: <node>/gpu0 and so on, in the ConfigMap agentfleet-slots of the operator.`, {
-    max: 260,
-    min: 6,
-    pattern: slotPattern,
-  });
+  return text(
+    `${description} Names: <node>/gpu0 and so on, or <node>/gpu0-2g.10gb-0; the ConfigMap agentfleet-slots of the operator has them.`,
+    {
+      max: 300,
+      min: 6,
+      pattern: slotPattern,
+    },
+  );
 }
 
 const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)$';

@@ -1,6 +1,7 @@
 import type { KubeObject, OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { renderShareClaim, renderSlotClaim, type SlotClaim } from '../../placement/index.ts';
+import { renderShareClaim, renderSlotClaim, sharingInName, type SlotClaim } from '../../placement/index.ts';
+import { deviceClassOf } from './claimNames.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment, Holder } from './problem.ts';
@@ -26,7 +27,15 @@ export function referenceOf({ object }: Owner): OwnerReference {
 function claimOf(name: string, tenants: readonly Tenant[], slot: PlanSlot, uuid: string, inventory: Inventory): ClaimManifest | undefined {
   const [first] = tenants;
   if (first === undefined) return undefined;
-  const options = { namespace: first.owner.namespace, ...inventory.driver };
+  const { driver } = inventory.driver;
+  const options = {
+    namespace: first.owner.namespace,
+    driver,
+    deviceClass: deviceClassOf(slot, inventory.driver),
+    ...(slot.mig === undefined ? {} : { profile: slot.mig.profile }),
+    // What is written now is for the next claim: the spec of this one cannot be changed.
+    sharing: sharingInName(name),
+  };
   const binding = { slot: slot.name, uuid, pciBusID: slot.pciBusID };
   const base = slot.sharedByBytes ? renderShareClaim(binding, options, '', first.assignment.bytes) : renderSlotClaim(binding, options);
   const owners = new Map(tenants.map(({ owner }) => [owner.key, referenceOf(owner)]));

@@ -25,10 +25,12 @@ const probeLookMs = 30_000;
 const floorMs = 250;
 
 /** Whether nothing is to be written. */
-function isIdle({ bindings, claims, remove, statuses, holders, probe, probes }: PlacementDecision): boolean {
+function isIdle({ bindings, problems, claims, remove, statuses, holders, probe, probes }: PlacementDecision): boolean {
   const held = holders.make.length + holders.own.length + holders.end.length === 0;
   const asked = probe.make === undefined && probe.end === undefined && probes === undefined;
-  return bindings === undefined && claims.length === 0 && remove.length === 0 && statuses.length === 0 && held && asked;
+  return (
+    bindings === undefined && problems === undefined && claims.length === 0 && remove.length === 0 && statuses.length === 0 && held && asked
+  );
 }
 
 /** A node's status is written often; only its GPUs, its labels and whether it is another life of it matter. */

@@ -11,7 +11,7 @@ import type { Presence } from './serve.ts';
 import type { Holder } from './problem.ts';
 import type { Revisions } from './servers.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
-import { writeBindings, writeProbes } from './slots.ts';
+import { bookNews, writeProbes } from './slots.ts';
 import { placementWords } from './words.ts';
 
 /** All that decisions about placement are made from. */
@@ -40,6 +40,8 @@ export interface PlacementStatus {
 export interface PlacementDecision {
   /** The bindings as they are to be written down; undefined: as they are. */
   readonly bindings: string | undefined;
+  /** What is told there of GPUs and lines that are not used; undefined: as it is. */
+  readonly problems: string | undefined;
   readonly claims: readonly ClaimManifest[];
   readonly remove: readonly KubeObject[];
   /** Pods that hold GPUs of device plugins. */
@@ -93,7 +95,9 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const told = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length + holder.assignments.length === 0) return told;
-  const force: PlanStatus | undefined = owner.dryRun ? owner.plan : withoutAdmitted({ ...outcome.plan, assignments: [...holder.assignments] });
+  const force: PlanStatus | undefined = owner.dryRun
+    ? owner.plan
+    : withoutAdmitted({ ...outcome.plan, assignments: [...holder.assignments] });
   return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };
 }
 
@@ -137,11 +141,10 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   });
   const wanted = claimsOf(holders, inventory);
   const there = new Map(present.map((claim) => [`${claim.metadata.namespace ?? ''}/${claim.metadata.name}`, claim]));
-  const bindings = writeBindings(inventory.bindings);
   const asked = outcomes.flatMap(({ owner, asks }) => (isFixed(owner) ? [] : asks));
   const { answers, ...probe } = probeChanges(asked, snapshot.probe, cluster.book.probes, cluster.nodes, now);
   return {
-    bindings: bindings === writeBindings(cluster.book.bindings) ? undefined : bindings,
+    ...bookNews(cluster.book, inventory),
     holders: holderChanges(wantedHolders(holders), cluster.holders, snapshot.inUse),
     probe,
     probes: answers === undefined ? undefined : writeProbes(answers),

@@ -1,7 +1,22 @@
-import { bindSlots, bytesOf, conflictsOf, gpusOf, pluginGpus, usableBytes, type Link, type SlotBinding } from '../../placement/index.ts';
+import {
+  bindSlots,
+  bytesOf,
+  conflictsOf,
+  gpusOf,
+  pluginGpus,
+  usableBytes,
+  type Gpu,
+  type InventoryProblem,
+  type Link,
+  type MigSlice,
+  type SlotBinding,
+} from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
 import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
 import { countedSlots, injectionsOf, isCounted, sharingNodes, type HolderView, type Injections } from './reserve/index.ts';
+import { defaultMigClass } from './claimNames.ts';
+import { pluginSliceNodes } from './pluginSlices.ts';
+import { sharingsOf, type SharingLines } from './sharing.ts';
 import type { SlotBook } from './slots.ts';
 
 /** A GPU that engines may be put on. */
@@ -13,7 +28,11 @@ export interface PlanSlot {
   readonly usableBytes: number;
   /** Why nobody new may be put there, with the cure. */
   readonly fault:
-    { readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotNotHeld' | 'Conflict'; readonly message: string } | undefined;
+    | {
+        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotNotHeld' | 'Conflict';
+        readonly message: string;
+      }
+    | undefined;
   /** A DRA driver publishes it. */
   readonly published: boolean;
   readonly sharedByBytes: boolean;
@@ -23,6 +42,8 @@ export interface PlanSlot {
   readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
   /** Why the pod that is to hold it does not get on. */
   readonly trouble?: string;
+  /** Set for a MIG slice: it has memory of its own and no way to other GPUs. */
+  readonly mig?: MigSlice;
 }
 
 /** What the caches showed of the cluster's GPUs. */
@@ -50,6 +71,8 @@ export interface Inventory {
   readonly links: readonly Link[];
   readonly resourceApi: boolean;
   readonly deviceClass: boolean;
+  /** Whether there is the class of MIG slices. */
+  readonly migDeviceClass: boolean;
   readonly runtimeClass: boolean;
   readonly pluginGpus: ReadonlyMap<string, number>;
   /** Nodes whose device plugin gives one GPU to several pods. */
@@ -58,9 +81,16 @@ export interface Inventory {
   /** Nodes whose GPUs two stacks hand out, with the cure. */
   readonly conflicts: ReadonlyMap<string, string>;
   readonly driver: GpuDriver;
+  /** How slots are to be shared, and the lines that have no effect. */
+  readonly sharings: SharingLines['rules'];
+  readonly sharingFaults: SharingLines['faults'];
+  /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
+  readonly pluginSlices: ReadonlyMap<string, string>;
+  /** GPUs and lines that are not used, each with the reason. */
+  readonly problems: readonly string[];
 }
 
-const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound' } as const;
+const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound', Partitioned: 'SlotPartitioned' } as const;
 
 /** The newest word about each slot: the book before what claims and plans recorded. */
 function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
@@ -88,12 +118,14 @@ function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string
       node,
       uuid,
       pciBusID,
-      usableBytes: usableBytes(gpu?.memoryBytes ?? 0),
+      // The memory of a MIG slice is what is left when the driver has taken its part of the board.
+      usableBytes: gpu?.mig === undefined ? usableBytes(gpu?.memoryBytes ?? 0) : gpu.memoryBytes,
       fault: fault ?? (conflict === undefined ? undefined : { reason: 'Conflict', message: conflict }),
       published: gpu !== undefined,
       sharedByBytes: gpu?.sharedByBytes === true,
       counted: false,
       holder: undefined,
+      ...(gpu?.mig === undefined ? {} : { mig: gpu.mig }),
     };
   });
 }
@@ -124,8 +156,9 @@ function otherSlots(view: ClusterView, known: ReadonlySet<string>): readonly Pla
 /** The GPUs of the cluster, by their names. Pure and deterministic. `now` is wall time in ms. */
 export function inventoryOf(view: ClusterView, now: number): Inventory {
   const { driver, nodes, deviceClasses } = view;
-  const deviceClass = deviceClasses.find(({ metadata }) => metadata.name === driver.deviceClass);
-  const { gpus } = gpusOf(view.slices, driver.driver);
+  const classOf = (wanted: string): DeviceClass | undefined => deviceClasses.find(({ metadata }) => metadata.name === wanted);
+  const deviceClass = classOf(driver.deviceClass);
+  const { gpus, problems } = gpusOf(view.slices, driver.driver);
   const conflicts = new Map(
     nodes.flatMap((node) =>
       conflictsOf([node], gpus, deviceClass?.spec?.extendedResourceName).map((message) => [node.metadata.name, message] as const),
@@ -138,17 +171,42 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const bindings = [...published, ...learned].flatMap(({ name, uuid, pciBusID }) =>
     uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }],
   );
+  const slots = [...published, ...others];
+  const told = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
-    slots: [...published, ...others],
+    slots,
     bindings,
     links: view.book.links,
     resourceApi: view.resourceApi,
     deviceClass: deviceClass !== undefined,
+    migDeviceClass: classOf(driver.migDeviceClass ?? defaultMigClass) !== undefined,
     runtimeClass: view.runtimeClass,
     pluginGpus: new Map(nodes.map((node) => [node.metadata.name, pluginGpus(node)])),
     sharing: sharingNodes(nodes),
     injections: injectionsOf(view.book.probes, nodes, now),
     conflicts,
     driver,
+    pluginSlices: pluginSliceNodes(nodes),
+    ...tellSharing(view, slots, told),
   };
+}
+
+function tellSharing(
+  { book, driver }: ClusterView,
+  slots: readonly PlanSlot[],
+  told: readonly string[],
+): Pick<Inventory, 'sharings' | 'sharingFaults' | 'problems'> {
+  const { rules, faults } = sharingsOf(book.sharing, slots, driver.driver);
+  return { sharings: rules, sharingFaults: faults, problems: [...told, ...faults.map(({ message }) => message)] };
+}
+
+/** MIG slices that have no name yet, as their board or they themselves wait for a human. */
+function withoutName(gpus: readonly Gpu[], slots: readonly PlanSlot[]): readonly InventoryProblem[] {
+  const named = new Set(slots.flatMap(({ uuid, mig }) => (mig === undefined ? [] : [uuid])));
+  return gpus
+    .filter(({ mig, uuid }) => mig !== undefined && !named.has(uuid))
+    .map(({ node, uuid, mig }) => ({
+      node,
+      message: `MIG slice ${uuid} (${mig?.profile ?? ''}) of board ${mig?.parentUUID ?? ''} is no slot before the board or the slice is approved`,
+    }));
 }

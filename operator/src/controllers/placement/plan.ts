@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { canonical } from '@agentfleet/kube';
-import { chooseMode, slotClaimName, type Mode, type ModeChoice, type ModeFacts } from '../../placement/index.ts';
+import { chooseMode, type Mode, type ModeChoice, type ModeFacts } from '../../placement/index.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import { entriesIn, markOf } from './degraded.ts';
 import { giveWay } from './giveWay.ts';
 import { placeCanaries, type CanaryPlaces } from './canaries.ts';
+import { claimNameOf, claimsInUse, hasClasses } from './claimNames.ts';
 import { lacksHolder, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, type Parts, type Presence, type Served } from './serve.ts';
+import { slicesOfPlugin } from './pluginSlices.ts';
 import { rejectionsOf } from './solution.ts';
 import { shareTurns } from './swap.ts';
 
@@ -43,12 +45,6 @@ export function planHash(mode: Mode | undefined, assignments: readonly Assignmen
   return hashOf(canonical({ mode, assignments: assignments.map((place) => ({ ...place, admitted: true, holder: undefined })) }), 16);
 }
 
-/** The claim that the pods of an engine name: another board or, where bytes are claimed, another size is another claim. */
-function claimOf(owner: Owner, { item, bytes }: Assignment, slot: PlanSlot, deviceClass: string): string {
-  const content = slot.sharedByBytes ? [slot.uuid, deviceClass, owner.key, item, bytes] : [slot.uuid, deviceClass];
-  return `${slotClaimName(slot.name)}-${hashOf(content.join(' '), 10)}`;
-}
-
 /** Whose mode is looked for, and beside whom. */
 interface ModeSearch {
   readonly owner: Owner;
@@ -64,7 +60,8 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
   const conflicts = nodes.flatMap((node) => inventory.conflicts.get(node) ?? []);
   return {
     resourceApi: inventory.resourceApi,
-    deviceClass: inventory.deviceClass,
+    deviceClass: hasClasses(slots, inventory),
+    slicesOfPlugin: slicesOfPlugin(owner, slots, inventory),
     conflicts,
     slots: [...used.values()].map(({ name, node, published }) => {
       const strangers = around.filter(({ slot }) => slot === name).length;
@@ -76,6 +73,7 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     injection: injectionOf(nodes, inventory.injections),
     allowUnaccounted: owner.allowUnaccounted,
     monopod: owner.monopodLack,
+    turns: owner.wishes.filter(({ turns }) => turns === true).map(({ item }) => item),
     rendered,
   };
 }
@@ -162,7 +160,8 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const { kept } = settled;
   const inForce = mode ?? owner.plan?.mode;
   const tried = tryCanaries(owner, settled, { others, inventory, mode });
-  const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, inventory));
+  const used = claimsInUse(owner, others);
+  const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, { inventory, used }));
   const ends = settled.served.evicted.map((place) => ({ ...place, admitted: false }));
   const assignments = [...seats, ...settled.parts.leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
   const refused = rejectionsOf(serving, served.solution, others, inventory);
@@ -180,9 +179,16 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   };
 }
 
+/** What there is for engines to sit on. */
+interface Site {
+  readonly inventory: Inventory;
+  readonly used: ReturnType<typeof claimsInUse>;
+}
+
 /** An assignment as it is published. Who stays on the same board keeps his turn. */
-function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mode | undefined, inventory: Inventory): Assignment {
+function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mode | undefined, site: Site): Assignment {
   const { item, slot: name, bytes, awakeBytes } = place;
+  const { inventory, used } = site;
   const slot = inventory.slots.find((known) => known.name === name);
   const before = held.find((assignment) => assignment.item === item && assignment.slot === name);
   const { uuid, holder } = boardOf(owner, slot, before, mode);
@@ -194,8 +200,7 @@ function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mod
     ...(awakeBytes === undefined ? {} : { awakeBytes }),
     admitted: false,
   };
-  const claim =
-    mode !== 'DRA' ? undefined : slot?.published === true ? claimOf(owner, base, slot, inventory.driver.deviceClass) : before?.claim;
+  const claim = mode !== 'DRA' ? undefined : slot?.published === true ? claimNameOf(owner, base, slot, inventory, used) : before?.claim;
   const made: Assignment = { ...base, ...(claim === undefined ? {} : { claim }), ...(holder === undefined ? {} : { holder }) };
   const same = before?.uuid === made.uuid && before?.claim === made.claim && before?.holder === made.holder;
   return { ...made, admitted: before?.admitted === true && same && !lacksHolder(mode, made) };

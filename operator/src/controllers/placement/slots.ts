@@ -1,4 +1,5 @@
 import type { Injection, Link, LinkType, SlotBinding } from '../../placement/index.ts';
+import { noSharing, readSharing, type SharingLines } from './sharing.ts';
 
 /** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
 export const slotsConfigMap = 'agentfleet-slots';
@@ -30,9 +31,21 @@ export interface SlotBook {
   readonly links: readonly Link[];
   readonly configured: readonly ConfiguredGpu[];
   readonly probes: readonly ProbeAnswer[];
+  /** How tenants of a slot share it. */
+  readonly sharing: SharingLines;
+  /** What is told there of GPUs and lines that are not used. */
+  readonly problems: string;
 }
 
-export const emptyBook: SlotBook = { bindings: [], approved: new Map(), links: [], configured: [], probes: [] };
+export const emptyBook: SlotBook = {
+  bindings: [],
+  approved: new Map(),
+  links: [],
+  configured: [],
+  probes: [],
+  sharing: noSharing,
+  problems: '',
+};
 
 interface Told {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
@@ -69,12 +82,37 @@ export function readBook(map: Told | undefined): SlotBook {
   const probes = lines(map.data?.['probes']).flatMap(([node = '', answer = '', boot = '', at = '']): readonly ProbeAnswer[] =>
     injections.has(answer) && !Number.isNaN(Date.parse(at)) ? [{ node, answer: answer as Injection, boot, at }] : [],
   );
-  return { bindings, approved, links, configured, probes };
+  const sharing = readSharing(map.data?.['sharing']);
+  return { bindings, approved, links, configured, probes, sharing, problems: map.data?.['problems'] ?? '' };
 }
 
 /** The bindings as the ConfigMap holds them: one line each. */
 export function writeBindings(bindings: readonly SlotBinding[]): string {
   return bindings.map(({ slot, uuid, pciBusID }) => `${slot} ${uuid}${pciBusID === undefined ? '' : ` ${pciBusID}`}\n`).join('');
+}
+
+const mostProblems = 64;
+const longestProblem = 500;
+
+/** What is not used and why, as the ConfigMap holds it: one line each. */
+export function writeProblems(problems: readonly string[]): string {
+  const lines = [...new Set(problems)].sort();
+  const more = lines.length > mostProblems ? [`and ${lines.length - mostProblems} more`] : [];
+  return [...lines.slice(0, mostProblems), ...more].map((line) => `${line.slice(0, longestProblem)}\n`).join('');
+}
+
+interface Noted {
+  readonly bindings: readonly SlotBinding[];
+  readonly problems: readonly string[];
+}
+
+/** What of the ConfigMap is to be written anew; undefined: as it is. */
+export function bookNews(book: SlotBook, noted: Noted): { readonly bindings: string | undefined; readonly problems: string | undefined } {
+  const [bindings, problems] = [writeBindings(noted.bindings), writeProblems(noted.problems)];
+  return {
+    bindings: bindings === writeBindings(book.bindings) ? undefined : bindings,
+    problems: problems === book.problems ? undefined : problems,
+  };
 }
 
 /** The answers of nodes as the ConfigMap holds them: one line each. */

@@ -5,7 +5,9 @@ import { degradedWords } from './degradedWords.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
+import { slicesOfPlugin } from './pluginSlices.ts';
 import { lacksHolder } from './problem.ts';
+import { sharingWord } from './sharing.ts';
 
 interface Word {
   readonly status: 'True' | 'False';
@@ -29,7 +31,8 @@ const cures: Readonly<Record<Reason, string>> = {
   HeldElsewhere: 'engines of another namespace are on it, whose claim nobody can join: take another slot',
   Exclusive: 'one of the two shares its GPU with nobody: take another slot, or loosen spec.placement.antiAffinity',
   Apart: 'they share no GPU: take another slot, or loosen spec.placement.antiAffinity',
-  NotLinked: 'no NVLink joins it to its target: set spec.placement.nvlink to Preferred, or give both one slot',
+  NotLinked:
+    'no NVLink joins it to its target, and a MIG slice never has any: give both one slot, or whole boards and set spec.placement.nvlink to Preferred',
   NotJoined: notJoined,
   GroupElsewhere: 'a draft and its target are on one slot: give both the same',
   Unhealthy: 'see to the device',
@@ -74,6 +77,8 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Word 
     return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
   }
   if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: modeLack };
+  const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);
+  if (slices !== undefined) return { status: 'False', reason: 'NoMode', message: slices };
   if (unplaced.length > 0 && inventory.slots.length === 0) {
     const message = 'no GPU is known: install a DRA driver, or name GPUs in ConfigMap agentfleet-slots of the operator';
     return { status: 'False', reason: 'NoGPUs', message };
@@ -117,9 +122,11 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
   const dry = owner.dryRun
     ? { ...word, reason: word.status === 'True' ? 'DryRun' : word.reason, message: `dry run, nothing moves: ${word.message}` }
     : word;
+  const sharing = owner.dryRun ? undefined : sharingWord(outcome, inventory);
   const words: readonly (readonly [string, Word])[] = [
     ['PlacementFeasible', dry],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
+    ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),
     ...(owner.dryRun ? [] : degradedWords(owner, outcome, inventory)),
   ];
   return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));

@@ -16,6 +16,7 @@ import { slotsConfigMap } from './slots.ts';
 interface Notes {
   readonly bindings: string | undefined;
   readonly probes: string | undefined;
+  readonly problems: string | undefined;
 }
 
 /** Reads the ledger anew and writes what was decided: names of slots first, then claims, then who may start. */
@@ -66,10 +67,11 @@ export class PlacementWriter {
 
   /** Each write can be the last one before a crash: what follows is decided again from what is there. */
   async write(decision: PlacementDecision, { book }: Ledger, signal: AbortSignal): Promise<void> {
-    const { bindings, probes, holders, probe } = decision;
+    const { bindings, probes, problems, holders, probe } = decision;
     // The probe belongs to the book.
     const lacksBook = probe.make !== undefined && book === undefined;
-    if (bindings !== undefined || probes !== undefined || lacksBook) book = await this.#note({ bindings, probes }, book, signal);
+    const news = bindings !== undefined || probes !== undefined || problems !== undefined;
+    if (news || lacksBook) book = await this.#note({ bindings, probes, problems }, book, signal);
     for (const claim of decision.claims) await this.#claim(claim, signal);
     await this.#reserve.hold(holders, signal);
     await this.#reserve.ask(probe, book, signal);
@@ -83,10 +85,11 @@ export class PlacementWriter {
     // What is not declared any more is taken away: all that is ours is declared.
     const bindings = news.bindings ?? book?.data?.['bindings'] ?? '';
     const probes = news.probes ?? book?.data?.['probes'];
+    const problems = news.problems ?? book?.data?.['problems'] ?? '';
     const metadata = { name: slotsConfigMap, namespace, labels: { [labels.component]: placementComponent } };
     const { apiVersion, kind } = resources.configMaps;
     // Other keys are the administrator's.
-    const data = { bindings, ...(probes === undefined ? {} : { probes }) };
+    const data = { bindings, ...(probes === undefined ? {} : { probes }), ...(problems === '' ? {} : { problems }) };
     return this.#maps.apply({ apiVersion, kind, metadata, data }, { fieldManager: fieldManagers.placement, signal });
   }
 

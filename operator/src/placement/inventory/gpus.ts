@@ -1,5 +1,7 @@
+import { withoutOverlap, type Candidate } from './counters.ts';
 import { bytesOf } from './quantity.ts';
-import type { Device, Gpu, InventoryProblem, ResourceSlice } from './resourceSlice.ts';
+import type { Device, Gpu, InventoryProblem, MigSlice, ResourceSlice } from './resourceSlice.ts';
+import { profileName } from './slotName.ts';
 
 export interface PublishedGpus {
   readonly gpus: readonly Gpu[];
@@ -7,9 +9,9 @@ export interface PublishedGpus {
 }
 
 /**
- * The GPUs that a driver publishes. Of each pool only the newest generation counts, and only when all its slices are there:
- * half a pool would look like GPUs that are gone. Devices without uuid or memory are named as problems; parts of a GPU
- * (MIG) are left out.
+ * The GPUs and MIG slices that a driver publishes, as far as all of them can be allocated at once. Of each pool only the newest
+ * generation counts, and only when all its slices are there: half a pool would look like GPUs that are gone. Devices that cannot be
+ * pinned (no uuid, or one that several have), that have no memory, or that overlap with others are named as problems.
  */
 export function gpusOf(slices: readonly ResourceSlice[], driver: string): PublishedGpus {
   const gpus: Gpu[] = [];
@@ -23,12 +25,13 @@ export function gpusOf(slices: readonly ResourceSlice[], driver: string): Publis
       problems.push({ node, message: `pool ${name} has ${pool.length} of its ${resourceSliceCount} ResourceSlices: wait for the driver` });
       continue;
     }
-    for (const device of pool.flatMap((slice) => slice.spec.devices ?? [])) {
-      if (textOf(device, driver, 'type') === 'mig') continue;
-      const gpu = gpuOf(first, node, device);
-      if (typeof gpu === 'string') problems.push({ node, device: device.name, message: gpu });
-      else gpus.push(gpu);
-    }
+    const found = candidatesOf(pool, first, node);
+    const { kept, left } = withoutOverlap(
+      found.candidates,
+      pool.flatMap((slice) => slice.spec.sharedCounters ?? []),
+    );
+    gpus.push(...kept);
+    problems.push(...found.problems, ...left.map(({ gpu, message }) => ({ node, device: gpu.device, message })));
   }
   return { gpus, problems };
 }
@@ -42,24 +45,92 @@ function poolsOf(slices: readonly ResourceSlice[]): readonly (readonly ResourceS
   });
 }
 
+/** Devices that can be pinned, each by a uuid of its own. */
+function candidatesOf(
+  pool: readonly ResourceSlice[],
+  first: ResourceSlice,
+  node: string,
+): { readonly candidates: readonly Candidate[]; readonly problems: readonly InventoryProblem[] } {
+  const { driver } = first.spec;
+  const devices = pool.flatMap((slice) => slice.spec.devices ?? []).filter((device) => isUsable(device, driver));
+  const profiles = devices.filter((device) => isProfile(device, driver));
+  const problems: InventoryProblem[] = [...profilesOf(profiles, node, driver)];
+  const candidates: Candidate[] = [];
+  const twins = new Map<string, number>();
+  for (const device of devices.filter((one) => !profiles.includes(one))) {
+    const gpu = gpuOf(first, node, device);
+    if (typeof gpu === 'string') {
+      problems.push({ node, device: device.name, message: gpu });
+      continue;
+    }
+    candidates.push({ gpu, device });
+    twins.set(gpu.uuid, (twins.get(gpu.uuid) ?? 0) + 1);
+  }
+  for (const [uuid, count] of twins)
+    if (count > 1) problems.push({ node, message: `${count} devices publish the uuid ${uuid}: none of them can be pinned` });
+  return { candidates: candidates.filter(({ gpu }) => twins.get(gpu.uuid) === 1), problems };
+}
+
+const isMig = (device: Device, driver: string): boolean => textOf(device, driver, 'type') === 'mig';
+
+/** Not a board that virtual machines take whole. */
+const isUsable = (device: Device, driver: string): boolean => ['gpu', 'mig', undefined].includes(textOf(device, driver, 'type'));
+
+/** A slice that does not exist before it is claimed (NVIDIA's DynamicMIG). */
+const isProfile = (device: Device, driver: string): boolean => isMig(device, driver) && textOf(device, driver, 'uuid') === undefined;
+
+/** One word for all ways to divide a board: there are dozens. */
+function profilesOf(devices: readonly Device[], node: string, driver: string): readonly InventoryProblem[] {
+  const boards = new Map<string, number>();
+  for (const device of devices) {
+    const board = textOf(device, driver, 'parentUUID') ?? 'unknown';
+    boards.set(board, (boards.get(board) ?? 0) + 1);
+  }
+  return [...boards].map(([board, count]) => ({
+    node,
+    message:
+      `${count} MIG slices of board ${board} are made when they are claimed, overlap and have no uuid: none of them can be pinned; ` +
+      'divide the board beforehand and turn off DynamicMIG, or use it whole',
+  }));
+}
+
 function gpuOf({ spec }: ResourceSlice, node: string, device: Device): Gpu | string {
   const uuid = textOf(device, spec.driver, 'uuid');
   if (uuid === undefined) return `device ${device.name} publishes no uuid: it cannot be pinned`;
   const memory = device.capacity?.['memory'] ?? device.capacity?.[`${spec.driver}/memory`];
   const memoryBytes = bytesOf(memory?.value);
   if (memoryBytes === undefined || memoryBytes === 0) return `device ${device.name} publishes no capacity memory`;
+  const mig = isMig(device, spec.driver) ? migOf(device, spec.driver) : undefined;
+  if (typeof mig === 'string') return mig;
+  const bus = textOf(device, spec.driver, 'resource.kubernetes.io/pciBusID');
   return {
     node,
     driver: spec.driver,
     pool: spec.pool.name,
     device: device.name,
     uuid,
-    pciBusID: textOf(device, spec.driver, 'resource.kubernetes.io/pciBusID'),
+    pciBusID: mig === undefined ? bus : placeOf(bus, device, spec.driver),
     productName: textOf(device, spec.driver, 'productName'),
     memoryBytes,
     taints: (device.taints ?? []).filter(({ effect }) => effect !== 'None'),
     sharedByBytes: device.allowMultipleAllocations === true && memory?.requestPolicy !== undefined,
+    ...(mig === undefined ? {} : { mig }),
   };
+}
+
+function migOf(device: Device, driver: string): MigSlice | string {
+  const parentUUID = textOf(device, driver, 'parentUUID');
+  if (parentUUID === undefined) return `device ${device.name} is a MIG slice and publishes no parentUUID: nobody knows its board`;
+  const profile = textOf(device, driver, 'profile') ?? '';
+  if (profileName(profile) === undefined) return `device ${device.name} is a MIG slice of the unknown profile ${JSON.stringify(profile)}`;
+  return { profile, parentUUID };
+}
+
+/** Its bus is that of the board; what tells it from its siblings is where its memory begins. */
+function placeOf(bus: string | undefined, device: Device, driver: string): string | undefined {
+  const names = Object.keys(device.capacity ?? {}).map((name) => name.replace(`${driver}/`, ''));
+  const slices = names.flatMap((name) => /^memorySlice(\d{1,3})$/.exec(name)?.[1] ?? []).map(Number);
+  return bus === undefined || slices.length === 0 ? undefined : `${bus}@${Math.min(...slices)}`;
 }
 
 /** An attribute of text; names without a domain may be written with the driver's. */

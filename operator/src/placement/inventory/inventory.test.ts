@@ -56,14 +56,10 @@ describe('GPUs that a driver publishes', () => {
     expect(half.problems[0]?.message).toContain('1 of its 2 ResourceSlices');
   });
 
-  test('without uuid or memory are named, parts of a GPU and other drivers left out', () => {
+  test('without uuid or memory are named, those of virtual machines and of other drivers left out', () => {
     const result = gpusOf(
       [
-        slice([
-          device(0, { attributes: {} }),
-          device(1, { capacity: {} }),
-          device(2, { attributes: { type: { string: 'mig' }, uuid: { string: 'MIG-1' } } }),
-        ]),
+        slice([device(0, { attributes: {} }), device(1, { capacity: {} }), device(2, { attributes: { type: { string: 'vfio' } } })]),
         slice([device(3)], { name: 'other' }, { driver: 'nic.example.com' }),
       ],
       driver,

@@ -6,7 +6,20 @@ export interface ResourceSlice {
     readonly nodeName?: string;
     readonly pool: { readonly name: string; readonly generation: number; readonly resourceSliceCount: number };
     readonly devices?: readonly Device[];
+    /** What devices of the pool have together (partitionable devices, KEP-4815). */
+    readonly sharedCounters?: readonly CounterSet[];
   };
+}
+
+export interface CounterSet {
+  readonly name: string;
+  readonly counters: Readonly<Record<string, { readonly value: string }>>;
+}
+
+/** What a device takes of a set of counters when it is allocated. */
+export interface CounterConsumption {
+  readonly counterSet: string;
+  readonly counters: Readonly<Record<string, { readonly value: string }>>;
 }
 
 export interface Device {
@@ -15,6 +28,7 @@ export interface Device {
   readonly capacity?: Readonly<Record<string, { readonly value: string; readonly requestPolicy?: unknown }>>;
   readonly taints?: readonly DeviceTaint[];
   readonly allowMultipleAllocations?: boolean;
+  readonly consumesCounters?: readonly CounterConsumption[];
 }
 
 export interface Attribute {
@@ -30,7 +44,7 @@ export interface DeviceTaint {
   readonly effect: 'None' | 'NoSchedule' | 'NoExecute';
 }
 
-/** A GPU as its driver publishes it. */
+/** A GPU, or a MIG slice of one, as its driver publishes it. */
 export interface Gpu {
   readonly node: string;
   readonly driver: string;
@@ -38,6 +52,7 @@ export interface Gpu {
   /** Name of the device in its pool; it may change when the driver starts anew. */
   readonly device: string;
   readonly uuid: string;
+  /** Where it is. Of a MIG slice: the bus of its board, `@`, and the first slice of its memory. */
   readonly pciBusID: string | undefined;
   readonly productName: string | undefined;
   readonly memoryBytes: number;
@@ -45,6 +60,15 @@ export interface Gpu {
   readonly taints: readonly DeviceTaint[];
   /** Whether several claims may share it by bytes (consumable capacity). */
   readonly sharedByBytes: boolean;
+  /** Set for a MIG slice. */
+  readonly mig?: MigSlice;
+}
+
+/** What makes a device a part of a board: memory and processors of its own, and no way to other GPUs. */
+export interface MigSlice {
+  /** As the driver names it, such as `2g.10gb` or `1g.5gb+me`. */
+  readonly profile: string;
+  readonly parentUUID: string;
 }
 
 /** What was published and cannot be used, with the reason. */

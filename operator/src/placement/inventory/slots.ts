@@ -1,99 +1,82 @@
+import { bindKind, type InventorySlot, type Kind, type SlotBinding } from './naming.ts';
 import type { Gpu } from './resourceSlice.ts';
-
-/** Which GPU a logical name stands for. It is set once, and changes only when a human says so. */
-export interface SlotBinding {
-  /** `<node>/gpu<n>`. */
-  readonly slot: string;
-  readonly uuid: string;
-  readonly pciBusID: string | undefined;
-}
-
-export type SlotState = 'Ready' | 'Tainted' | 'Gone' | 'Rebound';
-
-export interface InventorySlot extends SlotBinding {
-  readonly node: string;
-  readonly state: SlotState;
-  /** The GPU that has the slot's uuid now. */
-  readonly gpu: Gpu | undefined;
-  /** With `Rebound`: the GPU that is in the place of the one that is gone. */
-  readonly candidate?: Gpu;
-  /** Why it is not Ready, and the cure. */
-  readonly message?: string;
-}
+import { bySlotName, nextBoard, nextSlice, nodeOfSlot, parseSlotName, profileName } from './slotName.ts';
 
 /**
  * Gives GPUs their logical names. Names that are bound stay with their uuid; GPUs that have none get the next free
  * number of their node, in the order of their PCI bus. A GPU in the place of one that is gone (a board swap) gets no name
- * by itself: its slot is `Rebound` until `approved` names the slot's new uuid. Deterministic.
+ * by itself: its slot is `Rebound` until `approved` names the slot's new uuid. A board that is divided keeps its name and is no place
+ * for anybody; its MIG slices have names under it, by the same rules. Deterministic.
  */
 export function bindSlots(
   gpus: readonly Gpu[],
   bound: readonly SlotBinding[],
   approved: ReadonlyMap<string, string> = new Map(),
 ): readonly InventorySlot[] {
-  const byUuid = new Map(gpus.map((gpu) => [gpu.uuid, gpu]));
-  const rebound = bound.map((binding) => rebind(binding, byUuid, bound, approved));
-  const taken = new Set(rebound.map(({ uuid }) => uuid));
-  const free = gpus.filter((gpu) => !taken.has(gpu.uuid));
-  const slots = rebound.map((binding) => slotOf(binding, byUuid.get(binding.uuid), free));
-  const claimed = new Set(slots.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate.uuid])));
-  const names = new Set(slots.map(({ slot }) => slot));
-  const fresh = free.filter((gpu) => !claimed.has(gpu.uuid)).sort(byPlace);
-  for (const gpu of fresh) {
-    const slot = nextName(gpu.node, names);
-    names.add(slot);
-    slots.push(slotOf({ slot, uuid: gpu.uuid, pciBusID: gpu.pciBusID }, gpu, []));
+  const slices = gpus.filter(({ mig }) => mig !== undefined);
+  const isSlice = ({ slot }: SlotBinding): boolean => parseSlotName(slot)?.slice !== undefined;
+  const ofSlices = bound.filter(isSlice);
+  const ofBoards = bound.filter((binding) => !isSlice(binding));
+  const boards = bindKind(boardsOf(gpus), [...ofBoards, ...impliedBoards(ofBoards, ofSlices, slices)], approved, boardKind);
+  const parts = bindKind(slices, ofSlices, approved, sliceKind(boards));
+  const divided = new Set(slices.map(({ mig }) => mig?.parentUUID));
+  const all = boards.map((board) => (divided.has(board.uuid) ? withoutPlace(board, parts) : board));
+  return [...all, ...parts].sort((a, b) => bySlotName(a.slot, b.slot));
+}
+
+/** Whole boards, and those that only show as the parents of slices. */
+function boardsOf(gpus: readonly Gpu[]): readonly Gpu[] {
+  const boards = new Map(gpus.filter(({ mig }) => mig === undefined).map((gpu) => [gpu.uuid, gpu]));
+  for (const { mig, pciBusID, ...slice } of gpus) {
+    if (mig === undefined || boards.has(mig.parentUUID)) continue;
+    const [bus] = pciBusID?.split('@') ?? [];
+    boards.set(mig.parentUUID, { ...slice, uuid: mig.parentUUID, pciBusID: bus, device: '', memoryBytes: 0, taints: [] });
   }
-  return slots.sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : numberOf(a.slot) - numberOf(b.slot)));
+  return [...boards.values()];
 }
 
-/** The binding as a human changed it; an approval counts only for a GPU that is there and that no other slot has. */
-function rebind(
-  binding: SlotBinding,
-  byUuid: ReadonlyMap<string, Gpu>,
-  bound: readonly SlotBinding[],
-  approved: ReadonlyMap<string, string>,
-): SlotBinding {
-  const gpu = byUuid.get(approved.get(binding.slot) ?? '');
-  if (gpu === undefined || gpu.node !== nodeOf(binding.slot)) return binding;
-  if (bound.some((other) => other.slot !== binding.slot && other.uuid === gpu.uuid)) return binding;
-  return { slot: binding.slot, uuid: gpu.uuid, pciBusID: gpu.pciBusID };
+/** Boards of which only slices were written down: the name of a slice tells that of its board. */
+function impliedBoards(boards: readonly SlotBinding[], bound: readonly SlotBinding[], slices: readonly Gpu[]): readonly SlotBinding[] {
+  const implied = new Map<string, SlotBinding>();
+  for (const { slot, uuid } of bound) {
+    const { board = '' } = parseSlotName(slot) ?? {};
+    const { mig, pciBusID } = slices.find((gpu) => gpu.uuid === uuid) ?? {};
+    if (mig === undefined || implied.has(board)) continue;
+    const known = [...boards, ...implied.values()].some((other) => other.slot === board || other.uuid === mig.parentUUID);
+    if (!known) implied.set(board, { slot: board, uuid: mig.parentUUID, pciBusID: pciBusID?.split('@')[0] });
+  }
+  return [...implied.values()];
 }
 
-function slotOf(binding: SlotBinding, gpu: Gpu | undefined, free: readonly Gpu[]): InventorySlot {
-  const node = nodeOf(binding.slot);
-  if (gpu === undefined) return missing(binding, node, free);
-  const [taint] = gpu.taints;
-  const base = { ...binding, node, pciBusID: gpu.pciBusID ?? binding.pciBusID, gpu };
-  if (taint === undefined) return { ...base, state: 'Ready' };
-  const message = `the driver taints it with ${taint.key}${taint.value === undefined ? '' : `=${taint.value}`}: see to the device`;
-  return { ...base, state: 'Tainted', message };
+const boardKind: Kind = {
+  noun: 'board',
+  fits: () => true,
+  name: ({ node }, names) => nextBoard(node, names),
+  gone: ({ slot, uuid }) => `no GPU of ${nodeOfSlot(slot)} has its uuid ${uuid}: is the board lost?`,
+};
+
+/** A board that is divided anew may give the same uuid to a slice of another size: that is another slot. */
+function sliceKind(boards: readonly InventorySlot[]): Kind {
+  const names = new Map(boards.map(({ slot, uuid }) => [uuid, slot]));
+  return {
+    noun: 'MIG slice',
+    fits: (slot, { mig }) => parseSlotName(slot)?.slice?.profile === profileName(mig?.profile ?? ''),
+    name({ mig }, taken) {
+      // Slices of a board that waits for a human wait with it.
+      const board = names.get(mig?.parentUUID ?? '');
+      const profile = profileName(mig?.profile ?? '');
+      return board === undefined || profile === undefined ? undefined : nextSlice(board, profile, taken);
+    },
+    gone({ slot, uuid }) {
+      const { board = '', slice } = parseSlotName(slot) ?? {};
+      return `no MIG slice ${slice?.profile ?? ''} of ${board} has its uuid ${uuid}: was the board divided anew?`;
+    },
+  };
 }
 
-function missing(binding: SlotBinding, node: string, free: readonly Gpu[]): InventorySlot {
-  const candidate = free.find((gpu) => gpu.node === node && gpu.pciBusID !== undefined && gpu.pciBusID === binding.pciBusID);
-  const base = { ...binding, node, gpu: undefined };
-  if (candidate === undefined)
-    return { ...base, state: 'Gone', message: `no GPU of ${node} has its uuid ${binding.uuid}: is the board lost?` };
-  const message = `${candidate.uuid} is in the place of ${binding.uuid}: approve the new board, or put the old one back`;
-  return { ...base, state: 'Rebound', candidate, message };
-}
-
-function nextName(node: string, names: ReadonlySet<string>): string {
-  let number = 0;
-  while (names.has(`${node}/gpu${number}`)) number += 1;
-  return `${node}/gpu${number}`;
-}
-
-function byPlace(a: Gpu, b: Gpu): number {
-  const [first, second] = [`${a.node} ${a.pciBusID ?? '~'} ${a.uuid}`, `${b.node} ${b.pciBusID ?? '~'} ${b.uuid}`];
-  return first < second ? -1 : first > second ? 1 : 0;
-}
-
-function nodeOf(slot: string): string {
-  return slot.slice(0, slot.lastIndexOf('/'));
-}
-
-function numberOf(slot: string): number {
-  return Number(slot.slice(slot.lastIndexOf('/gpu') + '/gpu'.length));
+/** A board whose slices are slots: it would give their memory away a second time. */
+function withoutPlace({ candidate: _candidate, ...board }: InventorySlot, parts: readonly InventorySlot[]): InventorySlot {
+  const names = parts.filter(({ gpu }) => gpu?.mig?.parentUUID === board.uuid).map(({ slot }) => slot);
+  const message = `it is divided into MIG slices: name one of them (${names.sort(bySlotName).join(', ')}), or undo the division`;
+  return { ...board, state: 'Partitioned', gpu: undefined, message };
 }

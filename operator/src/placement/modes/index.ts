@@ -20,6 +20,7 @@ export {
   type PodSlot,
   type Toleration,
 } from './podPlacement.ts';
+export { sharingDriver, sharingInName, sharingSuffix, sharingText, timeSlices, type Sharing, type TimeSlice } from './sharing.ts';
 export {
   bindingOf,
   busAnnotation,

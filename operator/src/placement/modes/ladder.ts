@@ -31,12 +31,16 @@ export interface ModeFacts {
   readonly runtimeClass: boolean;
   /** Nodes whose device plugin gives one GPU to several pods. */
   readonly sharing?: readonly string[];
+  /** Why MIG slices that a device plugin hands out are no slots, where these engines would need them. */
+  readonly slicesOfPlugin?: string | undefined;
   /** What probe pods saw when they asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
   readonly injection: Injection | undefined;
   /** Whether the pool accepts GPUs that nobody accounts for. */
   readonly allowUnaccounted: boolean;
   /** Why one pod cannot have all engines of the plan; undefined: it can. */
   readonly monopod?: string | undefined;
+  /** Engines of the plan that take turns on their GPU. */
+  readonly turns?: readonly string[];
   /** Modes whose pods the caller can make; default all. */
   readonly rendered?: readonly Mode[];
 }
@@ -96,6 +100,9 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
       : 'the node hands out no GPU by environment (the container toolkit refuses it to unprivileged pods)';
   },
   WholeGPU(facts) {
+    const [taking] = facts.turns ?? [];
+    if (taking !== undefined)
+      return `${taking} has residency Swap: engines that take turns share a GPU, which pods with a whole GPU each cannot; write Always`;
     const shared = facts.slots.filter((slot) => slot.tenants > 1).map(({ name }) => name);
     if (shared.length > 0) return `${shared.join(', ')} has several tenants: two pods cannot share a GPU of the device plugin`;
     return shortOfPlugin(facts);
@@ -117,7 +124,8 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
   },
 };
 
-function shortOfPlugin({ slots, pluginGpus, sharing = [] }: ModeFacts): string | undefined {
+function shortOfPlugin({ slots, pluginGpus, sharing = [], slicesOfPlugin }: ModeFacts): string | undefined {
+  if (slicesOfPlugin !== undefined) return slicesOfPlugin;
   const shared = slots.find(({ node }) => sharing.includes(node));
   if (shared !== undefined)
     return `the device plugin of node ${shared.node} gives one GPU to several pods: turn off time-slicing and MPS there`;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SlotBinding } from '../inventory/index.ts';
+import { sharingConfig, type Sharing } from './sharing.ts';
 
 /** Labels and annotations of a slot's claim. */
 export const slotLabel = 'agentfleet.dev/slot';
@@ -25,6 +26,10 @@ export interface SlotClaimOptions {
   readonly namespace: string;
   readonly deviceClass: string;
   readonly driver: string;
+  /** Of a MIG slice. */
+  readonly profile?: string;
+  /** How its tenants share it; default: as the driver does. */
+  readonly sharing?: Sharing | undefined;
 }
 
 /** The name of the request inside a slot's claim. */
@@ -51,9 +56,11 @@ export function renderShareClaim(binding: SlotBinding, options: SlotClaimOptions
   return claimOf(`${slotClaimName(binding.slot)}-${tenant}`, binding, options, { capacity: { requests: { memory } } });
 }
 
-function claimOf(name: string, binding: SlotBinding, { namespace, deviceClass, driver }: SlotClaimOptions, more: object): SlotClaim {
-  // An attribute that a device lacks is an error that ends the allocation, not a device that does not match.
-  const expression = `'uuid' in device.attributes['${plain(driver)}'] && device.attributes['${plain(driver)}'].uuid == '${plain(binding.uuid)}'`;
+function claimOf(name: string, binding: SlotBinding, options: SlotClaimOptions, more: object): SlotClaim {
+  const { namespace, deviceClass, driver, profile, sharing } = options;
+  // A board that is divided anew may give a uuid to a slice of another size.
+  const pins = [pin(driver, 'uuid', binding.uuid), ...(profile === undefined ? [] : [pin(driver, 'profile', profile)])];
+  const expression = pins.join(' && ');
   const exactly = { deviceClassName: deviceClass, allocationMode: 'ExactCount', count: 1, selectors: [{ cel: { expression } }], ...more };
   return {
     apiVersion: 'resource.k8s.io/v1',
@@ -68,8 +75,14 @@ function claimOf(name: string, binding: SlotBinding, { namespace, deviceClass, d
         ...(binding.pciBusID === undefined ? {} : { [busAnnotation]: binding.pciBusID }),
       },
     },
-    spec: { devices: { requests: [{ name: slotRequest, exactly }] } },
+    spec: { devices: { requests: [{ name: slotRequest, exactly }], ...sharingConfig(sharing, profile !== undefined, slotRequest) } },
   };
+}
+
+/** An attribute that a device lacks is an error that ends the allocation, not a device that does not match. */
+function pin(driver: string, attribute: string, value: string): string {
+  const attributes = `device.attributes['${plain(driver)}']`;
+  return `'${attribute}' in ${attributes} && ${attributes}.${attribute} == '${plain(value)}'`;
 }
 
 /** The binding that a claim records; undefined when it is no claim of a slot. */
@@ -80,7 +93,7 @@ export function bindingOf(claim: Pick<SlotClaim, 'metadata'>): SlotBinding | und
   return slot === undefined || uuid === undefined ? undefined : { slot, uuid, pciBusID: annotations[busAnnotation] };
 }
 
-/** `<node>/gpu<n>` as a name and label that an object may have. Nodes with long names are told apart by a hash. */
+/** `<node>/gpu<n>`, or that of a MIG slice, as a name and label that an object may have. Nodes with long names are told apart by a hash. */
 export function slotClaimName(slot: string): string {
   const name = `slot-${slot.replace('/', '-')}`;
   return name.length <= 63
@@ -89,6 +102,6 @@ export function slotClaimName(slot: string): string {
 }
 
 function plain(text: string): string {
-  if (!/^[\w./-]{1,253}$/.test(text)) throw new RangeError(`${JSON.stringify(text)} cannot be part of a device selector`);
+  if (!/^[\w./+-]{1,253}$/.test(text)) throw new RangeError(`${JSON.stringify(text)} cannot be part of a device selector`);
   return text;
 }

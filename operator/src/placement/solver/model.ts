@@ -28,6 +28,8 @@ export interface Model {
   /** Cost of a hop between slots. */
   readonly hops: readonly (readonly number[])[];
   readonly nvlinked: readonly (readonly boolean[])[];
+  /** Whether some slot is joined to no other. */
+  readonly isolating: boolean;
   readonly headroom: { readonly exclusive: number; readonly shared: number };
   /** For each slot the first one that looks the same while both are empty. */
   readonly twin: readonly number[];
@@ -41,7 +43,9 @@ export function modelOf(problem: Problem): Model {
   const links = linksOf(problem, slots);
   const hops = links.map((row, a) => row.map((type, b) => (a === b || problem.nvlink === 'Ignore' ? 0 : hopCost[type])));
   // Who says that links count for nothing may have shards on any GPUs of a node.
-  const nvlinked = links.map((row, a) => row.map((type, b) => a === b || type === 'NV' || problem.nvlink === 'Ignore'));
+  const nvlinked = links.map((row, a) =>
+    row.map((type, b) => a === b || (joinable(slots[a], slots[b]) && (type === 'NV' || problem.nvlink === 'Ignore'))),
+  );
   const sorted = [...problem.items].sort((a, b) => b.bytes * (b.shards ?? 1) - a.bytes * (a.shards ?? 1) || compare(a.name, b.name));
   const indexOf = new Map(sorted.map((item, index) => [item.name, index]));
   const slotIndex = new Map(slots.map((slot, index) => [slot.name, index]));
@@ -61,8 +65,13 @@ export function modelOf(problem: Problem): Model {
       apart: apart[index] ?? new Set(),
     };
   });
-  const model = { problem, slots, items, hops, nvlinked, headroom: problem.headroom ?? defaultHeadroom };
+  const isolating = slots.some(({ isolated }) => isolated === true);
+  const model = { problem, slots, items, hops, nvlinked, isolating, headroom: problem.headroom ?? defaultHeadroom };
   return { ...model, twin: slots.map((_, index) => twinOf(model, index)) };
+}
+
+function joinable(a: Slot | undefined, b: Slot | undefined): boolean {
+  return a?.isolated !== true && b?.isolated !== true;
 }
 
 /** How two tenants of one slot disturb one another. */
@@ -142,6 +151,7 @@ function interchangeable({ slots, hops, nvlinked, items }: Omit<Model, 'twin'>, 
   const first = slots[a];
   const second = slots[b];
   if (first === undefined || second === undefined) return false;
+  if ((first.isolated === true) !== (second.isolated === true)) return false;
   if (first.node !== second.node || first.usableBytes !== second.usableBytes || first.healthy !== second.healthy) return false;
   const sameLinks = slots.every((_, c) => c === a || c === b || (hops[a]?.[c] === hops[b]?.[c] && nvlinked[a]?.[c] === nvlinked[b]?.[c]));
   const named = items.some(

@@ -82,11 +82,13 @@ export class Occupancy {
   }
 
   #linkObstacle(item: ModelItem, slots: readonly number[]): Obstacle | undefined {
-    const { problem, nvlinked } = this.#model;
-    if (problem.nvlink !== 'Required') return undefined;
+    const { problem, nvlinked, slots: all, isolating } = this.#model;
+    if (problem.nvlink !== 'Required' && !isolating) return undefined;
+    const alone = (slot: number): boolean => all[slot]?.isolated === true;
     for (const [index, at] of this.#placed.entries()) {
       if (at === undefined || (item.traffic[index] ?? 0) === 0) continue;
-      if (!slots.every((slot) => at.every((other) => nvlinked[slot]?.[other] === true))) return 'NotLinked';
+      const ruled = problem.nvlink === 'Required' || slots.some(alone) || at.some(alone);
+      if (ruled && !slots.every((slot) => at.every((other) => nvlinked[slot]?.[other] === true))) return 'NotLinked';
     }
     return undefined;
   }

@@ -6,6 +6,8 @@ export interface Slot {
   readonly usableBytes: number;
   /** False while a device taint, an XID error or a lost board keeps it from use. */
   readonly healthy: boolean;
+  /** A MIG slice: nothing joins it to another slot, so that no item spans it and none talks across, whatever is said of links. */
+  readonly isolated?: boolean;
 }
 
 /** How two GPUs are joined, as `nvidia-smi topo -m` names it; NVLink without its number of links. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { allToAll, box, gibibyte } from '../testing/problems.ts';
-import { solve, type Item, type Problem } from './index.ts';
+import { solve, type Item, type Problem, type Solution } from './index.ts';
 
 const slots = box(4);
 const gpu = (index: number): string => `dgx-1/gpu${index}`;
@@ -116,6 +116,27 @@ describe('rules of items', () => {
     expect(slotOf(solveItems([item], { links: [], nvlink: 'Ignore' }), 'wide')).toBe(`${gpu(0)} ${gpu(1)}`);
     const two = [...box(1, 'a'), ...box(1, 'b')];
     expect(solveItems([item], { slots: two, links: allToAll(two), nvlink: 'Ignore' }).feasible).toBe(false);
+  });
+
+  test('nothing spans MIG slices or talks across them, whatever is said of links; on one of them it may', () => {
+    const cut = slots.map((slot, index) => (index < 2 ? slot : { ...slot, isolated: true }));
+    const links = allToAll(cut);
+    const far = { slots: cut, links, nvlink: 'Ignore' } as const;
+    const wide = decode('wide', 20, { shards: 2, slots: [gpu(2), gpu(3)] });
+    expect(solveItems([wide], far).rejections).toContainEqual({ item: 'wide', slot: gpu(2), reason: 'NotJoined' });
+    expect(solveItems([{ ...wide, slots: [gpu(1), gpu(2)] }], far).feasible).toBe(false);
+    const talk = [{ a: 'a', b: 'b', weight: 1 }];
+    const pair = (a: number, b: number): readonly Item[] => [decode('a', 5, { slots: [gpu(a)] }), decode('b', 5, { slots: [gpu(b)] })];
+    for (const nvlink of ['Preferred', 'Required', 'Ignore'] as const) {
+      const at = (a: number, b: number): Solution => solveItems(pair(a, b), { slots: cut, links, traffic: talk, nvlink });
+      expect(at(2, 3).rejections.filter(({ slot }) => slot === gpu(3) || slot === gpu(2))).toContainEqual(
+        expect.objectContaining({ reason: 'NotLinked' }),
+      );
+      expect(at(1, 2).feasible).toBe(false);
+      expect([at(2, 2).feasible, at(0, 1).feasible]).toEqual([true, true]);
+    }
+    // What talks to nobody shares a board's slices as it likes.
+    expect(solveItems(pair(2, 3), { slots: cut, links }).feasible).toBe(true);
   });
 
   test('NVLink that is required keeps items together that talk to each other', () => {

@@ -28,7 +28,9 @@ function allowed({ items, slots, nvlink, links, traffic, headroom = defaultHeadr
   const together = items.every((a, i) => items.every((b, j) => a.group === undefined || a.group !== b.group || places[i] === places[j]));
   const joined = traffic.every(({ a, b, weight }) => {
     const [i, j] = [placeOf(items, places, a), placeOf(items, places, b)];
-    return nvlink !== 'Required' || weight === 0 || i === j || linkOf(slots, links, i, j) === 'NV';
+    if (weight === 0 || i === j) return true;
+    if (slots[i]?.isolated === true || slots[j]?.isolated === true) return false;
+    return nvlink !== 'Required' || linkOf(slots, links, i, j) === 'NV';
   });
   return fits && pinned && together && joined;
 }

@@ -38,6 +38,7 @@ function problemOf(count: number, slotCount: number): fc.Arbitrary<Problem> {
           node: fc.constant('n'),
           usableBytes: fc.constantFrom(40, 40, 80).map((size) => size * gibibyte),
           healthy: fc.integer({ min: 0, max: 9 }).map((number) => number > 0),
+          isolated: fc.integer({ min: 0, max: 5 }).map((number) => number === 0),
         }),
       ),
     ),

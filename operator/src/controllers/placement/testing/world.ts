@@ -30,7 +30,7 @@ export function written(before: PlacementSnapshot, decision: PlacementDecision):
   const claims = new Map(
     [...before.claims, ...decision.claims].map((claim) => [`${claim.metadata.namespace} ${claim.metadata.name}`, claim]),
   );
-  const { bindings, probes } = decision;
+  const { bindings, probes, problems } = decision;
   const { book: old } = before.cluster;
   const data = { ...(bindings === undefined ? {} : { bindings }), ...(probes === undefined ? {} : { probes }) };
   const news = readBook({ metadata: {}, data });
@@ -38,6 +38,7 @@ export function written(before: PlacementSnapshot, decision: PlacementDecision):
     ...old,
     ...(bindings === undefined ? {} : { bindings: news.bindings }),
     ...(probes === undefined ? {} : { probes: news.probes }),
+    ...(problems === undefined ? {} : { problems }),
   };
   return {
     ...before,
@@ -53,8 +54,8 @@ export function settle(start: PlacementSnapshot): PlacementSnapshot {
   let world = start;
   for (let round = 0; round < 30; round += 1) {
     const decision = decidePlacement(world, now);
-    const { bindings, claims, remove, statuses } = decision;
-    if (bindings === undefined && claims.length + remove.length + statuses.length === 0) return world;
+    const { bindings, problems, claims, remove, statuses } = decision;
+    if (bindings === undefined && problems === undefined && claims.length + remove.length + statuses.length === 0) return world;
     world = written(world, decision);
   }
   throw new Error('never comes to rest');

@@ -1,0 +1,121 @@
+import {
+  bytesOf,
+  parseSlotName,
+  sharingDriver,
+  sharingInName,
+  sharingText,
+  timeSlices,
+  type Sharing,
+  type TimeSlice,
+} from '../../placement/index.ts';
+import type { Inventory, PlanSlot } from './inventory.ts';
+import type { OwnerPlan } from './plan.ts';
+
+/** A line of `data.sharing` that says nothing, and why. */
+export interface SharingFault {
+  /** The slot that it seems to be about. */
+  readonly slot: string;
+  readonly message: string;
+}
+
+/** What the administrator says about how slots are shared. */
+export interface SharingLines {
+  readonly rules: ReadonlyMap<string, Sharing>;
+  readonly faults: readonly SharingFault[];
+}
+
+export const noSharing: SharingLines = { rules: new Map(), faults: [] };
+
+const cure =
+  'write <node>/gpu0 MPS 40, <node>/gpu0 MPS 40 8Gi (percent of the processors, memory of each process), or <node>/gpu0 TimeSlicing Long';
+
+const longestLine = 80;
+
+/** Reads `data.sharing` of the ConfigMap: one slot a line; what is not understood is named with its line and the cure. Pure. */
+export function readSharing(text: string | undefined): SharingLines {
+  const rules = new Map<string, Sharing>();
+  const faults: SharingFault[] = [];
+  for (const [index, line] of (text ?? '').split('\n').entries()) {
+    const words = line.trim().split(/\s+/);
+    const [slot = ''] = words;
+    if (slot === '' || slot.startsWith('#')) continue;
+    const sharing = rules.has(slot) ? 'the slot has a line already' : ruleOf(words);
+    if (typeof sharing !== 'string') rules.set(slot, sharing);
+    else faults.push({ slot, message: `data.sharing line ${index + 1} (${line.trim().slice(0, longestLine)}): ${sharing}` });
+  }
+  return { rules, faults };
+}
+
+function ruleOf([slot = '', strategy = '', ...rest]: readonly string[]): Sharing | string {
+  if (parseSlotName(slot) === undefined) return `${slot.slice(0, longestLine)} is no name of a slot: ${cure}`;
+  if (strategy === 'MPS') return mpsOf(rest);
+  if (strategy === 'TimeSlicing') return timeSlicingOf(rest);
+  return `it names no way to share: ${cure}`;
+}
+
+function mpsOf([percent = '', limit, ...rest]: readonly string[]): Sharing | string {
+  const percentage = /^\d{1,3}$/.test(percent) ? Number(percent) : 0;
+  if (percentage < 1 || percentage > 100) return `MPS needs a percentage from 1 to 100: ${cure}`;
+  const bytes = limit === undefined ? undefined : bytesOf(limit);
+  if (limit !== undefined && (bytes === undefined || bytes < 2 ** 20)) return `${limit} is no amount of memory of 1Mi or more: ${cure}`;
+  if (rest.length > 0) return `it says too much: ${cure}`;
+  return { strategy: 'MPS', percentage, limitMiB: bytes === undefined ? undefined : Math.floor(bytes / 2 ** 20) };
+}
+
+function timeSlicingOf([word = '', ...rest]: readonly string[]): Sharing | string {
+  const interval = timeSlices.find((known): known is TimeSlice => known === word);
+  if (interval === undefined || rest.length > 0) return `TimeSlicing needs one of ${timeSlices.join(', ')}: ${cure}`;
+  return { strategy: 'TimeSlicing', interval };
+}
+
+/** How slots are to be shared, and the lines that have no effect with the reason. Pure. */
+export function sharingsOf({ rules, faults }: SharingLines, slots: readonly PlanSlot[], driver: string): SharingLines {
+  const known = new Map(slots.map((slot) => [slot.name, slot]));
+  const lacks = new Map([...rules].map(([slot, sharing]) => [slot, lackOf(sharing, known.get(slot), driver)]));
+  const idle = [...lacks].flatMap(([slot, lack]): readonly SharingFault[] =>
+    lack === undefined ? [] : [{ slot, message: `data.sharing of ${slot} has no effect: ${lack}` }],
+  );
+  return { rules: new Map([...rules].filter(([slot]) => lacks.get(slot) === undefined)), faults: [...faults, ...idle] };
+}
+
+function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): string | undefined {
+  if (slot === undefined) return 'there is no slot of this name; data.bindings lists all';
+  if (slot.fault?.reason === 'SlotPartitioned') return 'the board is divided into MIG slices; name one of them';
+  // A board that is lost for a moment is shared as before when it is back.
+  if (!slot.published && slot.fault === undefined) return 'no DRA driver publishes it, and only claims can say it';
+  if (driver !== sharingDriver) return `the driver ${driver} does not know it, only ${sharingDriver} does`;
+  if (slot.sharedByBytes) return 'its driver shares it by bytes, with a claim for each engine';
+  if (slot.mig !== undefined && sharing.strategy === 'TimeSlicing') return 'a MIG slice has no time slices to set; MPS can be';
+  return undefined;
+}
+
+interface Word {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Applied' | 'NextClaim' | 'NoEffect';
+  readonly message: string;
+}
+
+/**
+ * What is said to an owner about how its slots are shared; undefined: nobody asked for anything. A claim in force is never
+ * changed, so that a change waits for the next one.
+ */
+export function sharingWord({ plan }: Pick<OwnerPlan, 'plan'>, { sharings, sharingFaults }: Inventory): Word | undefined {
+  const slots = [...new Set(plan.assignments.map(({ slot }) => slot))].sort();
+  const faults = sharingFaults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
+  const claimless = slots.filter((slot) => sharings.has(slot) && plan.mode !== 'DRA');
+  const idle = [
+    ...faults,
+    ...claimless.map((slot) => `data.sharing of ${slot} has no effect: mode ${plan.mode ?? 'none'} makes no claims`),
+  ];
+  if (idle.length > 0) return { status: 'False', reason: 'NoEffect', message: idle.join('; ') };
+  const now = new Map(plan.assignments.flatMap(({ slot, claim }) => (claim === undefined ? [] : [[slot, sharingInName(claim)] as const])));
+  const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(sharings.get(slot)));
+  if (late.length > 0) {
+    const told = late.map(([slot, sharing]) => `${slot}: ${sharingText(sharings.get(slot))} (now ${sharingText(sharing)})`);
+    const message = `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot for a moment: nobody is started anew for it`;
+    return { status: 'False', reason: 'NextClaim', message };
+  }
+  const applied = [...now].filter(([, sharing]) => sharing !== undefined);
+  if (applied.length === 0) return undefined;
+  return { status: 'True', reason: 'Applied', message: applied.map(([slot, sharing]) => `${slot}: ${sharingText(sharing)}`).join('; ') };
+}
