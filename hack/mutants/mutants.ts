@@ -5,6 +5,7 @@ import { energies } from './energies.ts';
 import { execs } from './exec.ts';
 import { faults } from './faults.ts';
 import { foundations } from './foundations.ts';
+import { verifierGates } from './gates.ts';
 import { gpus } from './gpus.ts';
 import { kubes } from './kube.ts';
 import { languageModels } from './languageModels.ts';
@@ -56,6 +57,7 @@ export const mutants: readonly Mutant[] = [
   ...rollouts,
   ...modelRollouts,
   ...shadows,
+  ...verifierGates,
   ...suspensions,
   ...queues,
   ...tasksAtScale,
