@@ -32,6 +32,15 @@ export const expertName = (pool: string, expert: string, revision?: string): str
 /** Deployment of the pod that has all engines of a pool on GPUs. */
 export const monopodName = (pool: string): string => childName(pool, 'monopod');
 
+/** A slot as a part of a name, which has no slash. */
+const slotPart = (slot: string): string => `${slot.replaceAll('/', '-')}-${createHash('sha256').update(slot).digest('hex').slice(0, 6)}`;
+
+/** Deployment, Service and NetworkPolicy of what says which engine of a pool on a slot has its turn. */
+export const turnstileName = (pool: string, slot: string): string => childName(pool, 'turnstile', slotPart(slot));
+
+/** NetworkPolicy of those engines. */
+export const turnsName = (pool: string, slot: string): string => childName(pool, 'turns', slotPart(slot));
+
 /** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` tells those apart that stand side by side. */
 export const verifierName = (model: string, revision?: string): string =>
   revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);

@@ -15,9 +15,10 @@ import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
 import { isInMonopod, keptMonopod, monopodOf, monopodPlaces } from './monopod.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
-import { seated, seatOfExpert, unseated } from './seating.ts';
+import { asSeated, seated, seatOfExpert, unseated } from './seating.ts';
 import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
+import { asCounted, keptTurnstiles, turnOf, turnstileParts } from './turns.ts';
 import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from './weights/index.ts';
 
 /** Something that stands in the way until somebody changes something. */
@@ -45,7 +46,8 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  * pods still have what they started with.
  */
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
-  const { expert, images, revision } = server;
+  const { images, revision } = server;
+  const expert = asCounted(snapshot.pool, server.expert, revision);
   if (isInMonopod(snapshot, expert)) return [];
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
@@ -62,9 +64,10 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
     weights,
     agentImage: snapshot.images.agent,
     ...baseOf(pool, server),
+    ...turnOf(pool, expert, revision),
     ...(revision === undefined ? {} : { revision }),
   });
-  return seated(snapshot, seatOfExpert(snapshot, expert, revision), manifest);
+  return seated(snapshot, seat, manifest);
 }
 
 /** The server whose engine loads an adapter: that of its own revision. */
@@ -111,9 +114,10 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
-    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot)),
+    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
+    ...turnstileParts(snapshot),
     ...servers.flatMap((server) => deployment(snapshot, server)),
     ...monopodOf(snapshot),
     ...workersBudget(pool),
@@ -152,7 +156,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   }
   const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isInMonopod(snapshot, expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
-  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptMonopod(snapshot)];
+  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptMonopod(snapshot), ...keptTurnstiles(snapshot)];
   return {
     apply,
     remove: surplus(pool, apply, children, keep),

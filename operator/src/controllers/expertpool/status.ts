@@ -13,9 +13,11 @@ import type { EngineSizes } from './manifests/languageModel.ts';
 import { imageOf } from './manifests/experts.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
 import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
+import { asSeated, seatOfExpert } from './seating.ts';
 import { serverName, serverRevision } from './servers.ts';
 import { monopodServing } from './monopodState.ts';
 import type { PoolSnapshot } from './snapshot.ts';
+import { turnsWord } from './turns.ts';
 import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
 
 const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
@@ -41,7 +43,8 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const info = infos.get(newestReady(own)?.metadata.name ?? '') ?? snapshot.monopod?.infos.get(name);
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
-  const memory = memoryOf(expert, sizesOf(snapshot, expert), info);
+  const run = asSeated(expert, seatOfExpert(snapshot, expert, serverRevision(snapshot, expert)));
+  const memory = memoryOf(run, sizesOf(snapshot, run), info);
   const state = {
     name,
     role,
@@ -74,10 +77,11 @@ function failing(views: readonly ExpertView[]): Word | undefined {
   return { ...first.word, message: words.map(({ state, word }) => `expert ${state.name}: ${word.message}`).join('; ') };
 }
 
-function enginesWord({ pool }: PoolSnapshot, views: readonly ExpertView[]): Word {
-  const word = failing(views.filter(({ essential }) => essential));
+function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word {
+  // Without it nobody is woken, and nobody may load.
+  const word = turnsWord(snapshot) ?? failing(views.filter(({ essential }) => essential));
   if (word !== undefined) return word;
-  const { experts, workers } = pool.spec;
+  const { experts, workers } = snapshot.pool.spec;
   const generalist = experts.some(({ role, replicas }) => role === 'Generalist' && replicas > 0);
   if (generalist || workers.replicas === 0) return { status: 'True', reason: 'Ready', message: 'all experts that propose answer' };
   const message = 'no Generalist has pods; set spec.experts[].replicas of one to at least 1';

@@ -1,9 +1,9 @@
 import type { V1DeploymentSpec, V1Volume } from '@kubernetes/client-node';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { bytesOf, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
+import { bytesOf, gibibyte, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
 import { expertName } from '../../../pools/names.ts';
 import { resourcesOf } from '../../../serving/index.ts';
-import { servedNames, vllmPort, withEngine, type VllmDemand } from '../../../serving/vllm/index.ts';
+import { engineContainer, servedNames, vllmPort, withEngine, withTurns, type Turn, type VllmDemand } from '../../../serving/vllm/index.ts';
 import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
 import { adapterRoom, adaptersOn } from './adapters.ts';
 import { homeOf } from './manifest.ts';
@@ -17,6 +17,8 @@ export interface LanguageInput {
   readonly weights: readonly WeightsView[];
   /** Name of the server of an adapter's base. */
   readonly baseServer: string | undefined;
+  /** Of an engine that takes turns: where it gets them. */
+  readonly turn?: Turn | undefined;
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
@@ -52,6 +54,9 @@ export function kvCacheBytes({ engine, resources }: Expert, sizes: EngineSizes):
   return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * bytesPerToken(sizes);
 }
 
+/** Whether its engine may be put to sleep. */
+const sleeps = ({ residency = 'Always' }: Expert): boolean => residency !== 'Always';
+
 function demandOf(input: LanguageInput, folder: string): VllmDemand {
   const { pool, expert } = input;
   const { engine, name, speculative } = expert;
@@ -71,7 +76,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     quantization: undefined,
     adapters: adapterRoom(pool, name),
     draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
-    sleep: expert.residency === 'Sleep',
+    sleep: sleeps(expert),
     extraArgs: engine.vLLM.extraArgs ?? [],
   };
 }
@@ -109,6 +114,13 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   };
 }
 
+/** Memory of the host when the spec says nothing: weights that sleep are there. */
+function hostMemory(input: LanguageInput): string {
+  const { expert } = input;
+  const bytes = sleeps(expert) ? [expert.name, draftOf(expert.name)].map((name) => stateOf(input, name)?.weightBytes ?? 0) : [];
+  return `${8 + Math.ceil(bytes.reduce((sum, more) => sum + more, 0) / gibibyte)}Gi`;
+}
+
 /** The Deployment of our server with the engine beside it, for an expert that has one. Pure. */
 export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
   const { pool, expert, agentImage, weights } = input;
@@ -119,14 +131,15 @@ export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, 
   const adapters = adaptersOn(pool.spec.experts, name);
   // Places may be the same: a claim is mounted once.
   const places = [...new Map([...own, ...weightsOf(pool, adapters)].map(({ place }) => [place.volume.name, place])).values()];
-  return withEngine(spec, {
+  const deployment = withEngine(spec, {
     demand: demandOf(input, model.place.folder),
     image: engine.vLLM.image,
-    resources: resourcesOf(wanted, { requests: { cpu: '1', memory: '8Gi' } }),
+    resources: resourcesOf(wanted, { requests: { cpu: '1', memory: hostMemory(input) } }),
     volumes: places.map(({ volume }): V1Volume => volume),
     mounts: places.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
     before: own.map((item) => readingContainer(agentImage, item, viewOfItem(weights, item)?.state.digest)),
     startSeconds: warmup?.timeoutSeconds ?? defaultStartSeconds,
     drainSeconds: engine.vLLM.drainSeconds,
   });
+  return input.turn === undefined ? deployment : withTurns(deployment, engineContainer, input.turn);
 }

@@ -18,7 +18,7 @@ export interface Manifest {
   };
 }
 
-export type Component = 'worker' | 'expert' | 'weights';
+export type Component = 'worker' | 'expert' | 'weights' | 'turnstile';
 
 /** Namespace of a pool. */
 export function homeOf(pool: ExpertPool): string {
