@@ -26,15 +26,15 @@ export const canaries: readonly Mutant[] = [
   {
     guarantee: 'a promotion moves no engine to the slot that its spec names',
     file: `${controller}/problem.ts`,
-    find: 'if (stays === true && place !== undefined && sound) return [place];',
-    replace: 'if (stays === true && place === undefined && sound) return [place];',
+    find: 'stays === true && places.length === shards',
+    replace: 'stays === true && places.length !== shards',
     test: tests,
   },
   {
     guarantee: 'engines that are told to end start no more',
     file: `${controller}/admit.ts`,
-    find: 'ending?.has(assignment.item) !== true',
-    replace: 'ending?.has(assignment.item) !== null',
+    find: 'ending?.has(item) !== true',
+    replace: 'ending?.has(item) !== null',
     test: tests,
   },
   {

@@ -40,8 +40,8 @@ export const gpus: readonly Mutant[] = [
   {
     guarantee: 'engines of one GPU start one after another',
     file: `${controller}/admit.ts`,
-    find: 'if (!busy && next !== undefined)',
-    replace: 'if (next !== undefined)',
+    find: 'const taken = new Set(tenants.flatMap((tenant) => busySlots(tenant, progress)));',
+    replace: 'const taken = new Set<string>();',
     test: course,
   },
   {

@@ -76,8 +76,8 @@ export const placement: readonly Mutant[] = [
   {
     guarantee: 'keys and values count both, on every layer',
     file: `${memory}/estimate.ts`,
-    find: 'return 2 * layers * kvHeads * headSize * elementBytes;',
-    replace: 'return layers * kvHeads * headSize * elementBytes;',
+    find: 'return 2 * layers * heads * headSize * elementBytes;',
+    replace: 'return layers * heads * headSize * elementBytes;',
     test: estimate,
   },
   {

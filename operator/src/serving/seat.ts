@@ -1,16 +1,24 @@
 import type { Condition, PlanStatus } from '@agentfleet/protocol/api';
-import { holderAnnotation, podPlacementOf, slotLabel, uuidAnnotation, withoutGpu, type PodPlacement } from '../placement/index.ts';
+import {
+  annotationOf,
+  holderAnnotation,
+  podPlacementOf,
+  slotLabel,
+  uuidAnnotation,
+  withoutGpu,
+  type PodPlacement,
+} from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
 /** What a plan says about the pods of an engine. */
 export type Seat =
   | { readonly kind: 'NoGpu' }
-  /** Its place; `admitted` when its turn to start has come. */
+  /** Its place, or its places in one order, as annotations have them; `admitted` when its turn to start has come. */
   | {
       readonly kind: 'Seated';
       readonly slot: string;
       readonly uuid: string | undefined;
-      /** The pod that holds its GPU. */
+      /** The pods that hold its GPUs. */
       readonly holder: string | undefined;
       readonly admitted: boolean;
       readonly pod: PodPlacement;
@@ -30,22 +38,43 @@ export interface PlannedStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** The place of an engine by the plan in force. Pure. */
-export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, item: string): Seat {
+const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
+
+/** All of them as one annotation; undefined where one of them is not known. */
+function told(values: readonly (string | undefined)[]): string | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length < values.length ? undefined : annotationOf(known);
+}
+
+/** The place of an engine by the plan in force; `shards` is how many GPUs it spans. Pure. */
+export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, item: string, shards = 1): Seat {
   if (!needsGpu) return { kind: 'NoGpu' };
   const { plan, conditions } = status ?? {};
-  const found = plan?.assignments.find((assignment) => assignment.item === item);
-  if (plan?.mode === undefined || found === undefined) {
+  const found = plan?.assignments.filter((assignment) => assignment.item === item) ?? [];
+  if (plan?.mode === undefined || found.length === 0) {
     const word = conditions?.find(({ type, status }) => type === 'PlacementFeasible' && status === 'False');
     return { kind: 'Unseated', reason: word?.reason, message: word?.message ?? 'no GPU is assigned yet' };
   }
-  const { slot, uuid, claim, admitted, holder } = found;
+  // The plan is for another number of GPUs than the engine is started with now.
+  if (found.length !== shards)
+    return { kind: 'Unseated', reason: undefined, message: `it needs ${shards} GPUs, and the plan in force has ${found.length} for it` };
   // Which board it is, is known when it is held.
-  if (plan.mode === 'Reservation' && uuid === undefined)
-    return { kind: 'Unseated', reason: undefined, message: `${slot} is not held yet`, moves: true };
-  const node = slot.slice(0, slot.lastIndexOf('/'));
-  const pod = podPlacementOf(plan.mode, [{ name: slot, node, uuid, ...(claim === undefined ? {} : { claim }) }]);
-  return { kind: 'Seated', slot, uuid, holder, admitted, pod };
+  const open = plan.mode === 'Reservation' ? found.find(({ uuid }) => uuid === undefined) : undefined;
+  if (open !== undefined) return { kind: 'Unseated', reason: undefined, message: `${open.slot} is not held yet`, moves: true };
+  const places = found.map(({ slot, uuid, claim }) => ({
+    name: slot,
+    node: nodeOf(slot),
+    uuid,
+    ...(claim === undefined ? {} : { claim }),
+  }));
+  return {
+    kind: 'Seated',
+    slot: annotationOf(found.map(({ slot }) => slot)),
+    uuid: told(found.map(({ uuid }) => uuid)),
+    holder: told(found.map(({ holder }) => holder)),
+    admitted: found.every(({ admitted }) => admitted),
+    pod: podPlacementOf(plan.mode, places),
+  };
 }
 
 interface Container {

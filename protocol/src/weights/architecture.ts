@@ -1,6 +1,8 @@
 /** What of a transformer decides how much memory it needs besides its weights. */
 export interface Architecture {
   readonly layers: number;
+  /** Attention heads: GPUs that share a model have to divide them. Absent where an earlier version read the file. */
+  readonly heads?: number;
   /** Key and value heads; fewer than attention heads under grouped-query attention. */
   readonly kvHeads: number;
   /** Elements per head. */
@@ -34,6 +36,7 @@ export function readConfig(config: Readonly<Record<string, unknown>>): Architect
   const hiddenSize = size('hidden_size');
   return {
     layers: size('num_hidden_layers'),
+    heads,
     kvHeads: size('num_key_value_heads', heads),
     headSize: size('head_dim', hiddenSize / heads),
     hiddenSize,

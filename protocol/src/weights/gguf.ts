@@ -113,6 +113,7 @@ function architectureOf(metadata: ReadonlyMap<string, unknown>): Architecture {
   const hiddenSize = size('embedding_length');
   return {
     layers: size('block_count'),
+    heads,
     kvHeads: size('attention.head_count_kv', heads),
     headSize: size('attention.key_length', hiddenSize / heads),
     hiddenSize,

@@ -85,7 +85,7 @@ describe('a GGUF header', () => {
       ]),
     );
     expect(header).toEqual({
-      architecture: { layers: 2, kvHeads: 4, headSize: 64, hiddenSize: 512, feedForwardSize: 1024, vocabulary: 3 },
+      architecture: { layers: 2, heads: 8, kvHeads: 4, headSize: 64, hiddenSize: 512, feedForwardSize: 1024, vocabulary: 3 },
       weightBytes: 2 * 144 + 512 * 4,
     });
   });

@@ -20,7 +20,15 @@ export const WeightsReport = Type.Union([
       weightBytes: Type.Integer({ minimum: 1, description: 'of the tensors, as they are stored' }),
       architecture: Type.Union([
         Type.Object(
-          { layers: size, kvHeads: size, headSize: size, hiddenSize: size, feedForwardSize: size, vocabulary: size },
+          {
+            layers: size,
+            heads: Type.Optional(size),
+            kvHeads: size,
+            headSize: size,
+            hiddenSize: size,
+            feedForwardSize: size,
+            vocabulary: size,
+          },
           { additionalProperties: false },
         ),
         Type.Null(),

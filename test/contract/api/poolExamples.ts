@@ -146,7 +146,7 @@ export const fullPoolStatus: Node = {
       bytesTotal: 1000,
       bytesDone: 1000,
       weightBytes: 900,
-      architecture: { layers: 2, kvHeads: 2, headSize: 64, hiddenSize: 256, feedForwardSize: 1024, vocabulary: 32_000 },
+      architecture: { layers: 2, heads: 4, kvHeads: 2, headSize: 64, hiddenSize: 256, feedForwardSize: 1024, vocabulary: 32_000 },
       tokenizerHash: sha,
       message: 'ok',
     },

@@ -2,17 +2,18 @@ import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { compareMemory, driftTolerance } from '../../placement/index.ts';
 import type { ServerInfo } from '../../serving/index.ts';
 import type { Word } from './conditions.ts';
+import { shardsOf } from '../placement/shards.ts';
 import { bytesPerToken, kvCacheBytes, type EngineSizes } from './manifests/languageModel.ts';
 
 type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];
 
 /**
- * Keys and values of an engine: what was reckoned for the tokens that it holds, beside the bytes that it was given for them.
+ * Keys and values of an engine on each of its GPUs: what was reckoned for the tokens that it holds, beside the bytes that it was given for them.
  * Undefined while it does not tell. Pure.
  */
 export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | undefined): ExpertState['memory'] {
   if (expert.engine.type !== 'VLLM' || sizes.model === undefined || info?.kvTokens === undefined) return undefined;
-  const found = compareMemory(info.kvTokens * bytesPerToken(sizes), kvCacheBytes(expert, sizes));
+  const found = compareMemory(info.kvTokens * bytesPerToken(sizes, shardsOf(expert)), kvCacheBytes(expert, sizes));
   if (found === undefined) return undefined;
   const { estimated, measured, errorRatio } = found;
   return { estimated, measured, errorRatio };

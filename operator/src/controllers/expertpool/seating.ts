@@ -3,13 +3,14 @@ import type { Manifest } from './manifests/manifest.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import { needsGpu } from '../placement/owners.ts';
+import { shardsOf } from '../placement/shards.ts';
 import type { Obstacle } from './decide.ts';
 import { serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 
 /** The place of an expert by the plan in force; each revision has a place of its own, or none. */
 export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
-  return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision));
+  return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision), shardsOf(expert));
 }
 
 /**

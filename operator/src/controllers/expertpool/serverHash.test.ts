@@ -49,7 +49,8 @@ function servers(before: readonly Part[], after: readonly Part[]): Readonly<Reco
     arm.experts.map((expert) => ({ item: `${expert.name}.${serverHash(arm, expert)}`, slot: 'dgx-1/gpu0', bytes: 1, admitted: true })),
   );
   const rolling = status(one, two);
-  const plan = { hash: '0123456789abcdef', mode: 'DRA', assignments: seats };
+  const assignments = [...new Map(seats.map((seat) => [seat.item, seat])).values()];
+  const plan = { hash: '0123456789abcdef', mode: 'DRA', assignments };
   const whole: PoolSnapshot = {
     ...snapshot,
     pool: { ...snapshot.pool, status: { plan, rollout: rolling } } as unknown as ExpertPool,

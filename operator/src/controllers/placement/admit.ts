@@ -7,34 +7,40 @@ export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
 export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
 
+/** An engine with its slots, one for each GPU that shares its weights. */
 interface Tenant {
   readonly holder: Holder;
-  readonly assignment: Assignment;
+  readonly item: string;
+  readonly assignments: readonly Assignment[];
 }
 
-function orderOf({ holder, assignment }: Tenant): string {
-  const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
+function tenantsOf(holder: Holder): readonly Tenant[] {
+  const items = [...new Set(holder.assignments.map(({ item }) => item))];
+  return items.map((item) => ({ holder, item, assignments: holder.assignments.filter((assignment) => assignment.item === item) }));
+}
+
+function orderOf({ holder, item }: Tenant): string {
+  const wish = holder.owner.wishes.find((known) => known.item === item);
   const importance = ranks.length - ranks.indexOf(wish?.rank ?? 'Canary');
-  return `${String(importance).padStart(2, '0')} ${holder.owner.key} ${assignment.item}`;
+  return `${String(importance).padStart(2, '0')} ${holder.owner.key} ${item}`;
 }
 
 /**
  * Lets engines of one GPU start one after another: each measures the free memory when it loads, and two at once take it
- * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. Pure.
+ * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. One on
+ * several GPUs starts when all of them are free, and keeps those that are for itself until then. Pure.
  */
 export function admit(holders: readonly Holder[], progress: ProgressOf): readonly Holder[] {
-  const tenants = holders.flatMap((holder) => holder.assignments.map((assignment): Tenant => ({ holder, assignment })));
+  const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
   // Their supervisor keeps the order: a pod that got one engine after another would start all of them anew each time.
-  for (const tenant of tenants) if (tenant.holder.mode === 'Monopod' && mayStart(tenant)) admitted.add(tenant.assignment);
-  for (const slot of new Set(tenants.map(({ assignment }) => assignment.slot))) {
-    const here = tenants.filter(({ assignment }) => assignment.slot === slot);
-    const busy = here.some(({ holder, assignment }) => assignment.admitted && isBusy(progress(holder.owner, assignment)));
-    const waiting = here
-      .filter((tenant) => mayStart(tenant) && !admitted.has(tenant.assignment))
-      .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
-    const [next] = waiting;
-    if (!busy && next !== undefined) admitted.add(next.assignment);
+  for (const tenant of tenants)
+    if (tenant.holder.mode === 'Monopod' && mayStart(tenant)) for (const assignment of tenant.assignments) admitted.add(assignment);
+  const taken = new Set(tenants.flatMap((tenant) => busySlots(tenant, progress)));
+  const waiting = tenants.filter((tenant) => mayStart(tenant) && !tenant.assignments.some((assignment) => admitted.has(assignment)));
+  for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
+    if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
+    for (const { slot } of assignments) taken.add(slot);
   }
   return holders.map(({ assignments, ...holder }) => ({
     ...holder,
@@ -43,8 +49,14 @@ export function admit(holders: readonly Holder[], progress: ProgressOf): readonl
 }
 
 /** One that is told to end starts no more, and one whose GPU is not held waits. */
-function mayStart({ holder: { ending, mode }, assignment }: Tenant): boolean {
-  return !assignment.admitted && ending?.has(assignment.item) !== true && !lacksHolder(mode, assignment);
+function mayStart({ holder: { ending, mode }, item, assignments }: Tenant): boolean {
+  return ending?.has(item) !== true && assignments.every((assignment) => !assignment.admitted && !lacksHolder(mode, assignment));
+}
+
+/** Slots on which an engine starts. */
+function busySlots({ holder, assignments }: Tenant, progress: ProgressOf): readonly string[] {
+  const starts = assignments.some((assignment) => assignment.admitted && isBusy(progress(holder.owner, assignment)));
+  return starts ? assignments.map(({ slot }) => slot) : [];
 }
 
 /** Absent: it was let go and its pods are not seen yet. */

@@ -32,12 +32,13 @@ const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 /** Slots that are tried, one group after another. */
 function groupsOf(wish: Wish, { beside, elsewhere, surge, slot }: CanaryWish, search: CanarySearch): readonly (readonly string[])[] {
   const { serving, inventory } = search;
-  if (elsewhere && wish.slot !== undefined) return [[wish.slot]];
+  const own = wish.slots ?? (wish.slot === undefined ? undefined : [wish.slot]);
+  if (elsewhere && own !== undefined) return [own];
   const same = serving.assignments.filter(({ item }) => item === beside).map((place) => place.slot);
   if (surge === 'SameSlot') return [same];
   const named = slot === undefined ? [] : [slot];
   // Whoever names a slot names its node: the weights may be there only.
-  const node = wish.slot === undefined ? undefined : nodeOf(wish.slot);
+  const node = own?.[0] === undefined ? undefined : nodeOf(own[0]);
   const any = inventory.slots.filter((known) => node === undefined || known.node === node).map(({ name }) => name);
   return surge === 'AnySlot' ? [named, any] : [same, named, any];
 }
@@ -49,11 +50,11 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
   const rejected = new Map<string, Rejection>();
   for (const group of groups) {
     const among = group.filter((slot) => !taken.has(slot));
-    if (among.length === 0) continue;
+    if (among.length < (wish.shards ?? 1)) continue;
     for (const part of partsInTurns(owner, wish, among, tenants)) {
       const one = { ...owner, wishes: [{ ...part.wish, among: part.among }] };
       const solution = solve(problemOf(one, [], tenants, inventory));
-      const places = [...placesOf(one, solution).values()].map((place) => ({ ...place, ...awakeIn(wish) }));
+      const places = [...placesOf(one, solution).values()].flat().map((place) => ({ ...place, ...awakeIn(wish) }));
       if (places.length > 0) return { places, rejected: [] };
       for (const word of rejectionsOf(one, solution, tenants, inventory))
         if (word.reason !== 'NotAllowed') rejected.set(word.slot ?? '', word);

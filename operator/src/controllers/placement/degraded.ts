@@ -120,7 +120,9 @@ const worth = (rank: Rank): number => ranks.indexOf(rank);
  * nothing away from anybody and is the least. Canaries are not of it: they come last anyway.
  */
 export function lossOf(wishes: readonly Wish[], served: Served, sacrifice: Sacrifice, faulty: ReadonlySet<string>): readonly number[] {
-  const sound = new Set(served.places.filter(({ slot }) => !faulty.has(slot)).map(({ item }) => item));
+  // One that spans several GPUs has lost its place with one of them.
+  const hurt = new Set(served.places.filter(({ slot }) => faulty.has(slot)).map(({ item }) => item));
+  const sound = new Set(served.places.map(({ item }) => item).filter((item) => !hurt.has(item)));
   const lost = wishes.flatMap(({ item, rank }): readonly number[] => {
     if (sacrifice.leftOut.has(item)) return [worth(rank) - byConsent];
     if (!sound.has(item)) return [worth(rank)];

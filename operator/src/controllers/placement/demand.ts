@@ -1,10 +1,11 @@
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { adapterRoom } from '../expertpool/manifests/adapters.ts';
 import { artifactName, draftOf } from '../expertpool/weights/items.ts';
+import { indivisible, shardsOf } from './shards.ts';
 import { bytesOf, estimateEngine, type Adapters, type Architecture, type EngineDemand } from '../../placement/index.ts';
 
-/** Bytes that an engine needs on its slot with all its pods, or why that is not known. */
-export type Demand = { readonly bytes: number } | { readonly lack: string };
+/** Bytes that an engine needs on each of its slots with all its pods, or why that is not known or cannot be. */
+export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' };
 
 /** What the headers of an engine's weights tell. */
 export interface EngineSize {
@@ -57,7 +58,7 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft 
     kvElementBytes: 2,
     maxSequences: vllm?.maxNumSeqs ?? 16,
     maxBatchedTokens,
-    shards: 1,
+    shards: shardsOf(expert),
     enforceEager: false,
     ...(draft === undefined ? {} : { draft }),
     ...(adapters === undefined ? {} : { adapters }),
@@ -69,11 +70,27 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft 
 
 const cure = 'wait until they are read, or give the budget in bytes';
 
+/** Why GPUs cannot share an expert, or why that is not known; one that would end at once has no place whatever its budget is. */
+function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
+  const shards = shardsOf(expert);
+  if (shards === 1) return undefined;
+  const architecture = sizeOf(pool, expert, expert.name)?.architecture;
+  const heads = architecture?.heads;
+  if (architecture === undefined || heads === undefined) {
+    const why = 'which tensorParallel has to divide, are not known (status.artifacts[].architecture.heads); wait until they are read';
+    return { lack: `expert ${expert.name}: the heads of its weights, ${why}` };
+  }
+  const lack = indivisible(architecture, heads, shards);
+  return lack === undefined ? undefined : { lack: `expert ${expert.name}: ${lack}`, reason: 'NotDivisible' };
+}
+
 /**
  * What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. `pool` has the experts of
  * its revision; `asked` is the pool as it is, when that asks for another one. Pure.
  */
 export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand {
+  const spread = spreadLack(asked, expert);
+  if (spread !== undefined) return spread;
   const memory = expert.resources?.memory ?? { budget: 'Auto' };
   const budget = bytesOf(memory.budget);
   if (budget !== undefined) return { bytes: budget * expert.replicas };

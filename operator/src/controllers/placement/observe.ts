@@ -1,7 +1,16 @@
 import type { Informer, KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { bindingOf, holderAnnotation, itemOf, slotLabel, uuidAnnotation, type SlotBinding, type SlotClaim } from '../../placement/index.ts';
+import {
+  bindingOf,
+  holderAnnotation,
+  itemOf,
+  slotLabel,
+  uuidAnnotation,
+  valuesIn,
+  type SlotBinding,
+  type SlotClaim,
+} from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
 import { enginesIn, exceeded, rolledOut } from '../../serving/index.ts';
@@ -49,7 +58,8 @@ export function progressOf(deployment: Deployment, { item, slot, uuid, holder }:
   const place = enginesIn(template).get(item);
   if (place !== undefined) return place.slot === slot ? started(deployment, 1) : 'Absent';
   const annotations = template?.metadata?.annotations;
-  if (annotations?.[slotLabel] !== slot || annotations[uuidAnnotation] !== uuid || annotations[holderAnnotation] !== holder)
+  const at = valuesIn(annotations?.[slotLabel]).indexOf(slot);
+  if (at < 0 || valuesIn(annotations?.[uuidAnnotation])[at] !== uuid || valuesIn(annotations?.[holderAnnotation])[at] !== holder)
     return 'Absent';
   return started(deployment, replicas);
 }
@@ -73,7 +83,7 @@ interface Marked {
 }
 
 const isOn = ({ item, slot }: Assignment, { metadata }: Marked = {}): boolean =>
-  metadata?.annotations?.[slotLabel] === slot || enginesIn({ metadata: metadata ?? {} }).get(item)?.slot === slot;
+  valuesIn(metadata?.annotations?.[slotLabel]).includes(slot) || enginesIn({ metadata: metadata ?? {} }).get(item)?.slot === slot;
 
 /** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
 export function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {

@@ -5,6 +5,7 @@ import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
 import { monopodLack } from './monopod.ts';
 import { needsGpu } from './needs.ts';
+import { namedSlots, shardsOf } from './shards.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
 import { demandWithoutDraft } from './withoutDraft.ts';
 
@@ -29,6 +30,10 @@ export interface Wish {
   /** Its pods. */
   readonly replicas: number;
   readonly slot: string | undefined;
+  /** GPUs that share its weights; default 1. Its demand is for each of them. */
+  readonly shards?: number;
+  /** These, when the user names them. */
+  readonly slots?: readonly string[];
   /** Slots that it may be on, when only some come into question now. */
   readonly among?: readonly string[];
   /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
@@ -97,12 +102,15 @@ const verifierItem = 'EnergyModel';
 
 const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.name, revision);
 
+/** The slots that a spec names, as words that can be compared. */
+const slotsNamed = (expert: Expert): string | undefined => expert.resources?.slot ?? namedSlots(expert)?.toSorted().join(' ');
+
 function canaryOf({ spec }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
   if (canary === undefined) return {};
   const { beside } = canary;
   const { surge = 'Auto', canarySlot } = spec.rollout ?? {};
-  const named = expert.resources?.slot;
-  const elsewhere = named !== undefined && named !== beside?.expert.resources?.slot;
+  const named = slotsNamed(expert);
+  const elsewhere = named !== undefined && named !== (beside === undefined ? undefined : slotsNamed(beside.expert));
   return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, surge, slot: canarySlot } };
 }
 
@@ -128,6 +136,13 @@ function draftGroup(pool: ExpertPool, servers: readonly ExpertServer[]): Readonl
   return held.size > 1 ? new Set() : new Set(items);
 }
 
+/** Of an engine that spans several GPUs. */
+function spanOf(expert: Expert): Pick<Wish, 'shards' | 'slots'> {
+  const shards = shardsOf(expert);
+  const slots = namedSlots(expert);
+  return shards === 1 ? {} : { shards, ...(slots === undefined ? {} : { slots }) };
+}
+
 function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish[] {
   const apart = new Map((pool.spec.placement?.antiAffinity ?? []).map(({ expert, from }) => [expert, from]));
   const servers = all.filter(({ expert }) => needsGpu(expert));
@@ -147,6 +162,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       ...(withoutDraft === undefined ? {} : { withoutDraft }),
       replicas: expert.replicas,
       slot: resources?.slot,
+      ...spanOf(expert),
       ...(revision === undefined ? {} : { stays: true }),
       ...canaryOf(pool, server),
       ...moreOf(pool, server),

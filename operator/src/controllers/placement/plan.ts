@@ -12,6 +12,7 @@ import { lacksHolder, type Assignment, type Holder, type Place, type Rejection }
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './pluginSlices.ts';
+import { admittedAsOne, inOrderOfItems } from './shards.ts';
 import { rejectionsOf } from './solution.ts';
 import { shareTurns } from './swap.ts';
 
@@ -161,9 +162,11 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const inForce = mode ?? owner.plan?.mode;
   const tried = tryCanaries(owner, settled, { others, inventory, mode });
   const used = claimsInUse(owner, others);
-  const seats = [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, { inventory, used }));
+  const seats = admittedAsOne(
+    [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, { inventory, used })),
+  );
   const ends = settled.served.evicted.map((place) => ({ ...place, admitted: false }));
-  const assignments = [...seats, ...settled.parts.leaving, ...ends].sort((a, b) => (a.item < b.item ? -1 : 1));
+  const assignments = [...seats, ...settled.parts.leaving, ...ends].sort(inOrderOfItems);
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));

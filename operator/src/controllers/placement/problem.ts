@@ -3,6 +3,7 @@ import type { Item, Mode, Problem } from '../../placement/index.ts';
 import { isSetAside, verifierOf } from './degraded.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
+import { joinable, slotsByItem } from './shards.ts';
 
 export type Assignment = PlanStatus['assignments'][number];
 export type Rejection = NonNullable<PlanStatus['rejected']>[number];
@@ -42,10 +43,16 @@ function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
   return owner.key !== self.key && (mode === 'WholeGPU' || mode === 'Monopod');
 }
 
+/** Name of what an engine of others holds on one of its slots: it is not to be moved, so that each part is an item by itself. */
+const partName = (owner: Owner, { item, slot }: Place): string => `${nameOf(owner, item)}${between}${slot}`;
+
 /** Names in the problem of those that an engine shares no GPU with. */
 function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
   return wish.apart.flatMap((other) => {
-    if (other !== 'EnergyModel') return [nameOf(owner, other)];
+    if (other !== 'EnergyModel') {
+      const own = holders.filter((holder) => holder.owner.key === owner.key).flatMap(({ assignments }) => assignments);
+      return [nameOf(owner, other), ...own.filter(({ item }) => item === other).map((place) => partName(owner, place))];
+    }
     const verifier = verifierOf(owner, holders);
     return verifier === undefined || isSetAside(owner, verifier.owner)
       ? []
@@ -56,50 +63,62 @@ function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly
 /** Engines of others stay where they are. */
 function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventory): readonly Item[] {
   const usable = new Set(inventory.slots.filter(({ fault }) => fault === undefined).map(({ name }) => name));
-  return holders.flatMap((holder) =>
-    holder.assignments
-      // Nobody can join them on a slot that cannot be used, so they need no place in the search.
-      .filter(({ slot }) => usable.has(slot))
-      .map((assignment): Item => {
-        const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
-        const name = nameOf(holder.owner, assignment.item);
-        return {
-          name,
-          bytes: assignment.bytes,
-          latency: wish?.latency ?? 'Decode',
-          rank: 'Held',
-          slots: [assignment.slot],
-          exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
-          ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
-          apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
-        };
-      }),
-  );
+  return holders.flatMap((holder) => {
+    const spread = slotsByItem(holder.assignments);
+    return (
+      holder.assignments
+        // Nobody can join them on a slot that cannot be used, so they need no place in the search.
+        .filter(({ slot }) => usable.has(slot))
+        .map((assignment): Item => {
+          const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
+          const alone = (spread.get(assignment.item)?.length ?? 0) < 2;
+          return {
+            name: alone ? nameOf(holder.owner, assignment.item) : partName(holder.owner, assignment),
+            bytes: assignment.bytes,
+            latency: wish?.latency ?? 'Decode',
+            rank: 'Held',
+            slots: [assignment.slot],
+            exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
+            ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
+            apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
+          };
+        })
+    );
+  });
 }
+
+type Held = ReadonlyMap<string, readonly string[]>;
 
 const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
 
 /** Slots that an engine may be on; undefined: all. */
-function slotsOf({ item, slot, among, stays }: Wish, held: readonly Assignment[], inventory: Inventory): readonly string[] | undefined {
+function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: Held, inventory: Inventory): readonly string[] | undefined {
   if (among !== undefined) return among;
-  const place = held.find((assignment) => assignment.item === item)?.slot;
-  const sound = inventory.slots.some(({ name, fault }) => name === place && fault === undefined);
-  if (stays === true && place !== undefined && sound) return [place];
-  return slot === undefined ? undefined : [slot];
+  const places = held.get(item) ?? [];
+  const sound = (place: string): boolean => inventory.slots.some(({ name, fault }) => name === place && fault === undefined);
+  if (stays === true && places.length === shards && places.every(sound)) return places;
+  return slots ?? (slot === undefined ? undefined : [slot]);
+}
+
+/** The slots that one that spans several may be on. */
+function spanOf({ shards = 1 }: Wish, slots: readonly string[] | undefined, { nvlink }: Owner, inventory: Inventory): Partial<Item> {
+  if (shards > 1) return { shards, slots: joinable(slots, inventory, nvlink) };
+  return slots === undefined ? {} : { slots };
 }
 
 /** The search for places of an owner's engines beside those of all others. */
 export function problemOf(owner: Owner, held: readonly Assignment[], others: readonly Holder[], inventory: Inventory): Problem {
+  const places = slotsByItem(held);
   const own = owner.wishes.flatMap((wish): readonly Item[] => {
     if ('lack' in wish.demand) return [];
-    const slots = slotsOf(wish, held, inventory);
+    const slots = slotsOf(wish, places, inventory);
     return [
       {
         name: nameOf(owner, wish.item),
         bytes: wish.demand.bytes,
         latency: wish.latency,
         rank: wish.rank,
-        ...(slots === undefined ? {} : { slots }),
+        ...spanOf(wish, slots, owner, inventory),
         exclusive: wish.exclusive,
         ...(wish.group === undefined ? {} : { group: `${owner.key}${between}${wish.group}` }),
         apart: apartOf(owner, wish, others),
@@ -108,7 +127,7 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
   });
   const fixed = heldItems(owner, others, inventory);
   const current = new Map([
-    ...held.map(({ item, slot }) => [nameOf(owner, item), [slot]] as const),
+    ...[...places].map(([item, slots]) => [nameOf(owner, item), slots] as const),
     ...fixed.map(({ name, slots = [] }) => [name, slots] as const),
   ]);
   return {

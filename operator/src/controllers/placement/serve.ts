@@ -1,7 +1,8 @@
 import { solve, type Solution } from '../../placement/index.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
-import { problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { ownItem, problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { waitingGroups, withRefusals } from './shards.ts';
 import { placesOf } from './solution.ts';
 import { inTurns } from './swap.ts';
 
@@ -18,14 +19,14 @@ function settle(owner: Owner, held: readonly Assignment[], solution: Solution, i
   const complete = own.every((item) => places.has(item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   const lost = owner.hit === true || held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
-  if (complete) return [...places.values()];
+  if (complete) return [...places.values()].flat();
   if (!lost) {
-    const stay = new Map(held.map((assignment) => [assignment.item, assignment]));
     // At the first time there is nobody to be disturbed, and still nothing starts by halves.
-    return own.flatMap((item) => stay.get(item) ?? []);
+    return own.flatMap((item) => held.filter((assignment) => assignment.item === item));
   }
-  const stuck = held.filter(({ slot, item }) => faulty.has(slot) && !places.has(item));
-  return [...places.values(), ...stuck];
+  const hurt = new Set(held.filter(({ slot }) => faulty.has(slot)).map(({ item }) => item));
+  const stuck = held.filter(({ item }) => hurt.has(item) && !places.has(item));
+  return [...[...places.values()].flat(), ...stuck];
 }
 
 /** What an owner has and wants, by what may be done about it. */
@@ -82,19 +83,38 @@ function grown({ serving, held }: Parts, { slots }: Inventory): Owner | undefine
   return { ...serving, wishes };
 }
 
+/** What an owner has, by whether it is looked for a place of it now. */
+interface Having {
+  readonly held: readonly Assignment[];
+  readonly beside: readonly Assignment[];
+}
+
+/** Places for the wishes of `of`, which has those of `owner` that serve. What waits for a GPU of its own is in nobody's way and keeps the others. */
+function solutionOf(owner: Owner, of: Owner, { held, beside }: Having, { others, inventory }: Omit<Around, 'present'>): Solution {
+  const among = (wishing: Owner, more: readonly Assignment[]): Solution => {
+    const turns = inTurns(owner, wishing, { held, beside: [...beside, ...more], inventory });
+    return turns.expand(solve(problemOf(turns.owner, turns.held, [...others, turns.beside], inventory)));
+  };
+  const first = among(of, []);
+  const waiting = waitingGroups(held, placesOf(of, first), inventory);
+  if (waiting.size === 0) return first;
+  const rest = { ...of, wishes: of.wishes.filter(({ item }) => !waiting.has(item)) };
+  const kept = held.filter(({ item }) => waiting.has(item));
+  return withRefusals(among(rest, kept), first, (name) => waiting.has(ownItem(owner, name) ?? ''));
+}
+
 /** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
 export function serve(owner: Owner, parts: Parts, { others, inventory, present }: Around): Served {
   const { serving, held, heldCanaries, leaving } = parts;
   const attempt = (canaries: readonly Assignment[], of = serving): Attempt => {
-    const turns = inTurns(owner, of, { held, beside: [...leaving, ...canaries], inventory });
-    const solution = turns.expand(solve(problemOf(turns.owner, turns.held, [...others, turns.beside], inventory)));
+    const solution = solutionOf(owner, of, { held, beside: [...leaving, ...canaries] }, { others, inventory });
     const found = placesOf(of, solution);
     const complete = of.wishes.every(({ item }) => found.has(item));
     return { solution, places: settle(of, held, solution, inventory), complete };
   };
   const more = grown(parts, inventory);
   const roomy = more === undefined ? undefined : attempt(heldCanaries, more);
-  const still = held.every(({ item, slot }) => roomy?.places.find((place) => place.item === item)?.slot === slot);
+  const still = held.every(({ item, slot }) => roomy?.places.some((place) => place.item === item && place.slot === slot));
   // Room is kept where there is some; nobody moves or goes for it.
   if (roomy?.complete === true && still) return { ...roomy, canaries: heldCanaries, evicted: [] };
   const first = attempt(heldCanaries);
@@ -102,7 +122,8 @@ export function serve(owner: Owner, parts: Parts, { others, inventory, present }
   const keyOf = ({ item, slot, bytes, awakeBytes }: Place): string => `${item} ${slot} ${awakeBytes ?? bytes}`;
   const had = new Set(first.places.map(keyOf));
   const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
-  const away = heldCanaries.filter(({ slot }) => gained.has(slot));
+  const goes = new Set(heldCanaries.filter(({ slot }) => gained.has(slot)).map(({ item }) => item));
+  const away = heldCanaries.filter(({ item }) => goes.has(item));
   const canaries = heldCanaries.filter((canary) => !away.includes(canary));
   const evicted = away.filter((canary) => present(owner, canary));
   return evicted.length > 0 ? { ...first, canaries, evicted } : { ...attempt(canaries), canaries, evicted };

@@ -49,13 +49,15 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan): Word {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((word) => word.reason === known)) ?? 'NotAllowed';
   const chosen = rejected.filter((word) => word.reason === reason);
-  const lacks = owner.wishes.flatMap(({ demand }) => ('lack' in demand ? [demand.lack] : []));
+  const lacks = owner.wishes.flatMap(({ demand }) =>
+    'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
+  );
   const told = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
     const short = shortByBytes === undefined ? '' : ` lacks ${shortByBytes} bytes (${gib(shortByBytes)})`;
     return `${item}: ${slot ?? 'no slot'}${short}`;
   });
   const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
-  const what = reason === 'SizeUnknown' ? lacks.join('; ') : `${told.join('; ')}${more}; ${cures[reason]}`;
+  const what = lacks.length > 0 ? lacks.join('; ') : `${told.join('; ')}${more}; ${cures[reason]}`;
   const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
   return { status: 'False', reason, message: `${what}${held}` };
 }
@@ -71,7 +73,7 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Word 
       message: `${first.slot}: ${fault.message}`,
     };
   }
-  const named = owner.wishes.flatMap(({ slot }) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
+  const named = namedIn(owner).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
   const [bad] = named;
   if (unplaced.length > 0 && bad !== undefined) {
     return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
@@ -96,7 +98,8 @@ function placed(plan: OwnerPlan['plan'], inventory: Inventory): Word {
     return { status: 'False', reason: 'SlotNotHeld', message };
   }
   const slots = new Set(plan.assignments.map(({ slot }) => slot));
-  const told = `${plan.assignments.length} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
+  const engines = new Set(plan.assignments.map(({ item }) => item));
+  const told = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
   const reason = plan.degraded === undefined ? 'Placed' : 'Degraded';
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
   return { status: 'True', reason, message: `${told}${wait}` };
@@ -104,10 +107,14 @@ function placed(plan: OwnerPlan['plan'], inventory: Inventory): Word {
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
 function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): Word {
-  const nodes = new Set([...owner.wishes.flatMap(({ slot }) => slot ?? []), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const nodes = new Set([...namedIn(owner), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
   const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
   if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
   return { status: 'True', reason: 'TwoStacks', message: found[1] };
+}
+
+function namedIn({ wishes }: Owner): readonly string[] {
+  return wishes.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
 }
 
 function nodeOf(slot: string): string {

@@ -8,6 +8,9 @@ export const driverReserveBytes = gibibyte / 2;
 /** CUDA context and libraries of one process. */
 export const processBytes = gibibyte / 2;
 
+/** Buffers of the libraries by which GPUs that share one model talk (NCCL), on each: 0.6 GiB beside the 0.15 of one GPU. */
+export const linkBytes = 0.45 * gibibyte;
+
 /** CUDA graphs of an engine that captures them. */
 export const graphBytes = 0.3 * gibibyte;
 
@@ -53,14 +56,20 @@ export interface MemoryEstimate {
   readonly activation: number;
   readonly graphs: number;
   readonly process: number;
+  /** Of talk between the GPUs of the engine. */
+  readonly links: number;
   readonly adapters: number;
   readonly draft: number;
   readonly total: number;
 }
 
-/** Bytes of keys and values of one token over all layers. */
-export function kvBytesPerToken({ layers, kvHeads, headSize }: Architecture, elementBytes: number): number {
-  return 2 * layers * kvHeads * headSize * elementBytes;
+/**
+ * Bytes of keys and values of one token over all layers, on each of `shards` GPUs: they share the heads, and where there are
+ * fewer heads than GPUs each has one.
+ */
+export function kvBytesPerToken({ layers, kvHeads, headSize }: Architecture, elementBytes: number, shards = 1): number {
+  const heads = Math.max(1, kvHeads / shards);
+  return 2 * layers * heads * headSize * elementBytes;
 }
 
 /**
@@ -76,16 +85,18 @@ export function activationBytes(architecture: Architecture, maxSequences: number
 /** Memory of one engine on each of its GPUs, in whole bytes. Pure. */
 export function estimateEngine(demand: EngineDemand): MemoryEstimate {
   const { architecture, shards, draft, adapters } = demand;
-  const perToken = kvBytesPerToken(architecture, demand.kvElementBytes);
+  const perToken = kvBytesPerToken(architecture, demand.kvElementBytes, shards);
   const draftPerToken = draft === undefined ? 0 : kvBytesPerToken(draft.architecture, demand.kvElementBytes);
   const parts = {
     weights: (weightFactor * demand.weightBytes) / shards,
-    kv: (demand.tokens * perToken) / shards,
+    kv: demand.tokens * perToken,
     activation: activationBytes(architecture, demand.maxSequences, demand.maxBatchedTokens),
     graphs: demand.enforceEager ? 0 : graphBytes,
     process: processBytes,
-    adapters: adapters === undefined ? 0 : (adapters.count * adapters.rank * adapters.projectionWidth * architecture.layers * 2) / shards,
-    // A draft is not split: each GPU of its target holds all of it.
+    links: shards > 1 ? linkBytes : 0,
+    // Of the two halves of an adapter engines split one only.
+    adapters: adapters === undefined ? 0 : adapters.count * adapters.rank * adapters.projectionWidth * architecture.layers * 2,
+    // A draft is not split: each GPU of its target is reckoned to hold all of it.
     draft: draft === undefined ? 0 : weightFactor * draft.weightBytes + demand.tokens * draftPerToken,
   };
   const whole = Object.fromEntries(Object.entries(parts).map(([name, bytes]) => [name, Math.ceil(bytes)])) as typeof parts;
@@ -103,7 +114,7 @@ export function usableBytes(totalBytes: number): number {
 export function tokensWithin(budgetBytes: number, demand: EngineDemand): number {
   const rest = estimateEngine({ ...demand, tokens: 0 }).total;
   const perToken =
-    kvBytesPerToken(demand.architecture, demand.kvElementBytes) / demand.shards +
+    kvBytesPerToken(demand.architecture, demand.kvElementBytes, demand.shards) +
     (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes));
   return Math.max(0, Math.floor((budgetBytes - rest) / perToken));
 }

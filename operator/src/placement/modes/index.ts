@@ -22,6 +22,7 @@ export {
 } from './podPlacement.ts';
 export { sharingDriver, sharingInName, sharingSuffix, sharingText, timeSlices, type Sharing, type TimeSlice } from './sharing.ts';
 export {
+  annotationOf,
   bindingOf,
   busAnnotation,
   holderAnnotation,
@@ -31,6 +32,7 @@ export {
   slotLabel,
   slotRequest,
   uuidAnnotation,
+  valuesIn,
   type SlotClaim,
   type SlotClaimOptions,
 } from './slotClaim.ts';

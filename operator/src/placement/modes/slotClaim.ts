@@ -9,6 +9,10 @@ export const uuidAnnotation = 'agentfleet.dev/gpu-uuid';
 export const holderAnnotation = 'agentfleet.dev/gpu-holder';
 export const busAnnotation = 'agentfleet.dev/gpu-pci-bus-id';
 
+/** Several values in one annotation of a pod: slots, boards and holders of an engine that spans several GPUs, in one order. */
+export const annotationOf = (values: readonly string[]): string => values.join(',');
+export const valuesIn = (annotation: string | undefined): readonly string[] => (annotation === undefined ? [] : annotation.split(','));
+
 /** What is written and read of a ResourceClaim of `resource.k8s.io/v1`. */
 export interface SlotClaim {
   readonly apiVersion: 'resource.k8s.io/v1';

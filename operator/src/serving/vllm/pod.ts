@@ -1,4 +1,5 @@
 import type { V1Container, V1DeploymentSpec, V1PodSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
+import { bytesOf, gibibyte } from '../../placement/index.ts';
 import { containerSecurity } from '../pod.ts';
 import { vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
 
@@ -30,9 +31,33 @@ const startProbeSeconds = 2;
 
 /** Folders that the engine writes to; its root file system is read-only. */
 const scratch = [
-  { name: 'scratch', mountPath: '/tmp', emptyDir: {} },
-  { name: 'shm', mountPath: '/dev/shm', emptyDir: { medium: 'Memory' } },
+  { name: 'scratch', mountPath: '/tmp' },
+  { name: 'shm', mountPath: '/dev/shm' },
 ] as const;
+
+/** Processes of an engine that spans GPUs talk through shared memory: 2 GiB at least, and one for each. */
+const sharedGib = (shards: number): number => Math.max(2, shards);
+
+/** What is in these folders; shared memory of an engine that spans several GPUs is bounded, and counted where it is asked for. */
+function scratchVolumes({ demand: { shards } }: EnginePod): V1Volume[] {
+  const limit = shards === 1 ? {} : { sizeLimit: `${sharedGib(shards)}Gi` };
+  return [
+    { name: 'scratch', emptyDir: {} },
+    { name: 'shm', emptyDir: { medium: 'Memory', ...limit } },
+  ];
+}
+
+/** What is in shared memory is memory of the container that wrote it: it is asked for, and where there is a limit allowed. */
+function withShared({ requests = {}, limits = {} }: Plain<V1ResourceRequirements>, shards: number): V1ResourceRequirements {
+  const shared = sharedGib(shards) * gibibyte;
+  const raised = (amounts: Readonly<Record<string, string>>, absent: number | undefined): Record<string, string> => {
+    const bytes = bytesOf(amounts['memory']) ?? absent;
+    return bytes === undefined ? { ...amounts } : { ...amounts, memory: String(bytes + shared) };
+  };
+  // Who has a limit alone asks for as much.
+  const asked = limits['memory'] === undefined ? 0 : undefined;
+  return { requests: raised(requests, asked), limits: raised(limits, undefined) };
+}
 
 /**
  * The engine as a container that starts before our server and ends after it (a sidecar in the list of init containers): our
@@ -56,7 +81,7 @@ function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod)
     ports: [{ name: engineContainer, containerPort: vllmPort, protocol: 'TCP' }],
     startupProbe: { ...health, periodSeconds: startProbeSeconds, failureThreshold: tries },
     livenessProbe: { ...health, periodSeconds: probeSeconds, failureThreshold: 6 },
-    resources,
+    resources: demand.shards === 1 ? resources : withShared(resources, demand.shards),
     securityContext: containerSecurity,
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: [
@@ -82,7 +107,7 @@ export function withEngine(spec: Plain<V1DeploymentSpec>, engine: EnginePod): V1
         ...pod,
         terminationGracePeriodSeconds: engine.drainSeconds + endSeconds,
         initContainers: [...engine.before, engineOf(engine)],
-        volumes: [...engine.volumes, ...scratch.map(({ name, emptyDir }) => ({ name, emptyDir }))],
+        volumes: [...engine.volumes, ...scratchVolumes(engine)],
       },
     },
   };

@@ -32,6 +32,7 @@ export const artifactPhases = ['Resolving', 'Ready', 'Failed'] as const;
 
 const Architecture = struct('What the weights tell of their model.', {
   layers: integer('Layers.', 1, 100_000),
+  heads: optional(integer('Attention heads, which tensorParallel has to divide.', 1, 100_000)),
   kvHeads: integer('Heads of keys and values.', 1, 100_000),
   headSize: integer('Elements of a head.', 1, 100_000),
   hiddenSize: integer('Elements between layers.', 1, 10_000_000),

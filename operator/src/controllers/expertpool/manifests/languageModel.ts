@@ -5,6 +5,7 @@ import { expertName } from '../../../pools/names.ts';
 import { resourcesOf } from '../../../serving/index.ts';
 import { engineContainer, servedNames, vllmPort, withEngine, withTurns, type Turn, type VllmDemand } from '../../../serving/vllm/index.ts';
 import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
+import { shardsOf } from '../../placement/shards.ts';
 import { adapterRoom, adaptersOn } from './adapters.ts';
 import { homeOf } from './manifest.ts';
 
@@ -41,17 +42,19 @@ export interface EngineSizes {
   readonly draft: Architecture | undefined;
 }
 
-/** Bytes of keys and values of a token, with those of the draft. */
-export function bytesPerToken({ model, draft }: EngineSizes): number {
-  return [model, draft].reduce((sum, one) => sum + (one === undefined ? 0 : kvBytesPerToken(one, kvElementBytes)), 0);
+/** Bytes of keys and values of a token on each of so many GPUs, with those of the draft, which is not split. */
+export function bytesPerToken({ model, draft }: EngineSizes, shards = 1): number {
+  const own = model === undefined ? 0 : kvBytesPerToken(model, kvElementBytes, shards);
+  return own + (draft === undefined ? 0 : kvBytesPerToken(draft, kvElementBytes));
 }
 
-/** Bytes for keys and values: as given, or for the tokens that are asked for. */
-export function kvCacheBytes({ engine, resources }: Expert, sizes: EngineSizes): number {
+/** Bytes for keys and values on each GPU: as given, or for the tokens that are asked for. */
+export function kvCacheBytes(expert: Expert, sizes: EngineSizes): number {
+  const { engine, resources } = expert;
   if (engine.type !== 'VLLM') return 0;
   const given = bytesOf(engine.vLLM.kvCacheBytes);
   if (given !== undefined || sizes.model === undefined) return given ?? 0;
-  return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * bytesPerToken(sizes);
+  return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * bytesPerToken(sizes, shardsOf(expert));
 }
 
 /** Whether its engine may be put to sleep. */
@@ -71,7 +74,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     maxModelLength: engine.vLLM.maxModelLen,
     maxSequences: engine.vLLM.maxNumSeqs,
     kvCacheBytes: kvCacheBytes(expert, { model: found?.architecture, draft: stateOf(input, draftOf(name))?.architecture }),
-    shards: 1,
+    shards: shardsOf(expert),
     // The weights' own configuration says how they are quantised.
     quantization: undefined,
     adapters: adapterRoom(pool, name),

@@ -1,5 +1,5 @@
 import { labels } from '@agentfleet/protocol/pool';
-import { holderAnnotation } from '../../../placement/index.ts';
+import { holderAnnotation, valuesIn } from '../../../placement/index.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Deployment, Pod } from '../../../runtime/objects.ts';
 import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
@@ -21,8 +21,7 @@ export function probeIn(pods: readonly Pod[], namespace: string): Pod | undefine
 }
 
 const holderOf = (metadata: { readonly annotations?: Readonly<Record<string, string>> } | undefined): readonly string[] => {
-  const uid = metadata?.annotations?.[holderAnnotation];
-  return uid === undefined ? [] : [uid];
+  return valuesIn(metadata?.annotations?.[holderAnnotation]);
 };
 
 /** Uids of pods that hold GPUs for these. Pure. */
