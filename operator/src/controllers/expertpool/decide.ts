@@ -47,7 +47,8 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  */
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
   const { images, revision } = server;
-  const expert = asCounted(snapshot.pool, server.expert, revision);
+  const seat = seatOfExpert(snapshot, server.expert, revision);
+  const expert = asSeated(asCounted(snapshot.pool, server.expert, revision), seat);
   if (isInMonopod(snapshot, expert)) return [];
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };

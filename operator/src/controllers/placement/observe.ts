@@ -13,7 +13,7 @@ import {
 } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
-import { enginesIn, exceeded, rolledOut } from '../../serving/index.ts';
+import { enginesIn, exceeded, rolledOut, withoutDraftAnnotation } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
@@ -53,7 +53,7 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 }
 
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
-export function progressOf(deployment: Deployment, { item, slot, uuid, holder }: Assignment, replicas: number): Progress {
+export function progressOf(deployment: Deployment, { item, slot, uuid, holder, withoutDraft }: Assignment, replicas: number): Progress {
   const template = deployment.spec?.template;
   const place = enginesIn(template).get(item);
   if (place !== undefined) return place.slot === slot ? started(deployment, 1) : 'Absent';
@@ -61,6 +61,8 @@ export function progressOf(deployment: Deployment, { item, slot, uuid, holder }:
   const at = valuesIn(annotations?.[slotLabel]).indexOf(slot);
   if (at < 0 || valuesIn(annotations?.[uuidAnnotation])[at] !== uuid || valuesIn(annotations?.[holderAnnotation])[at] !== holder)
     return 'Absent';
+  // Before its pods are those without a draft, the room of the draft is not free.
+  if ((annotations[withoutDraftAnnotation] === 'true') !== (withoutDraft === true)) return 'Absent';
   return started(deployment, replicas);
 }
 
