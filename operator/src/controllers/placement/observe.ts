@@ -62,7 +62,7 @@ export function progressOf(deployment: Deployment, { item, slot, uuid, holder, w
   if (at < 0 || valuesIn(annotations?.[uuidAnnotation])[at] !== uuid || valuesIn(annotations?.[holderAnnotation])[at] !== holder)
     return 'Absent';
   // Before its pods are those without a draft, the room of the draft is not free.
-  if ((annotations[withoutDraftAnnotation] === 'true') !== (withoutDraft === true)) return 'Absent';
+  if ((annotations?.[withoutDraftAnnotation] === 'true') !== (withoutDraft === true)) return 'Absent';
   return started(deployment, replicas);
 }
 
