@@ -99,7 +99,7 @@ function gateOf(spec: RolloutGate, designs: Designs): Gate {
       return { type: spec.type, name, ...numbers(spec.missedVeto) };
     case 'Query':
     default:
-      return { type: spec.type, name, ...bounds(spec.query) };
+      return { type: spec.type, name, ...bounds(spec.query), failureLimit: spec.query.failureLimit };
   }
 }
 

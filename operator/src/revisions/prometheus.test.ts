@@ -20,29 +20,56 @@ describe('a query of a gate', () => {
       clock: new VirtualClock(),
       log: silentLog,
     });
-    expect(await reader.read(spec, arms, new AbortController().signal)).toEqual(new Map([['gpu', 0.5]]));
+    expect(await reader.read(spec, arms, new AbortController().signal)).toEqual(new Map([['gpu', { values: [0.5] }]]));
     await reader.read(spec, arms, new AbortController().signal);
     expect(urls).toEqual([
       `http://prometheus:9090/api/v1/query?query=${encodeURIComponent('x{revision="bbbbbbbbbb"} / x{revision="aaaaaaaaaa"}')}`,
     ]);
   });
 
+  it('is asked again after ten seconds, and its last answers are told in their order', async () => {
+    const clock = new VirtualClock();
+    const said: (string | undefined)[] = ['1', '2', undefined, '3', ...Array.from({ length: 20 }, (_, at) => String(at))];
+    const left = [...said];
+    const ask = (): Promise<string> => {
+      const next = left.shift();
+      return next === undefined ? Promise.reject(new Error('refused')) : Promise.resolve(vector(next));
+    };
+    const reader = new QueryReader({ ask, clock, log: silentLog });
+    const read = async () => (await reader.read(spec, arms, new AbortController().signal)).get('gpu');
+    const told = [];
+    for (let look = 0; look < said.length; look += 1) {
+      told.push(await read());
+      expect(await read()).toEqual(told.at(-1));
+      await clock.advance(10_000);
+    }
+    expect(told.slice(0, 4)).toMatchObject([
+      { values: [1] },
+      { values: [1, 2] },
+      { values: [1, 2], lacks: 'refused' },
+      { values: [1, 2, 3] },
+    ]);
+    expect(told[3]).not.toHaveProperty('lacks');
+    expect(told.at(-1)?.values).toEqual(Array.from({ length: 11 }, (_, at) => 9 + at));
+  });
+
   it.each([
-    ['no series', vector()],
-    ['two series', vector('1', '2')],
-    ['no number', vector('NaN')],
-    ['a refusal', JSON.stringify({ status: 'error', error: 'parse error' })],
-    ['no JSON', '<html>'],
-  ])('has no answer with %s', async (_, text) => {
+    ['no series', vector(), '0 series answer'],
+    ['two series', vector('1', '2'), '2 series answer'],
+    ['no number', vector('NaN'), 'no number'],
+    ['a refusal', JSON.stringify({ status: 'error', error: 'parse error' }), 'the query was refused: parse error'],
+    ['no JSON', '<html>', 'JSON'],
+  ])('has no answer with %s, and says why', async (_, text, words) => {
     const reader = new QueryReader({ ask: () => Promise.resolve(text), clock: new VirtualClock(), log: silentLog });
-    expect(await reader.read(spec, arms, new AbortController().signal)).toEqual(new Map());
+    const told = await reader.read(spec, arms, new AbortController().signal);
+    expect(told.get('gpu')).toEqual({ values: [], lacks: expect.stringContaining(words) as string });
     expect(() => numberOf(text)).toThrow();
   });
 
   it('has none of a server that is away or silent', async () => {
     const clock = new VirtualClock();
     const away = new QueryReader({ ask: () => Promise.reject(new Error('refused')), clock, log: silentLog });
-    expect(await away.read(spec, arms, new AbortController().signal)).toEqual(new Map());
+    expect((await away.read(spec, arms, new AbortController().signal)).get('gpu')).toEqual({ values: [], lacks: 'refused' });
     const silent = new QueryReader({
       ask: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('late')))),
       clock,
@@ -50,6 +77,6 @@ describe('a query of a gate', () => {
     });
     const reading = silent.read(spec, arms, new AbortController().signal);
     await clock.advance(6_000);
-    expect(await reading).toEqual(new Map());
+    expect((await reading).get('gpu')).toEqual({ values: [], lacks: 'none within 5 s' });
   });
 });

@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { Rollout } from '@agentfleet/protocol/api';
+import type { QueryAnswers } from '../rollout/index.ts';
 import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
@@ -9,6 +10,15 @@ const longestAnswer = 65_536;
 
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
+
+/** Ms for which a query that nobody asks any more is remembered. */
+const keptMs = 600_000;
+
+/** Answers that are remembered of a query: as many as a gate may ask for, and one. */
+const mostAnswers = 11;
+
+/** Letters of what a server said that a status tells. */
+const mostWords = 96;
 
 /** Asks by HTTP. */
 export const textByHttp: AskText = (url, signal) =>
@@ -34,7 +44,7 @@ export function numberOf(text: string): number {
 
 interface Known {
   readonly at: number;
-  readonly value: number | undefined;
+  readonly answers: QueryAnswers;
 }
 
 /** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
@@ -50,42 +60,46 @@ export class QueryReader {
     this.#log = options.log;
   }
 
-  /** By the names of the gates. Never rejects. */
+  /** By the names of the gates; after a start of the operator the answers begin anew. Never rejects. */
   async read(
     { gates, prometheus }: Rollout,
     arms: { readonly stable: string; readonly canary: string },
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, number>> {
-    const answers = new Map<string, number>();
+  ): Promise<ReadonlyMap<string, QueryAnswers>> {
+    const answers = new Map<string, QueryAnswers>();
     if (prometheus === undefined) return answers;
     for (const gate of gates ?? []) {
       if (gate.type !== 'Query') continue;
       const query = gate.query.query.replaceAll('$stable', arms.stable).replaceAll('$canary', arms.canary);
-      const value = await this.#one(
+      const found = await this.#one(
         `${prometheus.url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`,
         prometheus.timeoutSeconds,
         signal,
       );
-      if (value !== undefined) answers.set(gate.name, value);
+      answers.set(gate.name, found);
     }
     return answers;
   }
 
-  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<number | undefined> {
+  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<QueryAnswers> {
     const now = this.#clock.monotonic();
-    for (const [key, { at }] of this.#known) if (now - at >= freshMs) this.#known.delete(key);
+    for (const [key, { at }] of this.#known) if (now - at >= keptMs) this.#known.delete(key);
     const known = this.#known.get(url);
-    if (known !== undefined) return known.value;
+    if (known !== undefined && now - known.at < freshMs) return known.answers;
+    const before = known?.answers.values ?? [];
     const limit = deadline(this.#clock, timeoutSeconds * 1000, signal);
-    let value: number | undefined;
+    let answers: QueryAnswers;
     try {
-      value = numberOf(await this.#ask(url, limit.signal));
+      const value = numberOf(await this.#ask(url, limit.signal));
+      answers = { values: [...before, value].slice(-mostAnswers) };
     } catch (error) {
-      this.#log.warn('a query of a rollout has no answer', { url, error: asError(error).message });
+      const lacks = limit.expired() ? `none within ${timeoutSeconds} s` : asError(error).message;
+      this.#log.warn('a query of a rollout has no answer', { url, error: lacks });
+      answers = { values: before, lacks: lacks.slice(0, mostWords) };
     } finally {
       limit.dispose();
     }
-    this.#known.set(url, { at: this.#clock.monotonic(), value });
-    return value;
+    this.#known.set(url, { at: this.#clock.monotonic(), answers });
+    return answers;
   }
 }

@@ -11,6 +11,7 @@ export {
   type GoldenEvidence,
   type Verdict,
   type HeldOut,
+  type QueryAnswers,
   type ShadowEvidence,
 } from './gates/index.ts';
 export { advance, idle, type Evidence, type Phase, type RolloutPolicy, type RolloutState, type Step } from './machine/index.ts';

@@ -22,7 +22,7 @@ export const fullRollout: Node = {
       type: 'GoldenSet',
       goldenSet: { templateRef: { name: 'golden' }, maxLoss: '0.01', minSamples: 50, timeoutSeconds: 3600 },
     },
-    { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2' } },
+    { name: 'gpu', type: 'Query', query: { query: 'max(up)', min: '1', max: '2', failureLimit: 2 } },
   ],
   minSamples: 3000,
   attributionWindowSeconds: 7200,

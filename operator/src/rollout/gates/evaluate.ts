@@ -5,6 +5,7 @@ import { goldenSetFinding } from './goldenSet.ts';
 import { heldOutFinding } from './heldOut.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
+import { queryFinding } from './query.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /** One-sided 95 %: bounds of rates that may be promoted upon. */
@@ -80,7 +81,7 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidenc
       return verifierFinding(gate, canary, stable);
     case 'Query':
     default:
-      return query(canary.queries?.get(gate.name), gate);
+      return queryFinding(canary.queries?.get(gate.name), gate);
   }
 }
 
@@ -184,15 +185,4 @@ function energyShift(canary: readonly number[], stable: readonly number[], gate:
   const shifted = result.distance > gate.maxDistance && result.p < gate.alpha;
   const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${gate.maxDistance}`;
   return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
-}
-
-function query(value: number | undefined, { min, max, name }: Extract<Gate, { type: 'Query' }>): Finding {
-  if (value === undefined || !Number.isFinite(value))
-    return {
-      verdict: 'InsufficientData',
-      samples: 0,
-      message: `the query of ${name} has no answer: see the Prometheus server and the series`,
-    };
-  const holds = (min === undefined || value >= min) && (max === undefined || value <= max);
-  return { verdict: holds ? 'Pass' : 'Fail', value, samples: 1, message: `${value}, between ${min ?? '−∞'} and ${max ?? '∞'}` };
 }

@@ -66,8 +66,15 @@ export interface ArmEvidence {
   readonly maps?: CalibrationMaps;
   /** Of copies that the revision answered in shadow. */
   readonly shadow?: ShadowEvidence;
-  /** Answers of PromQL queries by the name of their gate; absent when the server did not answer. */
-  readonly queries?: ReadonlyMap<string, number>;
+  /** Answers of PromQL queries by the name of their gate. */
+  readonly queries?: ReadonlyMap<string, QueryAnswers>;
+}
+
+/** The last answers of one query, the newest at the end. */
+export interface QueryAnswers {
+  readonly values: readonly number[];
+  /** Why the newest try had none. */
+  readonly lacks?: string;
 }
 
 /** What the Job of a golden set found out about an arm; or what it lacks, which `stuck` says that only a person can bring. */
@@ -108,7 +115,7 @@ export type Gate =
   | { readonly type: 'CalibrationMap'; readonly name: string; readonly minDistance: number; readonly minSamples: number }
   | { readonly type: 'ScoreDrift'; readonly name: string; readonly max: number; readonly minSamples: number }
   | { readonly type: 'MissedVeto'; readonly name: string; readonly margin: number; readonly minSamples: number }
-  | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number };
+  | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number; readonly failureLimit: number };
 
 export interface GateResult {
   readonly name: string;

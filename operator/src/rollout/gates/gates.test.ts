@@ -96,8 +96,13 @@ describe('gates', () => {
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
       'Fail',
     ],
-    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', 1]]) }), arm(), 'Pass'],
-    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', Number.NaN]]) }), arm(), 'InsufficientData'],
+    [{ type: 'Query', name: 'q', max: 2, failureLimit: 0 }, arm({ queries: new Map([['q', { values: [1] }]]) }), arm(), 'Pass'],
+    [
+      { type: 'Query', name: 'q', max: 2, failureLimit: 0 },
+      arm({ queries: new Map([['q', { values: [Number.NaN] }]]) }),
+      arm(),
+      'InsufficientData',
+    ],
   ];
   test.each(cases)('%j', (condition, canary, stable, verdict) => {
     expect(evaluateGate(condition, canary, stable).verdict).toBe(verdict);
@@ -123,7 +128,7 @@ describe('gates', () => {
       Agreement: { type: 'Agreement', ...few, minKappa: 0 },
       FalseVeto: { type: 'FalseVeto', ...few, max: 1 },
       GoldenSet: { type: 'GoldenSet', ...few, maxLoss: 1 },
-      Query: { type: 'Query', name: 'n' },
+      Query: { type: 'Query', name: 'n', failureLimit: 10 },
     };
     for (const condition of Object.values(all))
       expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');

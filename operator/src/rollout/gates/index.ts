@@ -1,4 +1,15 @@
 // Conditions that a canary has to meet, each with a verdict that tells missing data from bad data. Pure.
 export { evaluateGate } from './evaluate.ts';
-export type { ArmEvidence, CalibrationMaps, Finding, Gate, GateResult, GoldenEvidence, HeldOut, ShadowEvidence, Verdict } from './gate.ts';
+export type {
+  ArmEvidence,
+  CalibrationMaps,
+  Finding,
+  Gate,
+  GateResult,
+  GoldenEvidence,
+  HeldOut,
+  QueryAnswers,
+  ShadowEvidence,
+  Verdict,
+} from './gate.ts';
 export { mustPassBefore, speaks } from './phases.ts';

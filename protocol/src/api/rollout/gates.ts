@@ -142,6 +142,7 @@ const Query = struct(
     query: text('PromQL; its answer is a scalar, or one series.', { max: 2048, min: 1 }),
     min: optional(decimal('At least.')),
     max: optional(decimal('At most.')),
+    failureLimit: integer('Answers in a row, ten seconds apart, that may be out of bounds before the canary goes back.', 0, 10, 0),
   },
   {
     rules: [

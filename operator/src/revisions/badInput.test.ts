@@ -1,0 +1,117 @@
+// What a rollout makes of evidence that is missing or cannot be: it says so with a cure, and nothing moves.
+import { describe, expect, it } from 'vitest';
+import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import { armWith } from '../rollout/gates/testing/evidence.ts';
+import type { ArmEvidence } from '../rollout/index.ts';
+import { engineEvidence } from './engines.ts';
+import { readMetrics } from './metrics.ts';
+import { Designs } from './policy.ts';
+import { progress, type Seen } from './progress.ts';
+import { lateSampleOf } from './sample.ts';
+
+const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
+// A Sunday, in a window.
+const start = Date.parse('2030-01-06T12:00:00Z');
+const designs = new Designs();
+const errors = { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } };
+const query = { name: 'gpu', type: 'Query', query: { query: 'x', max: '1', failureLimit: 0 } };
+const tasks = { passed: 500, total: 500 };
+const spec = (more: object = {}): Rollout =>
+  ({
+    strategy: 'Canary',
+    steps: [{ weight: 100, minSamples: 10, pauseSeconds: 5 }],
+    gates: [errors],
+    minSamples: 10,
+    attributionWindowSeconds: 600,
+    onMissingData: 'Hold',
+    stepTimeoutSeconds: 600,
+    drainSeconds: 60,
+    rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+    promotion: { requireApproval: false, windows: [{ days: ['Sun'], start: '12:00', seconds: 3600 }] },
+    ...more,
+  }) as unknown as Rollout;
+
+function look(
+  status: RolloutStatus | undefined,
+  rollout: Rollout,
+  second: number,
+  canary: Partial<ArmEvidence>,
+  desired = b,
+): RolloutStatus {
+  const seen: Seen = {
+    desired,
+    canaryEngines: 'Ready',
+    incompatible: undefined,
+    lockedBy: undefined,
+    evidence: () => ({ stable: armWith(), canary: armWith(canary) }),
+    approved: undefined,
+    retry: undefined,
+    now: start + second * 1000,
+  };
+  return progress(status, rollout, seen, designs);
+}
+
+/** A revision that is tried, of which this is seen for so long. */
+function tried(rollout: Rollout, canary: Partial<ArmEvidence>, seconds = 1200): RolloutStatus {
+  let status = look(undefined, rollout, 0, {}, a);
+  for (let second = 0; second <= seconds; second += 60) status = look(status, rollout, second, canary);
+  return status;
+}
+
+const answered = { requests: { failed: 0, total: 1000 } };
+
+describe('bad input of a rollout', () => {
+  it.for<[string, object, Partial<ArmEvidence>, readonly string[]]>([
+    [
+      'a metric series is missing',
+      {},
+      { tasks, ...engineEvidence(readMetrics('# the engine tells others\nup 1\n')) },
+      ['gate errors is InsufficientData: 0 of 50 requests so far', 'held until they come, or until another revision is asked for'],
+    ],
+    [
+      'the query of a gate errors',
+      { gates: [errors, query] },
+      { tasks, ...answered, queries: new Map([['gpu', { values: [], lacks: 'the query was refused: parse error' }]]) },
+      ['gate gpu is InsufficientData', 'the query was refused: parse error', 'see the Prometheus server and the series'],
+    ],
+    [
+      'a canary never gets samples',
+      {},
+      answered,
+      ['0 of 10 tasks of this step were judged', 'held until they come, or until another revision is asked for'],
+    ],
+  ])('%s: it is held, with what is missing and what would bring it, and aborted where the policy says so', ([, more, canary, words]) => {
+    const held = tried(spec(more), canary);
+    expect(held).toMatchObject({ phase: 'Canary', reason: 'Held', stable: a, canary: b, weight: 100 });
+    for (const some of words) expect(held.message).toContain(some);
+    const aborted = tried(spec({ ...more, onMissingData: 'Abort' }), canary, 660);
+    expect(aborted).toMatchObject({ stable: a, weight: 0, failures: [{ revision: b, count: 1 }] });
+    // With its data it is promoted: nothing else held it.
+    const whole = { tasks, ...answered, queries: new Map([['gpu', { values: [1] }]]) };
+    expect(tried(spec(more), whole)).toMatchObject({ stable: b, reason: 'Promoted' });
+  });
+
+  it('the clock goes back in a window: nothing is promoted, though the window is open and all gates pass', () => {
+    const whole = { tasks, ...answered };
+    const open = look(look(undefined, spec(), 1800, {}, a), spec(), 1800, whole);
+    expect(open).toMatchObject({ phase: 'Canary', canary: b });
+    const behind = look(open, spec(), 60, whole);
+    expect(behind).toMatchObject({ phase: 'Canary', stable: a, weight: 100, reason: 'ClockSkew' });
+    expect(behind.message).toMatch(/began 1740 s after now: .*; set the clocks of the nodes, nothing moves until then/);
+    expect(look(behind, spec(), 1860, whole)).toMatchObject({ stable: b, reason: 'Promoted' });
+    // Another operator may be some seconds ahead.
+    expect(look(open, spec(), 1797, whole).reason).not.toBe('ClockSkew');
+  });
+
+  it('the clock of a task is ahead: it is not called late before its time', () => {
+    const task = {
+      metadata: { name: 't', uid: 'u' },
+      spec: {},
+      status: { clock: { startedAt: '2030-01-06T13:00:00Z', pausedSeconds: 0 } },
+    };
+    const late = (now: string) => lateSampleOf(task as unknown as AgentTask, b, 600, Date.parse(now));
+    expect(late('2030-01-06T12:00:00Z')).toBeUndefined();
+    expect(late('2030-01-06T13:09:59Z')).toBeUndefined();
+    expect(late('2030-01-06T13:10:00Z')).toMatchObject({ passed: false });
+  });
+});
