@@ -75,8 +75,8 @@ export interface Member extends Identity {
   idleAt: number;
   /** Place among those who wait; undefined: it does not. */
   place: number | undefined;
-  /** Who asks again until then finds the place kept. */
-  placeUntil: number;
+  /** When somebody gave up waiting, and may come again. */
+  gaveUpAt: number;
   readonly uses: Map<string, Use>;
 }
 
@@ -121,7 +121,7 @@ export function newMember({ item, pod, engine }: Identity, condition: Condition,
     turnUses: 0,
     idleAt: now,
     place: undefined,
-    placeUntil: never,
+    gaveUpAt: never,
     uses: new Map(),
   };
 }
@@ -142,4 +142,14 @@ export function viewOf(member: Member): MemberView {
   const { item, pod, engine, condition, busy, fault, failed } = member;
   const uses = { active: activeOf(member), waiting: waitingOf(member) };
   return { item, pod, engine, state: condition, ...uses, changing: busy, fault: failed ?? fault };
+}
+
+/** What a member is told of another one, and brings to the next turnstile. */
+export interface Known extends Identity {
+  readonly state: Condition;
+}
+
+/** One that was said to load is not forgotten before it was seen. */
+export function knownOf({ item, pod, engine, condition, bidden }: Member): Known {
+  return { item, pod, engine, state: condition === 'Unknown' && bidden ? 'Loading' : condition };
 }

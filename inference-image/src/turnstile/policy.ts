@@ -8,6 +8,8 @@ export interface TurnTimes {
   readonly settleMs: number;
   /** A turn that nobody uses for so long ends when others wait: the next request of a row finds it still awake. */
   readonly lingerMs: number;
+  /** Who gave up waiting is waited for so long: it was told to come again after a second. */
+  readonly againMs: number;
   /** An engine that was loaded is left awake for so long for its first use, the proof that it generates. */
   readonly proofMs: number;
   /** What cannot be reached for so long is gone. */
@@ -28,6 +30,7 @@ export const defaultTimes: TurnTimes = {
   turnMs: 30_000,
   settleMs: 5_000,
   lingerMs: 100,
+  againMs: 2_000,
   proofMs: 30_000,
   goneMs: 10_000,
   loadMs: 1_800_000,
@@ -73,8 +76,8 @@ function isOver({ turnAt }: Member, { turnMs }: TurnTimes, now: number): boolean
 }
 
 /** Whether nobody uses it any more. */
-function isIdle({ turnAt, idleAt }: Member, { lingerMs }: TurnTimes, now: number): boolean {
-  return now - Math.max(idleAt, turnAt) >= lingerMs;
+function isIdle({ turnAt, idleAt, gaveUpAt }: Member, { lingerMs, againMs }: TurnTimes, now: number): boolean {
+  return now - Math.max(idleAt, turnAt) >= lingerMs && now - gaveUpAt >= againMs;
 }
 
 /** Whether it was loaded a moment ago, and has not been proved to generate. */

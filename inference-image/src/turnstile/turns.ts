@@ -1,4 +1,4 @@
-import { newMember, viewOf, type Identity, type Look, type Member, type MemberView, type Use, type UseState } from './member.ts';
+import { knownOf, newMember, viewOf, type Identity, type Look, type Member, type MemberView, type Use, type UseState } from './member.ts';
 import { become, begin, giveUpLoading, isGone, isHeard, see, type Observing } from './observe.ts';
 import { holderOf, isOpen, moveOf, wishOf, type TurnTimes } from './policy.ts';
 import type { Asking, Greeting, Memory, Welcome } from './wire.ts';
@@ -56,10 +56,7 @@ export class Turns {
 
   /** What is told to a member. */
   welcome(pod: string): Welcome {
-    const members = this.#all.map((member) => {
-      return { item: member.item, pod: member.pod, engine: member.engine, state: member.condition };
-    });
-    return { boot: this.#options.boot, load: this.#members.get(pod)?.load ?? null, members };
+    return { boot: this.#options.boot, load: this.#members.get(pod)?.load ?? null, members: this.#all.map(knownOf) };
   }
 
   /** Asks for a use; one that is asked again under its id has a new connection. */
@@ -167,7 +164,8 @@ export class Turns {
     for (const known of members) {
       if (this.#all.some(({ pod, engine }) => pod === known.pod || engine === known.engine)) continue;
       const member = newMember(known, 'Unknown', now());
-      member.bidden = known.state === 'Loading';
+      // One that waited to load asks again; if it does not, it was let in after the last word of it.
+      member.bidden = known.state === 'Loading' || known.state === 'Absent';
       this.#members.set(known.pod, member);
     }
   }
@@ -206,17 +204,18 @@ export class Turns {
   #drop(member: Member, id: string, told: UseState | null): void {
     const use = member.uses.get(id);
     if (use === undefined) return;
-    const { now, times } = this.#options;
+    const { now } = this.#options;
     member.uses.delete(id);
     if (use.state === 'Granted') member.idleAt = now();
-    else if (use.purpose === 'Serve') member.placeUntil = now() + times.keepMs;
+    else if (use.purpose === 'Serve') member.gaveUpAt = now();
     if (told !== null) use.tell(told);
   }
 
   /** Gives a place to who begins to wait, and takes it from who did not come again. */
   #queue(member: Member): void {
+    const { now, times } = this.#options;
     if (wishOf(member) !== null) member.place ??= ++this.#places;
-    else if (member.placeUntil <= this.#options.now()) member.place = undefined;
+    else if (now() - member.gaveUpAt >= times.keepMs) member.place = undefined;
   }
 
   #grant(): void {

@@ -1,9 +1,4 @@
-import type { Condition, Identity, Purpose, UseState } from './member.ts';
-
-/** What a member was told of another one, perhaps by a turnstile that is gone, and brings back to the next. */
-export interface Known extends Identity {
-  readonly state: Condition;
-}
+import type { Identity, Known, Purpose, UseState } from './member.ts';
 
 /** Who was there, by the turnstile that was spoken to last; null: none was. */
 export interface Memory {
