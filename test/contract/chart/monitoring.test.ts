@@ -1,0 +1,141 @@
+// What the chart renders for the Prometheus operator and Grafana: off unless asked for, and in the shape that they read.
+import { randomBytes } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { up, type Cluster } from '../../../hack/cluster/index.ts';
+import { readConfig } from '../../../operator/src/config.ts';
+import { analyse } from '../../monitoring/promql.ts';
+import { relabelled } from '../../monitoring/catalogue.ts';
+import { dashboards, ruleGroups, type Group } from '../../monitoring/shipped.ts';
+import { one, render, type Manifest } from './rendered.ts';
+
+type DataMap = Manifest & { readonly data: Readonly<Record<string, string>> };
+
+interface Endpoint {
+  readonly port: string;
+  readonly path: string;
+  readonly relabelings?: readonly {
+    readonly sourceLabels: readonly string[];
+    readonly targetLabel: string;
+    readonly separator?: string;
+    readonly regex?: string;
+  }[];
+}
+interface PodMonitor {
+  readonly namespaceSelector?: { readonly any: boolean };
+  readonly selector: { readonly matchExpressions?: readonly { readonly values: readonly string[] }[] };
+  readonly podMetricsEndpoints: readonly Endpoint[];
+}
+
+const namespace = `chart-${randomBytes(3).toString('hex')}`;
+let cluster: Cluster;
+const rendered = (values: object = {}): Promise<readonly Manifest[]> => render(cluster.bin('helm'), namespace, { ...values });
+const kinds = new Set(['PodMonitor', 'PrometheusRule', 'ConfigMap']);
+const ours = (all: readonly Manifest[]): readonly string[] =>
+  all.filter(({ kind }) => kinds.has(kind)).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+const groupsOf = (all: readonly Manifest[]): readonly Group[] =>
+  (one(all, 'PrometheusRule', 'agentfleet').spec as unknown as { readonly groups: readonly Group[] }).groups;
+
+beforeAll(async () => {
+  cluster = await up({ tier: 'control-plane', log: () => undefined });
+});
+
+it('renders nothing of it unless it is asked for, and each part by itself', async () => {
+  expect(ours(await rendered())).toEqual([]);
+  expect(ours(await rendered({ podMonitor: { enabled: true } }))).toEqual(['PodMonitor/agentfleet-operator']);
+  expect(ours(await rendered({ podMonitor: { pools: true } }))).toEqual([]);
+  expect(ours(await rendered({ prometheusRule: { enabled: true } }))).toEqual(['PrometheusRule/agentfleet']);
+  expect(ours(await rendered({ dashboards: { enabled: true } })).toSorted()).toEqual(
+    ['engines', 'fleet', 'gpus'].map((name) => `ConfigMap/agentfleet-dashboard-${name}`),
+  );
+});
+
+it.for([
+  ['a namespace that is none', { podMonitor: { prometheusNamespace: 'a b' } }],
+  ['an unknown value of rules', { prometheusRule: { rules: [] } }],
+  ['a label that is no text', { dashboards: { labels: { grafana_dashboard: 1 } } }],
+] as const)('refuses %s', async ([, values]) => {
+  await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
+});
+
+describe('rules', () => {
+  it('come as they are in the files; those of engines only where engines are scraped', async () => {
+    const whole = { podMonitor: { enabled: true, pools: true }, prometheusRule: { enabled: true, labels: { release: 'prom' } } };
+    const all = await rendered(whole);
+    expect(one(all, 'PrometheusRule', 'agentfleet').metadata.labels).toMatchObject({ release: 'prom' });
+    const groups = groupsOf(all);
+    const byName = (found: readonly Group[]): readonly Group[] => found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    expect(byName(groups)).toEqual(byName(await ruleGroups()));
+    const few = groupsOf(await rendered({ ...whole, podMonitor: { enabled: true } }));
+    expect(groups.map(({ name }) => name).filter((name) => !few.some((group) => group.name === name))).toEqual([
+      'agentfleet-fleet',
+      'agentfleet-engines',
+    ]);
+    // What is left asks for nothing that only pools tell.
+    const metrics = few.flatMap(({ rules }) => rules.flatMap(({ expr }) => [...analyse(expr, new Map()).metrics]));
+    expect(metrics.filter((name) => /^(fleet:|vllm:|agentfleet_(worker|inference)_)/.test(name))).toEqual([]);
+  });
+
+  it('have the shape that the Prometheus operator takes', async () => {
+    const fields = new Set(['alert', 'record', 'expr', 'for', 'labels', 'annotations']);
+    for (const { rules } of await ruleGroups())
+      for (const rule of rules) {
+        expect(Object.keys(rule).filter((field) => !fields.has(field))).toEqual([]);
+        expect([rule.alert, rule.record].filter((name) => name !== undefined)).toHaveLength(1);
+        if (rule.for !== undefined) expect(rule.for).toMatch(/^\d+[mh]$/);
+        if (rule.record !== undefined) expect(rule.record).toMatch(/^[a-z_:][a-z0-9_:]*$/);
+        for (const text of [...Object.values(rule.labels ?? {}), ...Object.values(rule.annotations ?? {})])
+          expect(typeof text).toBe('string');
+      }
+  });
+});
+
+describe('what is scraped', () => {
+  it('has the labels by which rules know pools, models, experts and revisions', async () => {
+    const all = await rendered({ podMonitor: { enabled: true, pools: true, interval: '15s' } });
+    const { podMetricsEndpoints, namespaceSelector, selector } = one(all, 'PodMonitor', 'agentfleet-pools').spec as unknown as PodMonitor;
+    expect(namespaceSelector).toEqual({ any: true });
+    expect(selector.matchExpressions?.[0]?.values).toEqual(['worker', 'expert', 'verifier']);
+    expect(podMetricsEndpoints.map(({ port, path }) => `${port}${path}`)).toEqual(['http/metrics', 'engine/metrics']);
+    for (const { relabelings = [] } of podMetricsEndpoints) {
+      expect(relabelings.map(({ targetLabel }) => targetLabel).toSorted()).toEqual([...relabelled].toSorted());
+      const pool = relabelings.find(({ targetLabel }) => targetLabel === 'pool');
+      const from = (label: string): string =>
+        new Map([
+          ['__meta_kubernetes_namespace', 'platform'],
+          ['__meta_kubernetes_pod_label_agentfleet_dev_pool', 'coding'],
+        ]).get(label) ?? '';
+      const joined = pool?.sourceLabels.map(from).join(pool.separator);
+      expect(joined).toBe('platform/coding');
+      expect(new RegExp(`^(?:${pool?.regex})$`).exec(joined ?? '')?.[1]).toBe('platform/coding');
+      // A pod of no pool has no such label.
+      expect(new RegExp(`^(?:${pool?.regex})$`).test('platform/')).toBe(false);
+    }
+  });
+
+  it('is let in by the operator when the namespace of Prometheus is named', async () => {
+    const environment = async (values: object): Promise<Readonly<Record<string, string>>> => {
+      const [container] = one(await rendered(values), 'Deployment', 'agentfleet-operator').spec!.template!.spec.containers;
+      return Object.fromEntries(container!.env.map(({ name, value = name }) => [name, value.toLowerCase()]));
+    };
+    const named = await environment({ podMonitor: { prometheusNamespace: 'monitoring' } });
+    expect(named['AGENTFLEET_PROMETHEUS_NAMESPACE']).toBe('monitoring');
+    expect(await environment({})).not.toHaveProperty('AGENTFLEET_PROMETHEUS_NAMESPACE');
+    const { AGENTFLEET_PROMETHEUS_NAMESPACE: own = '' } = named;
+    const images = Object.fromEntries(['AGENT', 'INFERENCE', 'SANDBOX', 'TOOLS'].map((part) => [`AGENTFLEET_${part}_IMAGE`, 'a:1']));
+    expect(readConfig({ ...images, POD_NAME: 'a', POD_NAMESPACE: 'b', AGENTFLEET_PROMETHEUS_NAMESPACE: own }).prometheusNamespace).toBe(
+      'monitoring',
+    );
+  });
+});
+
+it('gives Grafana the dashboards of the files, with the label that its sidecar looks for', async () => {
+  const all = await rendered({ dashboards: { enabled: true, annotations: { grafana_folder: 'Agents' } } });
+  const maps = all.filter(({ kind }) => kind === 'ConfigMap') as unknown as readonly DataMap[];
+  for (const { metadata } of maps) {
+    expect(metadata.labels).toMatchObject({ grafana_dashboard: '1' });
+    expect(metadata.annotations).toEqual({ grafana_folder: 'Agents' });
+  }
+  const texts = maps.flatMap(({ data }) => Object.values(data)).map((text) => JSON.parse(text) as { readonly uid: string });
+  const byUid = <T extends { readonly uid: string }>(list: readonly T[]): readonly T[] => list.toSorted((a, b) => (a.uid < b.uid ? -1 : 1));
+  expect(byUid(texts)).toEqual(byUid(await dashboards()));
+});
