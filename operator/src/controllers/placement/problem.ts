@@ -3,6 +3,7 @@ import type { Item, Mode, Problem } from '../../placement/index.ts';
 import { isSetAside, verifierOf } from './degraded.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
+import { slotsInQuestion } from './slotsInQuestion.ts';
 import { joinable, slotsByItem } from './shards.ts';
 
 export type Assignment = PlanStatus['assignments'][number];
@@ -53,10 +54,8 @@ function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly
       const own = holders.filter((holder) => holder.owner.key === owner.key).flatMap(({ assignments }) => assignments);
       return [nameOf(owner, other), ...own.filter(({ item }) => item === other).map((place) => partName(owner, place))];
     }
-    const verifier = verifierOf(owner, holders);
-    return verifier === undefined || isSetAside(owner, verifier.owner)
-      ? []
-      : verifier.assignments.map(({ item }) => nameOf(verifier.owner, item));
+    const parts = verifierOf(owner, holders).filter((verifier) => !isSetAside(owner, verifier.owner));
+    return parts.flatMap((verifier) => verifier.assignments.map(({ item }) => nameOf(verifier.owner, item)));
   });
 }
 
@@ -131,13 +130,7 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
     ...fixed.map(({ name, slots = [] }) => [name, slots] as const),
   ]);
   return {
-    slots: inventory.slots.map(({ name, node, usableBytes, fault, mig }) => ({
-      name,
-      node,
-      usableBytes,
-      healthy: fault === undefined,
-      isolated: mig !== undefined,
-    })),
+    slots: slotsInQuestion(inventory.slots, [...own, ...fixed]),
     links: inventory.links,
     items: [...own, ...fixed],
     traffic: owner.traffic.map(({ a, b, weight }) => ({ a: nameOf(owner, a), b: nameOf(owner, b), weight })),

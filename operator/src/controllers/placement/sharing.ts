@@ -9,6 +9,7 @@ import {
   type TimeSlice,
 } from '../../placement/index.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
+import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
 
 /** A line of `data.sharing` that says nothing, and why. */
@@ -91,7 +92,7 @@ function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): s
 
 interface Word {
   readonly status: 'True' | 'False';
-  readonly reason: 'Applied' | 'NextClaim' | 'NoEffect';
+  readonly reason: 'Applied' | 'NextClaim' | 'NoEffect' | 'LimitTooLow';
   readonly message: string;
 }
 
@@ -99,7 +100,7 @@ interface Word {
  * What is said to an owner about how its slots are shared; undefined: nobody asked for anything. A claim in force is never
  * changed, so that a change waits for the next one.
  */
-export function sharingWord({ plan }: Pick<OwnerPlan, 'plan'>, { sharings, sharingFaults }: Inventory): Word | undefined {
+export function sharingWord(owner: Owner, { plan }: Pick<OwnerPlan, 'plan'>, { sharings, sharingFaults }: Inventory): Word | undefined {
   const slots = [...new Set(plan.assignments.map(({ slot }) => slot))].sort();
   const faults = sharingFaults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
   const claimless = slots.filter((slot) => sharings.has(slot) && plan.mode !== 'DRA');
@@ -109,13 +110,33 @@ export function sharingWord({ plan }: Pick<OwnerPlan, 'plan'>, { sharings, shari
   ];
   if (idle.length > 0) return { status: 'False', reason: 'NoEffect', message: idle.join('; ') };
   const now = new Map(plan.assignments.flatMap(({ slot, claim }) => (claim === undefined ? [] : [[slot, sharingInName(claim)] as const])));
-  const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(sharings.get(slot)));
-  if (late.length > 0) {
-    const told = late.map(([slot, sharing]) => `${slot}: ${sharingText(sharings.get(slot))} (now ${sharingText(sharing)})`);
-    const message = `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot for a moment: nobody is started anew for it`;
-    return { status: 'False', reason: 'NextClaim', message };
-  }
-  const applied = [...now].filter(([, sharing]) => sharing !== undefined);
-  if (applied.length === 0) return undefined;
-  return { status: 'True', reason: 'Applied', message: applied.map(([slot, sharing]) => `${slot}: ${sharingText(sharing)}`).join('; ') };
+  return lateWord(now, sharings) ?? narrowWord(owner, plan, now) ?? appliedWord(now);
+}
+
+type InForce = ReadonlyMap<string, Sharing | undefined>;
+
+function lateWord(now: InForce, wanted: Inventory['sharings']): Word | undefined {
+  const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(wanted.get(slot)));
+  if (late.length === 0) return undefined;
+  const told = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
+  const message = `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot: nobody is started anew for it`;
+  return { status: 'False', reason: 'NextClaim', message };
+}
+
+/** Engines that were given more than one process may take. */
+function narrowWord({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): Word | undefined {
+  const narrow = assignments.flatMap(({ item, slot, bytes, awakeBytes = bytes }) => {
+    const sharing = now.get(slot);
+    const limit = sharing?.strategy === 'MPS' ? sharing.limitMiB : undefined;
+    const each = awakeBytes / (wishes.find((wish) => wish.item === item)?.replicas ?? 1);
+    return limit === undefined || each <= limit * 2 ** 20 ? [] : [`${item} has ${each} bytes on ${slot} and may take ${limit}Mi`];
+  });
+  if (narrow.length === 0) return undefined;
+  const message = `${narrow.join('; ')}: raise the limit in data.sharing, or give a smaller budget`;
+  return { status: 'False', reason: 'LimitTooLow', message };
+}
+
+function appliedWord(now: InForce): Word | undefined {
+  const applied = [...now].flatMap(([slot, sharing]) => (sharing === undefined ? [] : [`${slot}: ${sharingText(sharing)}`]));
+  return applied.length === 0 ? undefined : { status: 'True', reason: 'Applied', message: applied.join('; ') };
 }

@@ -129,7 +129,7 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
   const dry = owner.dryRun
     ? { ...word, reason: word.status === 'True' ? 'DryRun' : word.reason, message: `dry run, nothing moves: ${word.message}` }
     : word;
-  const sharing = owner.dryRun ? undefined : sharingWord(outcome, inventory);
+  const sharing = owner.dryRun ? undefined : sharingWord(owner, outcome, inventory);
   const words: readonly (readonly [string, Word])[] = [
     ['PlacementFeasible', dry],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
