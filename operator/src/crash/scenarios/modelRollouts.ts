@@ -2,7 +2,7 @@ import { ResourceClient } from '@agentfleet/kube';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds } from '../../controllers/agenttask/testing/scriptedWorker.ts';
+import { fails, obedient, playWorkers, succeeds, usage } from '../../controllers/agenttask/testing/scriptedWorker.ts';
 import { verifiers } from '../../controllers/energymodel/testing/calibrated.ts';
 import { newModel } from '../../controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
@@ -43,7 +43,9 @@ async function tried(world: World, verified: boolean): Promise<void> {
   const script = obedient((assignment, task) => (task.metadata.name === 'good' ? succeeds(assignment, task) : fails()));
   playWorkers(world, (assignment, task) => {
     const report = script(assignment, task);
-    return report?.rollback === undefined ? report : { ...report, rollback: { snapshot: 's0001', verified } };
+    if (report === undefined) return undefined;
+    const whole = { ...report, usage: { ...usage, vetoes: 2 }, signals: { pSuccess: '0.3' } };
+    return report.rollback === undefined ? whole : { ...whole, rollback: { snapshot: 's0001', verified } };
   });
   const models = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
   await models.patch({ namespace: 'platform', name: 'judge' }, { spec: { artifact: { uri: 'builtin://features-v2' } } });
@@ -90,7 +92,13 @@ export const modelRollouts: readonly Scenario[] = [
       expect(lastGreen).toHaveLength(1);
       expect(judgedBy(world)).toEqual({ one: stable, two: stable });
       expect(armsOf(world)).toMatchObject({
-        [stable]: { tasks: { passed: 0, total: 2 }, rollbacks: { verified: 2, total: 2 }, excluded: 0 },
+        [stable]: {
+          tasks: { passed: 0, total: 2 },
+          rollbacks: { verified: 2, total: 2 },
+          passedActs: { missed: 2, total: 2 },
+          scores: [0, 0, 0, 0, 2, 0, 0, 0, 0, 0],
+          excluded: 0,
+        },
       });
     },
   },
@@ -110,7 +118,9 @@ export const modelRollouts: readonly Scenario[] = [
       const { stable, canary = '', phase } = rolloutOf(world) ?? {};
       expect(phase).toBe('Frozen');
       expect(judgedBy(world)).toEqual({ one: canary, two: canary, good: stable });
-      expect(armsOf(world)).toMatchObject({ [canary]: { tasks: { passed: 0, total: 2 }, rollbacks: { verified: 0, total: 2 } } });
+      expect(armsOf(world)).toMatchObject({
+        [canary]: { tasks: { passed: 0, total: 2 }, rollbacks: { verified: 0, total: 2 }, passedActs: { missed: 2, total: 2 } },
+      });
     },
   },
 ];

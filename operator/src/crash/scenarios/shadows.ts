@@ -40,7 +40,8 @@ function reportOf({ shadow = '' }: Assignment, acts: Acts): { readonly shadow?: 
   if (shadow === '') return {};
   const counts = { asked: 32, answered: 30, failed: 2, dropped: 1, stableMillis: 60, shadowMillis: 90, candidates: 0, sameCandidates: 0 };
   const sums = { onlyOneWarned: 0, abstained: 0, stableThousandths: 9000, shadowThousandths: 8000, apartThousandths: 1000 };
-  return { shadow: { rollout: shadow, revision: shadow.slice(0, 10), ...counts, ...sums, ...acts } };
+  const bins = { stableBins: [10, 0, 0, 0, 0, 0, 0, 0, 0, 20], shadowBins: [10, 0, 0, 0, 0, 0, 0, 0, 20, 0] };
+  return { shadow: { rollout: shadow, revision: shadow.slice(0, 10), ...counts, ...sums, ...bins, ...acts } };
 }
 
 async function serving(world: World): Promise<void> {
@@ -159,6 +160,7 @@ export const shadows: readonly Scenario[] = [
       expect(arms[stable]).toMatchObject({ tasks: { passed: 0, total: 2 } });
       expect(shadow).toMatchObject({ tasks: 2, copies: { asked: 64, answered: 60, failed: 4 }, acts: { both: 20, neither: 40 } });
       expect(shadow.ofSucceeded).toEqual(shadow.acts);
+      expect(shadow.scores).toEqual({ stable: [20, 0, 0, 0, 0, 0, 0, 0, 0, 40], shadow: [20, 0, 0, 0, 0, 0, 0, 0, 40, 0] });
     },
   },
   {
