@@ -1,7 +1,10 @@
 // What the chart renders for the Prometheus operator and Grafana: off unless asked for, and in the shape that they read.
 import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { execa } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
+import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { readConfig } from '../../../operator/src/config.ts';
 import { analyse } from '../../monitoring/promql.ts';
 import { relabelled } from '../../monitoring/catalogue.ts';
@@ -138,4 +141,33 @@ it('gives Grafana the dashboards of the files, with the label that its sidecar l
   const texts = maps.flatMap(({ data }) => Object.values(data)).map((text) => JSON.parse(text) as { readonly uid: string });
   const byUid = <T extends { readonly uid: string }>(list: readonly T[]): readonly T[] => list.toSorted((a, b) => (a.uid < b.uid ? -1 : 1));
   expect(byUid(texts)).toEqual(byUid(await dashboards()));
+});
+
+/** The module whose definitions say what the Prometheus operator takes. */
+const definitions = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
+
+describe.runIf(process.env['AGENTFLEET_FULL'] === '1')('a real API server with the definitions of the Prometheus operator', () => {
+  it('takes monitors and rules', async () => {
+    const { stdout } = await execa('go', ['mod', 'download', '-json', definitions], { cwd: tmpdir(), env: { GOFLAGS: '-mod=mod' } });
+    const { Dir: folder } = JSON.parse(stdout) as { readonly Dir: string };
+    const paths = ['podmonitors', 'prometheusrules'].map(
+      (plural) => `${folder}/example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
+    );
+    const kubectl = new Kubectl(cluster);
+    await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    for (const path of paths) await kubectl.text(['apply', '--server-side', '-f', path]);
+    try {
+      for (const path of paths) await kubectl.text(['wait', '--for=condition=Established', '-f', path, '--timeout=30s']);
+      const all = await rendered({ podMonitor: { enabled: true, pools: true }, prometheusRule: { enabled: true } });
+      const items = all.filter(({ kind }) => kind === 'PodMonitor' || kind === 'PrometheusRule');
+      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+      const how = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'];
+      const lines = (await kubectl.text(how, list)).trim().split('\n');
+      expect(lines).toHaveLength(3);
+      for (const line of lines) expect(line).toMatch(/serverside-applied \(server dry run\)$/);
+    } finally {
+      for (const path of paths) await kubectl.text(['delete', '-f', path]);
+      await kubectl.text(['delete', 'namespace', namespace, '--wait=false']);
+    }
+  });
 });
