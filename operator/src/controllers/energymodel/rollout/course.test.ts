@@ -136,6 +136,40 @@ describe('a revision of a model', () => {
     });
   });
 
+  const map = { name: 'own', type: 'CalibrationMap', calibrationMap: { minSamples: 400 } };
+  const brier = { name: 'own', type: 'Brier', brier: {} };
+  it.for<[string, object, Told, object, string]>([
+    ['says worse probabilities', brier, { brier: 0.2 }, {}, 'the worst head is Code: brier 0.200, of the stable 0.100'],
+    ['was mapped by too few acts', map, { samples: 399, knots: [0.9, 0.1] }, {}, '399 of 400 acts'],
+    ['has a plateau at its own veto', map, { knots: [0.9, 0.09, 0.09] }, { source: 'Calibration' }, 'its veto below 0.09'],
+    [
+      'has one at the veto of the spec',
+      map,
+      { knots: [0.9, 0.6, 0.6] },
+      { vetoBelowProbability: '0.6', warnBelowProbability: '0.7' },
+      'its veto below 0.6',
+    ],
+  ])('that %s goes back, and judges nothing', async ([, own, told, thresholds, words]) => {
+    const world = { 'features-v1': { brier: 0.1 }, 'features-v2': told };
+    await using course = await Course.serving({ rollout: canary({ gates: [gate, own] }), thresholds }, world);
+    await course.patch(second);
+    await course.until('it is frozen', () => course.rollout.phase === 'Frozen');
+    const found = course.rollout.gates?.find(({ name }) => name === 'own');
+    expect([found?.verdict, found?.message]).toEqual(['Fail', expect.stringContaining(words)]);
+    expect(course.counts(course.rollout.canary)).toBeUndefined();
+  });
+
+  it('that keeps its Brier score and has a map to veto by is tried', async () => {
+    const told = { brier: 0.1, knots: [0.9, 0.2, 0.2, 0.1] };
+    const gates = [gate, brier, { ...map, name: 'map' }];
+    await using course = await Course.serving({ rollout: canary({ gates }) }, { 'features-v1': told, 'features-v2': told });
+    await course.patch(second);
+    await course.until('it is tried', () => course.rollout.weight === 100);
+    expect(course.rollout.gates?.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(
+      expect.arrayContaining(['own Pass', 'map Pass']),
+    );
+  });
+
   it('waits for the approval of a person', async () => {
     await using course = await Course.serving({ rollout: canary({ strategy: 'Manual' }) });
     await course.patch(second);

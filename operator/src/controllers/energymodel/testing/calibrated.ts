@@ -7,7 +7,10 @@ import type { AskInfo } from '../../../serving/index.ts';
 export interface Told {
   readonly auc?: number;
   readonly ece?: number;
+  readonly brier?: number;
   readonly samples?: number;
+  /** Probabilities of its knots, by rising energy. */
+  readonly knots?: readonly number[];
   readonly features?: string;
   /** Without a calibration: it tells none. */
   readonly uncalibrated?: true;
@@ -23,9 +26,10 @@ const digit = (artifact: string): string => String(Array.from(artifact).reduce((
 /** Digest of the calibration of an artifact. */
 export const calibrationDigest = (artifact: string): string => `sha256:${digit(artifact).repeat(64)}`;
 
-function headOf({ auc = 0.9, ece = 0.01, samples = 500 }: Told): HeadCalibration {
-  const knots = [{ energy: 0, probability: 0.5 }];
-  return { name: 'Code', samples, auc, ece, vetoBelowProbability: auc / 10, warnBelowProbability: auc / 5, knots };
+function headOf({ auc = 0.9, ece = 0.01, brier, samples = 500, knots: told = [0.5] }: Told): HeadCalibration {
+  const knots = told.map((probability, energy) => ({ energy, probability }));
+  const figures = { auc, ece, ...(brier === undefined ? {} : { brier }) };
+  return { name: 'Code', samples, ...figures, vetoBelowProbability: auc / 10, warnBelowProbability: auc / 5, knots };
 }
 
 /** Answers of verifiers, each by the artifact that its Deployment names; those of which nothing is known do not answer. */
