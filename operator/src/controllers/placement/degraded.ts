@@ -69,9 +69,9 @@ export function reduced(parts: Parts, { sharing, undrafted, leftOut }: Sacrifice
   return { ...parts, serving: { ...serving, wishes, sharing }, held: held.filter(({ item }) => !leftOut.has(item)) };
 }
 
-/** The model that a pool names. */
-export function verifierOf(pool: Owner, holders: readonly Holder[]): Holder | undefined {
-  return holders.find(
+/** The model that a pool names; what it has may be told in parts. */
+export function verifierOf(pool: Owner, holders: readonly Holder[]): readonly Holder[] {
+  return holders.filter(
     ({ owner: { kind, name, namespace } }) => kind === 'EnergyModel' && name === pool.verifier && namespace === pool.namespace,
   );
 }
@@ -97,16 +97,16 @@ const keepsAway = ({ apart }: Wish): boolean => apart.includes('EnergyModel');
 
 /** Engines of an owner that share a GPU because an antiAffinity is set aside. */
 export function sharers(owner: Owner, places: readonly Place[], others: readonly Holder[]): ReadonlySet<string> {
-  const slotsOf = (holder: Holder | undefined, isOne: (item: string) => boolean): ReadonlySet<string> =>
-    new Set((holder?.assignments ?? []).filter(({ item }) => isOne(item)).map(({ slot }) => slot));
+  const slotsOf = (holder: Holder, isOne: (item: string) => boolean): readonly string[] =>
+    holder.assignments.filter(({ item }) => isOne(item)).map(({ slot }) => slot);
   if (owner.kind === 'ExpertPool') {
-    const taken = slotsOf(verifierOf(owner, others), () => true);
+    const taken = verifierOf(owner, others).flatMap((holder) => slotsOf(holder, () => true));
     const kept = new Set(owner.wishes.filter(keepsAway).map(({ item }) => item));
-    return new Set(places.filter(({ item, slot }) => kept.has(item) && taken.has(slot)).map(({ item }) => item));
+    return new Set(places.filter(({ item, slot }) => kept.has(item) && taken.includes(slot)).map(({ item }) => item));
   }
   const taken = poolsOf(owner, others).flatMap((pool) => {
     const kept = new Set(pool.owner.wishes.filter(keepsAway).map(({ item }) => item));
-    return [...slotsOf(pool, (item) => kept.has(item))];
+    return slotsOf(pool, (item) => kept.has(item));
   });
   return new Set(places.filter(({ slot }) => taken.includes(slot)).map(({ item }) => item));
 }

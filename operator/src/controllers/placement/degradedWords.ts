@@ -16,6 +16,8 @@ const told: Readonly<Record<Degradation, (item: string) => string>> = {
 };
 const order = Object.keys(told) as readonly Degradation[];
 
+const meanwhile = 'while a GPU is lost';
+
 /** Where consent was given. */
 const consent: Readonly<Record<Owner['kind'], string>> = {
   ExpertPool: 'spec.placement.degradeTo',
@@ -56,6 +58,22 @@ export function degradedWords(owner: Owner, { plan }: OwnerPlan, inventory: Inve
   const what = degraded.map((entry) => wordOf(entry, owner.wishes)).join('; ');
   const message = `since a GPU was lost, ${what} (${consent[owner.kind]}); ${cureOf(inventory)}; ${backAt(degraded)}`;
   return [[degradedCondition, { status: 'True', reason, message }]];
+}
+
+/** Refusals that would not have been made, had more been agreed to: those for want of room, and of a board. */
+const wants = /^(NotEnoughMemory|Apart|Unhealthy|Slot(Tainted|Gone|Rebound|Partitioned|Unhealthy))$/;
+
+/** What may be agreed to for the time in which a GPU is lost; nothing where all is, or where it would not help. */
+export function optionOf({ kind, wishes, consents: given }: Owner, reason: string): string {
+  if (!wants.test(reason)) return '';
+  if (kind === 'EnergyModel')
+    return given?.has('CpuVerifier') === true ? '' : `; spec.resources.withoutGpu: CPU lets it run on CPU ${meanwhile}`;
+  const drafted = wishes.some(({ rank, withoutDraft }) => rank === 'Draft' || withoutDraft !== undefined);
+  const apart = wishes.some((wish) => wish.apart.includes('EnergyModel'));
+  const options = [...(drafted ? ['NoDraft'] : []), ...(apart ? ['SharedVerifier'] : [])].filter(
+    (mode) => given?.has(mode as Degradation) !== true,
+  );
+  return options.length === 0 ? '' : `; spec.placement.degradeTo: [${options.join(', ')}] lets it go without that ${meanwhile}`;
 }
 
 /** An event about a plan. */

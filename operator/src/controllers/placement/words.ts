@@ -1,7 +1,7 @@
 import type { NewCondition } from '@agentfleet/kube';
 import { slotClaimName } from '../../placement/index.ts';
 import { cut } from '../expertpool/conditions.ts';
-import { degradedWords } from './degradedWords.ts';
+import { degradedWords, optionOf } from './degradedWords.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
@@ -125,7 +125,8 @@ function nodeOf(slot: string): string {
 export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
   if (owner.wishes.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;
-  const word = feasible(owner, outcome, inventory);
+  const found = feasible(owner, outcome, inventory);
+  const word = { ...found, message: `${found.message}${optionOf(owner, found.reason)}` };
   const dry = owner.dryRun
     ? { ...word, reason: word.status === 'True' ? 'DryRun' : word.reason, message: `dry run, nothing moves: ${word.message}` }
     : word;

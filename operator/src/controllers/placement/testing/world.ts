@@ -50,10 +50,10 @@ export function written(before: PlacementSnapshot, decision: PlacementDecision):
 }
 
 /** Decides and writes until nothing is left to do. */
-export function settle(start: PlacementSnapshot): PlacementSnapshot {
+export function settle(start: PlacementSnapshot, at = now): PlacementSnapshot {
   let world = start;
   for (let round = 0; round < 30; round += 1) {
-    const decision = decidePlacement(world, now);
+    const decision = decidePlacement(world, at);
     const { bindings, problems, claims, remove, statuses } = decision;
     if (bindings === undefined && problems === undefined && claims.length + remove.length + statuses.length === 0) return world;
     world = written(world, decision);
