@@ -107,4 +107,32 @@ export const verifierGates: readonly Mutant[] = [
     replace: 'canary.heads.find((head) => head[bound.field] === undefined)',
     test: vitest(`${gates}/heldOut.test.ts`),
   },
+  {
+    guarantee: 'a map is looked at by the veto in force',
+    file: 'operator/src/controllers/energymodel/rollout/rollouts.ts',
+    find: 'veto: fixed ?? vetoBelowProbability',
+    replace: 'veto: vetoBelowProbability',
+    test: vitest('operator/src/controllers/energymodel/rollout/course.test.ts'),
+  },
+  {
+    guarantee: 'answers of a query fail a gate only when as many in a row are out of bounds as its limit says',
+    file: `${gates}/query.ts`,
+    find: 'outside > failureLimit',
+    replace: 'outside > 0',
+    test: vitest(`${gates}/query.test.ts`),
+  },
+  {
+    guarantee: 'a query that errors is missing data, whatever it answered before',
+    file: `${gates}/query.ts`,
+    find: 'answers?.lacks !== undefined || ',
+    replace: '',
+    test: vitest(`${gates}/query.test.ts`),
+  },
+  {
+    guarantee: 'a canary that never gets samples is held, and said so',
+    file: 'operator/src/rollout/machine/advance.ts',
+    find: 'if (stepSamples < minSamples) return',
+    replace: 'if (stepSamples < -1) return',
+    test: vitest('operator/src/revisions/badInput.test.ts'),
+  },
 ];
