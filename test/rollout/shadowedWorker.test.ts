@@ -105,6 +105,8 @@ describe('a worker with a shadow', { timeout: 120_000 }, () => {
     expect([same.told, same.outcome]).toEqual([plain.told, plain.outcome]);
     expect(same.counts).toMatchObject({ rollout, revision, asked: acts + 1, answered: acts + 1, failed: 0, dropped: 0 });
     expect(same.counts).toMatchObject({ candidates: 1, sameCandidates: 1, neitherVetoed: acts, apartThousandths: 0 });
+    expect(same.counts?.stableBins?.reduce((sum, count) => sum + count, 0)).toBe(acts);
+    expect(same.counts?.shadowBins).toEqual(same.counts?.stableBins);
 
     const strict = await worked(shadowOf(expertUrl, verifierAt(verifierUrl, { vetoBelowProbability: 1, warnBelowProbability: 1 })));
     expect([strict.told, strict.outcome]).toEqual([plain.told, plain.outcome]);
