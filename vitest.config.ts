@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import LongestFirst from './hack/test/order.ts';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
@@ -7,6 +8,7 @@ const seed = process.env['AGENTFLEET_SEED'] ?? String(full ? Date.now() % 2 ** 3
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -23,13 +25,14 @@ export default defineConfig({
       {
         test: {
           name: 'contract',
-          // Some files run an operator, which looks at the tasks of all of them.
-          fileParallelism: false,
+          maxWorkers: 3,
           include: ['test/contract/**/*.test.ts'],
           globalSetup: ['test/contract/globalSetup.ts'],
+          // Some files run an operator, which looks at the tasks of all of them: those wait for their turn.
+          setupFiles: ['test/contract/turn.ts'],
           env: { AGENTFLEET_CONTRACT_REAL: '1' },
           testTimeout: full ? 300_000 : 60_000,
-          hookTimeout: 180_000,
+          hookTimeout: 900_000,
         },
       },
       {
@@ -48,7 +51,7 @@ export default defineConfig({
           include: ['test/e2e/*.test.ts'],
           globalSetup: ['test/e2e/globalSetup.ts'],
           testTimeout: 300_000,
-          // A file may wait for its turn: some kill what others need, and run alone (test/e2e/turns).
+          // A file may wait for its turn: some kill what others need, and run alone (test/turns).
           hookTimeout: 900_000,
           maxWorkers: 2,
         },

@@ -6,7 +6,7 @@ import { openArtifacts, type Artifacts } from '../../hack/demo/fleet/artifacts.t
 import { deleteNamespace, Kubectl } from '../../hack/sandbox/index.ts';
 import { History } from './history.ts';
 import type { Repository } from './repositories.ts';
-import { Turns } from './turns/turns.ts';
+import { Turns } from '../turns/turns.ts';
 
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 

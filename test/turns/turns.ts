@@ -11,7 +11,7 @@ export class Turns {
   readonly #folder: string;
 
   constructor(run: string, parent = tmpdir()) {
-    this.#folder = join(parent, `agentfleet-e2e-${run}`);
+    this.#folder = join(parent, `agentfleet-turns-${run}`);
   }
 
   /** Beside others; waits while somebody is alone, or is about to be. Resolves to what ends it. */
