@@ -145,7 +145,7 @@ const second = (now: number): string => new Date(now).toISOString().replace(/\.\
 interface Told {
   readonly sacrifice: Sacrifice;
   readonly sharing: ReadonlySet<string>;
-  /** What would end if there were room for long enough; undefined: there is none. */
+  /** What a better plan goes without, which is for long enough to be there; undefined: there is none. */
   readonly fits: Sacrifice | undefined;
   readonly now: number;
 }
@@ -153,13 +153,15 @@ interface Told {
 /** Entries of `status.plan.degraded`, with the times that it had. */
 export function entriesOf({ plan, wishes }: Owner, { sacrifice, sharing, fits, now }: Told): readonly DegradedState[] {
   const { undrafted, leftOut } = sacrifice;
+  // Nothing ends with it, and somebody gets a place for whom another one moves.
+  const waits = fits !== undefined && areSame(fits, sacrifice);
   const entry = (mode: Degradation, item: string, stays: boolean | undefined): DegradedState => {
     const before = plan?.degraded?.find((known) => known.mode === mode && known.item === item);
     const since = before?.since ?? second(now);
     const known = before?.fitsSince;
     // A clock that is behind the one before has seen nothing yet.
     const fitsSince = known === undefined || Date.parse(known) > now ? second(now) : known;
-    return { mode, item, since, ...(stays === false ? { fitsSince } : {}) };
+    return { mode, item, since, ...(stays === false || waits ? { fitsSince } : {}) };
   };
   return wishes.flatMap(({ item, rank }) => [
     ...(undrafted.has(item) ? [entry('NoDraft', item, fits?.undrafted.has(item))] : []),

@@ -16,7 +16,7 @@ import {
   sharers,
   type Sacrifice,
 } from './degraded.ts';
-import type { Owner } from './owners.ts';
+import type { Owner, Wish } from './owners.ts';
 import { serve, type Around, type Parts, type Served } from './serve.ts';
 
 /** What serves where, and without what. */
@@ -111,9 +111,10 @@ class Ways {
   /** A plan with more than now, if there is room: for all that is wished, or else for what is there. */
   better({ sacrifice, served }: Attempt): Attempt | undefined {
     const sound = new Set(served.places.filter(({ slot }) => !this.#faulty.has(slot)).map(({ item }) => item));
-    for (const asked of moreOf(sacrifice)) {
+    for (const asked of [...moreOf(sacrifice), sacrifice]) {
       const whole = this.attempt(asked);
-      if (whole.served.complete && whole.served.evicted.length === 0) return whole;
+      if (whole.served.complete && whole.served.evicted.length === 0 && !(areSame(asked, sacrifice) && served.complete)) return whole;
+      if (areSame(asked, sacrifice)) continue;
       const { serving, held } = this.#parts;
       const back = (item: string): boolean => sound.has(item) || (sacrifice.leftOut.has(item) && !asked.leftOut.has(item));
       const there = { ...serving, wishes: serving.wishes.filter(({ item }) => back(item)) };
@@ -139,6 +140,15 @@ function withItem({ sharing, undrafted, leftOut }: Sacrifice, item: string): Sac
   return { sharing, undrafted: without(undrafted), leftOut: without(leftOut) };
 }
 
+/** Who has a place stays there: nobody moves before there has been room for long enough. */
+function seated({ serving, held, ...parts }: Parts): Parts {
+  const wishes = serving.wishes.map((wish): Wish => {
+    const among = held.filter(({ item }) => item === wish.item).map(({ slot }) => slot);
+    return among.length === 0 ? wish : { ...wish, among };
+  });
+  return { ...parts, held, serving: { ...serving, wishes } };
+}
+
 /** Entries that would end with a better plan. */
 const ending = (degraded: readonly DegradedState[]): readonly DegradedState[] =>
   degraded.filter(({ fitsSince }) => fitsSince !== undefined);
@@ -151,8 +161,8 @@ const ending = (degraded: readonly DegradedState[]): readonly DegradedState[] =>
 export function giveWay(owner: Owner, parts: Parts, around: Around, now: number): Going {
   const ways = new Ways(owner, parts, around);
   const known = inForce(owner, parts.serving.wishes);
-  const current = ways.attempt(known);
   const hit = isHit(owner, parts.held, around.inventory);
+  const current = ways.attempt(known, isNothing(known) || hit ? parts : seated(parts));
   // Canaries go before anything else does.
   const least = hit && current.served.evicted.length === 0 ? ways.least(current) : current;
   const told = (attempt: Attempt, fits: Sacrifice | undefined): readonly DegradedState[] =>
