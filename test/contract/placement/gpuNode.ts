@@ -29,6 +29,10 @@ export interface Claim {
     readonly allocation?: {
       readonly devices?: {
         readonly results?: readonly { readonly device: string; readonly consumedCapacity?: Readonly<Record<string, string>> }[];
+        readonly config?: readonly {
+          readonly source: string;
+          readonly opaque?: { readonly driver: string; readonly parameters: unknown };
+        }[];
       };
     };
     readonly reservedFor?: readonly { readonly name: string }[];
@@ -46,6 +50,7 @@ export class GpuNode {
   readonly namespace: string;
   readonly node: string;
   readonly deviceClass: string;
+  readonly migDeviceClass: string;
   #generation = 0;
 
   private constructor(server: Server, namespace: string, run: string) {
@@ -53,6 +58,7 @@ export class GpuNode {
     this.namespace = namespace;
     this.node = `dgx-${run}`;
     this.deviceClass = `gpu-${run}.nvidia.com`;
+    this.migDeviceClass = `mig-${run}.nvidia.com`;
   }
 
   static async start(server: Server): Promise<GpuNode> {
@@ -65,12 +71,14 @@ export class GpuNode {
     const ready = { type: 'Ready', status: 'True', reason: 'Played', message: '', lastHeartbeatTime: now, lastTransitionTime: now };
     const status = { capacity, allocatable: capacity, conditions: [ready] };
     await self.#must('PATCH', `/api/v1/nodes/${self.node}/status`, { status }, 'application/merge-patch+json');
-    const expression = `device.driver == '${driver}' && device.attributes['${driver}'].type == 'gpu'`;
-    await self.#create('/apis/resource.k8s.io/v1/deviceclasses', {
-      metadata: { name: self.deviceClass },
-      spec: { selectors: [{ cel: { expression } }] },
-    });
+    await self.#createClass(self.deviceClass, 'gpu');
+    await self.#createClass(self.migDeviceClass, 'mig');
     return self;
+  }
+
+  async #createClass(name: string, type: string): Promise<void> {
+    const expression = `device.driver == '${driver}' && device.attributes['${driver}'].type == '${type}'`;
+    await this.#create('/apis/resource.k8s.io/v1/deviceclasses', { metadata: { name }, spec: { selectors: [{ cel: { expression } }] } });
   }
 
   /** Renews the Lease of the node, as its kubelet would: without it the node counts as lost after 40 s. */
@@ -86,7 +94,8 @@ export class GpuNode {
   async close(): Promise<void> {
     await this.server.ask('DELETE', `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${this.node}`);
     await this.server.ask('DELETE', `/apis/resource.k8s.io/v1/resourceslices/${this.node}`);
-    await this.server.ask('DELETE', `/apis/resource.k8s.io/v1/deviceclasses/${this.deviceClass}`);
+    for (const name of [this.deviceClass, this.migDeviceClass])
+      await this.server.ask('DELETE', `/apis/resource.k8s.io/v1/deviceclasses/${name}`);
     await this.server.ask('DELETE', `/api/v1/namespaces/${this.namespace}/pods?gracePeriodSeconds=0`);
     await this.server.ask('DELETE', `/api/v1/namespaces/${this.namespace}`);
     await this.server.ask('DELETE', `/api/v1/nodes/${this.node}`);

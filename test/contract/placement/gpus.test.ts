@@ -13,6 +13,7 @@ import {
   type Item,
   type Solution,
 } from '../../../operator/src/placement/index.ts';
+import { divided } from '../../../operator/src/placement/testing/slices.ts';
 import { connect, enabled } from '../api/server.ts';
 import { a100, driver, GpuNode } from './gpuNode.ts';
 
@@ -130,6 +131,76 @@ describe.runIf(enabled)('engines on four GPUs', () => {
     await gpus.publish([0, 1, 2, 3].map((index) => a100(index, index === 2 ? 'GPU-new' : (uuids[index] ?? ''))));
     const swapped = bindSlots(gpusOf(await gpus.slices(), driver).gpus, slots);
     expect(swapped[2]).toMatchObject({ state: 'Rebound', uuid: 'GPU-f0' });
+  });
+});
+
+describe.runIf(enabled)('MIG slices of a board', () => {
+  let gpus: GpuNode;
+  let slots: readonly InventorySlot[];
+  const slices = divided(3, [
+    { profile: '3g.20gb', at: 4, gi: 2 },
+    { profile: '2g.10gb', at: 0, gi: 3 },
+    { profile: '2g.10gb', at: 2, gi: 5 },
+  ]);
+
+  beforeAll(async () => {
+    gpus = await GpuNode.start(await connect());
+    await gpus.publish([...[0, 1, 2].map((index) => a100(index, uuids[index] ?? '')), ...slices]);
+    slots = bindSlots(gpusOf(await gpus.slices(), driver).gpus, []);
+  });
+  afterAll(() => gpus.close());
+
+  const options = () => ({ namespace: gpus.namespace, deviceClass: gpus.migDeviceClass, driver });
+  const slotOf = (slice: string): InventorySlot => slots.find(({ slot }) => slot === `${gpus.node}/gpu3-${slice}`)!;
+
+  it('each tenant gets the very slice, and how it is shared stands in what the driver of the node reads', async () => {
+    const sharing = { strategy: 'MPS', percentage: 40, limitMiB: 4096 } as const;
+    for (const [name, slice, profile] of [
+      ['gen', '3g.20gb-0', '3g.20gb'],
+      ['js', '2g.10gb-1', '2g.10gb'],
+    ] as const) {
+      const claim = renderSlotClaim(slotOf(slice), { ...options(), profile, ...(name === 'js' ? { sharing } : {}) });
+      await gpus.createClaim(claim);
+      await gpus.createPod(
+        name,
+        { resourceClaims: [{ name: 'gpu', resourceClaimName: claim.metadata.name }] },
+        { claims: [{ name: 'gpu', request: 'gpu' }] },
+      );
+      await gpus.untilBound(name);
+      const { status } = await gpus.claim(claim.metadata.name);
+      expect(status?.allocation?.devices?.results?.map(({ device }) => device)).toEqual([slotOf(slice).gpu?.device]);
+      expect(status?.allocation?.devices?.config?.map(({ source, opaque }) => [source, opaque])).toEqual(
+        name === 'gen'
+          ? undefined
+          : [
+              [
+                'FromClaim',
+                {
+                  driver,
+                  parameters: {
+                    apiVersion: 'resource.nvidia.com/v1beta1',
+                    kind: 'MigDeviceConfig',
+                    sharing: {
+                      strategy: 'MPS',
+                      mpsConfig: { defaultActiveThreadPercentage: 40, defaultPinnedDeviceMemoryLimit: '4096Mi' },
+                    },
+                  },
+                },
+              ],
+            ],
+      );
+    }
+  });
+
+  it('a slice that has the uuid and another size is nobody’s', async () => {
+    const claim = renderSlotClaim({ ...slotOf('2g.10gb-0'), slot: `${gpus.node}/gpu3-1g.5gb-0` }, { ...options(), profile: '1g.5gb' });
+    await gpus.createClaim(claim);
+    await gpus.createPod(
+      'other',
+      { resourceClaims: [{ name: 'gpu', resourceClaimName: claim.metadata.name }] },
+      { claims: [{ name: 'gpu' }] },
+    );
+    expect(await gpus.refusal('other')).toMatch(/cannot allocate all claims/);
   });
 });
 

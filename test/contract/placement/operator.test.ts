@@ -2,6 +2,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { Condition, EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { divided } from '../../../operator/src/placement/testing/slices.ts';
 import { resources } from '../../../operator/src/runtime/resources.ts';
 import { connect, enabled, install, until } from '../api/server.ts';
 import { a100, GpuNode } from './gpuNode.ts';
@@ -197,5 +198,47 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
       async () => (await stage.client(resources.resourceClaims).list({ namespace: gpus.namespace })).length === 0,
     );
     await until('no Deployment is left', async () => (await stage.deployments()).length === 0);
+  });
+
+  it('engines of a divided board get the very slices, and a line of data.sharing reaches the claim and nobody who runs', async () => {
+    const slices = divided(
+      3,
+      [
+        { profile: '3g.20gb', at: 4, gi: 2 },
+        { profile: '2g.10gb', at: 0, gi: 3 },
+      ],
+      'GPU-3d',
+    );
+    await gpus.publish([...[0, 1].map((index) => a100(index, uuids[index] ?? '')), ...slices]);
+    const shared = `${gpus.node}/gpu3-2g.10gb-0`;
+    await stage.writeBook({ sharing: `${shared} MPS 40\n${gpus.node}/gpu9 MPS 40\n` });
+    await stage.createPool('cut', [
+      expert('gen', 'Generalist', '15Gi', 'gpu3-3g.20gb-0'),
+      expert('js', 'Specialist', '4Gi', 'gpu3-2g.10gb-0'),
+      expert('py', 'Specialist', '4Gi', 'gpu3-2g.10gb-0'),
+    ]);
+    const bound = async () => (await stage.pods()).filter(({ spec }) => spec?.nodeName === gpus.node).map(({ metadata }) => metadata.uid);
+    await stage.until('three engines are bound', async () => (await bound()).length === 3);
+    const { plan } = (await stage.pool('cut')).status ?? {};
+    for (const { slot, claim = '' } of plan?.assignments ?? []) {
+      const devices = (await gpus.claim(claim)).status?.allocation?.devices;
+      const [slice] = slices.filter(({ attributes }) => slot.includes(attributes?.['profile']?.string ?? '?'));
+      expect(devices?.results?.map(({ device }) => device)).toEqual([slice?.name]);
+      const mps = { strategy: 'MPS', mpsConfig: { defaultActiveThreadPercentage: 40 } };
+      expect(devices?.config?.map(({ opaque }) => opaque?.parameters)).toEqual(
+        slot === shared ? [{ apiVersion: 'resource.nvidia.com/v1beta1', kind: 'MigDeviceConfig', sharing: mps }] : undefined,
+      );
+    }
+    const word = async () => findCondition((await stage.pool('cut')).status?.conditions, 'PlacementSharing');
+    await stage.until('it is told', async () => (await word())?.reason === 'Applied');
+    expect(await word()).toMatchObject({ status: 'True', message: `${shared}: MPS 40` });
+    expect((await stage.book()).data?.['problems']).toMatch(/data\.sharing of \S+\/gpu9 has no effect: there is no slot of this name/);
+    const before = [await bound(), (await stage.pool('cut')).status?.plan];
+    await stage.writeBook({ sharing: `${shared} MPS 50\n` });
+    await stage.until('it is told', async () => (await word())?.reason === 'NextClaim');
+    console.log((await word())?.message);
+    expect([await bound(), (await stage.pool('cut')).status?.plan]).toEqual(before);
+    await stage.client(resources.expertPools).delete({ namespace: gpus.namespace, name: 'cut' });
+    await stage.until('no Deployment is left', async () => (await stage.deployments()).length === 0);
   });
 });

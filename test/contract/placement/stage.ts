@@ -35,7 +35,7 @@ const configOf = (gpus: GpuNode): ProcessConfig => ({
   images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
   egress: { registries: [], environment: {} },
   workerClusterRole: 'agentfleet-worker',
-  gpus: { driver, deviceClass: gpus.deviceClass },
+  gpus: { driver, deviceClass: gpus.deviceClass, migDeviceClass: gpus.migDeviceClass },
   logLevel: 'silent',
   probesPort: 0,
   metricsPort: 0,
@@ -48,6 +48,13 @@ const configOf = (gpus: GpuNode): ProcessConfig => ({
 function playable(expert: Spec): Spec {
   const { engine, artifact: _artifact, speculative: _draft, residency: _residency, warmup: _warmup, ...rest } = expert;
   return { ...rest, engine: (engine as { type: string }).type === 'VLLM' ? { type: 'Synth' } : engine };
+}
+
+/** Who has no draft can go without none. */
+function withoutDrafts(spec: Spec): Spec {
+  const { degradeTo, ...placement } = (spec['placement'] ?? {}) as { readonly degradeTo?: readonly string[] };
+  const rest = degradeTo?.filter((one) => one !== 'NoDraft') ?? [];
+  return { ...spec, placement: { ...placement, ...(rest.length === 0 ? {} : { degradeTo: rest }) } };
 }
 
 /** What becomes of a pod that is bound: it is ready. */
@@ -125,7 +132,7 @@ export class PlacementStage {
     const text = (await readFile(example, 'utf8')).replaceAll('dgx-1/', `${this.gpus.node}/`);
     for (const { kind, metadata, spec } of loadAll(text) as { kind: string; metadata: { name: string }; spec: Spec }[]) {
       if (kind === 'EnergyModel') await this.createModel(metadata.name, spec);
-      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), { ...spec, rollout });
+      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), { ...withoutDrafts(spec), rollout });
     }
   }
 
@@ -173,6 +180,11 @@ export class PlacementStage {
       { namespace: operatorNamespace, name: 'agentfleet-slots' },
       { metadata: { annotations } },
     );
+  }
+
+  /** Writes what the administrator writes beside the names of slots. */
+  async writeBook(data: Readonly<Record<string, string>>): Promise<void> {
+    await this.client(resources.configMaps).patch({ namespace: operatorNamespace, name: 'agentfleet-slots' }, { data });
   }
 
   /** Waits while it plays the kubelet: what is bound becomes ready, one pod at a look. */
