@@ -65,6 +65,10 @@ export const modelsClaim = (pool: string): string => childName(pool, 'models');
 export const weightsJobName = (pool: string, item: string, hash: string): string =>
   childName(pool, 'weights', item.replaceAll('/', '-'), hash);
 
+/** NetworkPolicy of pods that hold GPUs for a pool, or for a model. */
+export const holdersName = (owner: string, kind: 'pool' | 'model'): string =>
+  kind === 'pool' ? childName(owner, 'holders') : childName(owner, 'verifier', 'holders');
+
 /** NetworkPolicy of all experts of a pool. */
 export const expertsName = (pool: string): string => childName(pool, 'experts');
 

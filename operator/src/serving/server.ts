@@ -103,6 +103,11 @@ export function serverWall(
   };
 }
 
+/** The wall of pods that do nothing: they hear nobody and speak to nobody. Empty lists would be dropped by the API server. Pure. */
+export function closedWall(pods: Readonly<Record<string, string>>): Omit<ServerWall, 'ingress'> {
+  return { podSelector: { matchLabels: { ...pods } }, policyTypes: ['Ingress', 'Egress'] };
+}
+
 /**
  * A wall whose pods are heard by a Prometheus too, at their own port and at those of engines beside them. Metrics have no port
  * of their own: it reaches all that they serve. Pure.

@@ -9,7 +9,7 @@ import { seated } from '../expertpool/seating.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat } from '../../serving/index.ts';
 import { artifactFault } from './artifacts.ts';
-import { modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
+import { modelHoldersWall, modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
 import { asArm, modelRecord } from './rollout/arms.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 
@@ -65,8 +65,8 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
 export function decideModel(snapshot: ModelSnapshot): ModelDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
-  const wall = verifierWall(model, operatorNamespace, prometheusNamespace);
-  const apply = [wall, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
+  const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
+  const apply = [...walls, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
     return { apply: [], remove: [], obstacles: taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the model` })) };

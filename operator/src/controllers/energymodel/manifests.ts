@@ -2,11 +2,12 @@ import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { labels } from '@agentfleet/protocol/pool';
-import { verifierName } from '../../pools/names.ts';
+import { holdersName, verifierName } from '../../pools/names.ts';
 import { heardByGolden } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
-import { heardByPrometheus, serverDeployment, serverService, serverWall } from '../../serving/index.ts';
+import { closedWall, heardByPrometheus, serverDeployment, serverService, serverWall } from '../../serving/index.ts';
 import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
+import { holderComponent } from '../placement/reserve/index.ts';
 import { artifactName } from './artifacts.ts';
 
 const defaultResources: V1ResourceRequirements = { requests: { cpu: '25m', memory: '128Mi' }, limits: { memory: '512Mi' } };
@@ -63,4 +64,11 @@ export function verifierWall(model: EnergyModel, operatorNamespace: string, prom
   const workers = serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace);
   const spec = heardByPrometheus(heardByGolden(workers), prometheus);
   return ownedBy(model, resources.networkPolicies, identity(model), { spec });
+}
+
+/** Of the pods that hold GPUs of a device plugin for a model, and for its neighbours in the namespace. Pure. */
+export function modelHoldersWall(model: EnergyModel): readonly Manifest[] {
+  if (model.status?.plan?.mode !== 'Reservation') return [];
+  const of = { name: holdersName(model.metadata.name, 'model'), labels: modelLabels(model) };
+  return [ownedBy(model, resources.networkPolicies, of, { spec: closedWall({ [labels.component]: holderComponent }) })];
 }

@@ -1,10 +1,11 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels, workerPort } from '@agentfleet/protocol/pool';
-import { expertsName, workersName } from '../../../pools/names.ts';
+import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { heardAtEngines, heardByPrometheus, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
+import { closedWall, heardAtEngines, heardByPrometheus, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
+import { holderComponent } from '../../placement/reserve/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 
 /**
@@ -55,6 +56,13 @@ function workersWall(pool: ExpertPool): Manifest {
   );
 }
 
+/** Of the pods that hold GPUs of a device plugin for this pool, and for its neighbours in the namespace. */
+function holdersWall(pool: ExpertPool): readonly Manifest[] {
+  if (pool.status?.plan?.mode !== 'Reservation') return [];
+  const spec = closedWall({ [labels.component]: holderComponent });
+  return [owned(pool, resources.networkPolicies, { name: holdersName(pool.metadata.name, 'pool'), component: 'expert' }, { spec })];
+}
+
 /** The network policies of a pool; `places` are those of engines that share a pod, `prometheus` is the namespace of who scrapes. Pure. */
 export function poolWalls(
   pool: ExpertPool,
@@ -62,5 +70,5 @@ export function poolWalls(
   places: ReadonlyMap<string, EnginePlace> = new Map(),
   prometheus?: string,
 ): readonly Manifest[] {
-  return [expertsWall(pool, operatorNamespace, places, prometheus), workersWall(pool)];
+  return [expertsWall(pool, operatorNamespace, places, prometheus), workersWall(pool), ...holdersWall(pool)];
 }
