@@ -18,7 +18,7 @@ export function allToAll(slots: readonly Slot[]): readonly Link[] {
   return slots.flatMap((a, index) => slots.slice(index + 1).map((b): Link => ({ a: a.name, b: b.name, type: 'NV' })));
 }
 
-/** Problems of up to `items` single-shard items on up to `slots` slots with every kind of rule. */
+/** Problems of up to `items` items, some of which span two, on up to `slots` slots with every kind of rule. */
 export function problems(items: number, slots: number): fc.Arbitrary<Problem> {
   return fc
     .integer({ min: 1, max: slots })
@@ -60,6 +60,7 @@ function itemOf(name: string, names: readonly string[], slots: readonly string[]
   return fc
     .record({
       bytes: fc.integer({ min: 1, max: 30 }).map((size) => size * gibibyte),
+      shards: fc.constantFrom(1, 1, 1, 2),
       latency: fc.constantFrom('Decode', 'Score', 'Tiny'),
       rank: fc.constantFrom(...ranks),
       slots: fc.option(fc.subarray([...slots], { minLength: 1 }), { freq: 4, nil: undefined }),
