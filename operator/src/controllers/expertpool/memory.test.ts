@@ -38,6 +38,21 @@ describe('what an engine tells of its memory', () => {
     });
   });
 
+  test('is told of each GPU where it spans several', () => {
+    const two = {
+      ...expert,
+      engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 2 } },
+    } as unknown as Expert;
+    const found = memoryOf(two, { model, draft: undefined }, told({ kvTokens: 100_000 }));
+    expect(found).toEqual({ estimated: 50_000 * perToken, measured: 50_000 * perToken, errorRatio: '0.000' });
+    // There are 4 heads of keys and values: eight GPUs have one each.
+    const eight = {
+      ...expert,
+      engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 8 } },
+    } as unknown as Expert;
+    expect(memoryOf(eight, { model, draft: undefined }, told({ kvTokens: 100_000 }))?.measured).toBe(25_000 * perToken);
+  });
+
   test.each([[undefined], [{}], [{ kvTokens: -1 }], [{ kvTokens: '80000' }], [{ kvTokens: 1.5 }]])(
     'is not there for the answer %j',
     (memory) => {

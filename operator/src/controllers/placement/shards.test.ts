@@ -2,10 +2,12 @@ import { findCondition } from '@agentfleet/kube';
 import type { Condition, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { Link } from '../../placement/index.ts';
+import { shortOf } from '../expertpool/rollout/places.ts';
 import type { Progress } from './admit.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { emptyBook } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
+import { hashIn, inRollout, planIn, revisionOfPool, withPool } from './testing/revisions.ts';
 import { board, PluginBox, pluginNode } from './testing/plugin.ts';
 import { everyPair, pairs, readPool, thirteen, wide } from './testing/wide.ts';
 import { now, places, settle } from './testing/world.ts';
@@ -199,5 +201,54 @@ describe('GPUs of a device plugin', () => {
     const some = plugin(pairs([0, 1], [2, 3]), 'WholeGPU');
     expect(plan(some)?.assignments).toEqual([]);
     expect(plan(some)?.rejected?.map(({ reason }) => reason)).toEqual(Array.from({ length: 4 }, () => 'NotJoined'));
+  });
+});
+
+describe('a canary of an engine on several GPUs', () => {
+  const rollout = { rollout: { strategy: 'Canary', drainSeconds: 60 } };
+  const first = readPool('p', [wide('core', '15Gi')], rollout);
+  const next = readPool('p', [wide('core', '15Gi', 2, { domains: ['go'] })], rollout);
+  const tried = (others: readonly ExpertPool[], links = everyPair): PlanStatus => {
+    const stable = inRollout(first, first, { phase: 'Idle', stable: revisionOfPool(first) });
+    const before = settle(withPool(world(others, links), stable, first));
+    const open = { phase: 'Loading' as const, stable: revisionOfPool(first), canary: revisionOfPool(next) };
+    const now = before.pools.find(({ metadata }) => metadata.name === 'p')!;
+    const after = settle(withPool(before, inRollout(now, next, open), first));
+    expect(planIn(after, 'p').assignments).toEqual(expect.arrayContaining([...planIn(before, 'p').assignments]));
+    return planIn(after, 'p');
+  };
+  const canary = `core.${hashIn(next, 'core')}`;
+  const slotsOf = ({ assignments }: PlanStatus): readonly string[] =>
+    assignments.flatMap(({ item, slot }) => (item === canary ? [slot] : []));
+
+  test('takes as many, beside the one that serves', () => {
+    const plan = tried([]);
+    expect(slotsOf(plan)).toEqual(['dgx-1/gpu0', 'dgx-1/gpu1']);
+    expect(plan.assignments.every(({ admitted }) => admitted)).toBe(true);
+  });
+
+  test('goes elsewhere as a whole where only one of them has room', () => {
+    const full = gpuPool('a', [onGpu('gen', 'Generalist', '20Gi', 'dgx-1/gpu1')]);
+    const slots = slotsOf(tried([full]));
+    expect(slots).toHaveLength(2);
+    expect(slots).not.toContain('dgx-1/gpu1');
+  });
+
+  test('comes not at all where it has no room as a whole', () => {
+    const full = [1, 2, 3].map((gpu) => gpuPool(`a${gpu}`, [onGpu('gen', 'Generalist', gpu === 1 ? '20Gi' : '30Gi', `dgx-1/gpu${gpu}`)]));
+    const plan = tried(full);
+    expect(slotsOf(plan)).toEqual([]);
+    expect(plan.rejected?.filter(({ item }) => item === canary)[0]).toMatchObject({ reason: 'NotEnoughMemory' });
+    expect(shortOf(plan, [canary])).toMatch(/^no place on a GPU beside what serves: core\.\w+: dgx-1\/gpu\d lacks \d+ bytes/);
+  });
+
+  test('of a slot that is named alone goes there with no part of it', () => {
+    const named = readPool('p', [wide('core', '15Gi')], { rollout: { ...rollout.rollout, surge: 'AnySlot', canarySlot: 'dgx-1/gpu3' } });
+    const stable = inRollout(named, named, { phase: 'Idle', stable: revisionOfPool(named) });
+    const before = settle(withPool(world([], pairs([0, 1])), stable, named));
+    const changed = { spec: { ...named.spec, experts: next.spec.experts } };
+    const open = { phase: 'Loading' as const, stable: revisionOfPool(named), canary: revisionOfPool({ ...named, ...changed }) };
+    const after = settle(withPool(before, inRollout(before.pools[0]!, changed, open), named));
+    expect(slotsOf(planIn(after, 'p'))).toEqual(['dgx-1/gpu0', 'dgx-1/gpu1']);
   });
 });

@@ -125,6 +125,29 @@ describe('an estimate', () => {
     expect(two.weights).toBe(Math.ceil(one.weights / 2));
     expect(two.kv).toBe(one.kv / 2);
     expect([two.process, two.graphs, two.activation]).toEqual([one.process, one.graphs, one.activation]);
+    // What libraries keep on each GPU to talk to the others: 0.6 GiB beside the 0.15 of one alone.
+    expect([one.links, two.links]).toEqual([0, Math.ceil(0.45 * gibibyte)]);
+  });
+
+  test('of more GPUs than heads of keys and values has one of these on each', () => {
+    const at = (shards: number): number => estimateEngine(demandOf(qwen7B, 'bf16', { tokens: 10_000, shards })).kv;
+    expect([2, 4, 7].map((shards) => at(1) / at(shards))).toEqual([2, 4, 4]);
+    expect(kvBytesPerToken(readConfig(configOf(qwen7B)), 2, 7)).toBe(14 * 1024);
+  });
+
+  test('of two GPUs has all of a draft and of adapters on each', () => {
+    const draft = { weightBytes: 2.9 * gibibyte, architecture: readConfig(configOf(qwen1B5)) };
+    const adapters = { count: 4, rank: 64, projectionWidth: 100_000 };
+    const at = (shards: number) => estimateEngine(demandOf(qwen7B, 'bf16', { tokens: 10_000, shards, draft, adapters }));
+    expect([at(2).draft, at(2).adapters]).toEqual([at(1).draft, at(1).adapters]);
+  });
+
+  test('of a 13B in 16 bit: more than an A100 holds with two sequences of 16 k, and two of them hold three', () => {
+    const room = 0.92 * usableBytes(a100);
+    const demand = (shards: number, tokens: number) => demandOf(codeLlama13B, 'bf16', { maxSequences: 16, tokens, shards });
+    expect(estimateEngine(demand(1, 2 * 16_384)).total).toBeGreaterThan(room);
+    expect(estimateEngine(demand(2, 3 * 16_384)).total).toBeLessThan(room);
+    expect(tokensWithin(room, demand(2, 0)) / tokensWithin(room, demand(1, 0))).toBeGreaterThan(3.5);
   });
 
   test('an engine without graphs keeps none', () => {
