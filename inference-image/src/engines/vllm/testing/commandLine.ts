@@ -34,6 +34,7 @@ const object: Check = (word) => {
 
 /** Flags with one word, as vLLM's documentation of `vllm serve` has them (0.11 to 0.14). */
 const valued: Readonly<Record<string, Check>> = {
+  '--additional-config': object,
   '--api-key': named,
   '--block-size': count,
   '--dtype': oneOf('auto', 'half', 'float16', 'bfloat16', 'float', 'float32'),

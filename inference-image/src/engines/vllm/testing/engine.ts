@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { GpuMemory } from './gpu.ts';
 
 /** Faults that the engine plays. */
 export interface EngineFaults {
@@ -13,6 +14,9 @@ export interface EngineFaults {
   flood?: boolean;
   /** Cuts every answer of a chat at its length. */
   cut?: boolean;
+  /** Answers the word to sleep, or to wake, with this status, and does not. */
+  sleep?: number;
+  wake?: number;
 }
 
 /** How an engine is, and what it has. */
@@ -23,6 +27,12 @@ export interface EngineOptions {
   readonly hasAdapter?: (folder: string) => boolean;
   /** Whether it can sleep; default: yes. */
   readonly sleeps?: boolean;
+  /** The memory that it needs to load and to wake; default: enough. */
+  readonly gpu?: GpuMemory;
+  /** Called when there is none: a process ends then. */
+  readonly onNoRoom?: () => void;
+  /** Time that a chat takes, ms. */
+  readonly answerMs?: number;
 }
 
 /** What a test asks of a running engine, and how it is: `POST /testing`. */
@@ -47,6 +57,11 @@ export class FakeEngine {
   /** Whether chats wait for {@link release}. */
   held = false;
   #release: (() => void)[] = [];
+  /** Chats under way, and how many of them it was put to sleep under. */
+  #answering = 0;
+  cuts = 0;
+  /** It found no room to wake: it answers nothing but errors. */
+  #dead = false;
   /** What chats are answered with, one after the other; the last again and again. */
   replies: readonly string[] = ['{"edits":[]}'];
   /** Bodies of the chats that were asked. */
@@ -58,7 +73,10 @@ export class FakeEngine {
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
+  /** Loads and listens. Rejects when there is no room for its weights. */
   async start(port = 0, host = '127.0.0.1'): Promise<string> {
+    if ((await this.#options.gpu?.take(this.#name)) === false) throw new Error('CUDA out of memory');
+    this.restart();
     await new Promise<void>((resolve, reject) => this.#server.once('error', reject).listen(port, host, resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -66,12 +84,18 @@ export class FakeEngine {
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+    await this.#options.gpu?.free(this.#name);
+  }
+
+  get #name(): string {
+    return this.#models[0] ?? '';
   }
 
   /** What a new process of it knows: no adapter, and it is awake. */
   restart(): void {
     this.#adapters.clear();
     this.sleeping = false;
+    this.#dead = false;
   }
 
   release(): void {
@@ -87,6 +111,7 @@ export class FakeEngine {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
     const route = `${request.method} ${pathname}`;
     if (this.faults.flood === true) return void response.end('x'.repeat(5 << 20));
+    if (this.#dead) return send(response, 500, { message: 'EngineDeadError' });
     if (route === 'GET /health') return void response.end();
     if (route === 'POST /testing') return send(response, 200, this.#told(body));
     if (route === 'GET /metrics') return this.#metrics(response);
@@ -94,16 +119,35 @@ export class FakeEngine {
     if (route === 'POST /v1/completions') return this.#complete(body, response);
     if (route === 'POST /v1/chat/completions') return this.#hold(() => this.#chat(body, response), body);
     if (route === 'POST /v1/load_lora_adapter') return this.#load(body, response);
-    if (this.#options.sleeps === false || !this.#sleep(route, searchParams, response)) send(response, 404, { detail: 'Not Found' });
+    if (this.#options.sleeps === false || !(await this.#sleep(route, searchParams, response))) send(response, 404, { detail: 'Not Found' });
   }
 
   /** Whether that was about sleep. */
-  #sleep(route: string, query: URLSearchParams, response: ServerResponse): boolean {
-    if (route === 'POST /sleep') this.sleeping = query.get('level') !== null;
-    else if (route === 'POST /wake_up') this.sleeping = false;
+  async #sleep(route: string, query: URLSearchParams, response: ServerResponse): Promise<boolean> {
+    let status = 200;
+    if (route === 'POST /sleep') status = this.faults.sleep ?? (await this.#fallAsleep(query.get('level') !== null));
+    else if (route === 'POST /wake_up') status = this.faults.wake ?? (await this.#awake());
     else if (route !== 'GET /is_sleeping') return false;
-    send(response, 200, { is_sleeping: this.sleeping });
+    send(response, status, { is_sleeping: this.sleeping });
     return true;
+  }
+
+  async #fallAsleep(known: boolean): Promise<number> {
+    if (!this.sleeping) this.cuts += this.#answering;
+    this.sleeping = known;
+    await this.#options.gpu?.free(this.#name);
+    return 200;
+  }
+
+  async #awake(): Promise<number> {
+    const { gpu, onNoRoom } = this.#options;
+    if ((await gpu?.take(this.#name)) === false) {
+      this.#dead = true;
+      onNoRoom?.();
+      return 500;
+    }
+    this.sleeping = false;
+    return 200;
   }
 
   #metrics(response: ServerResponse): void {
@@ -127,8 +171,14 @@ export class FakeEngine {
 
   #hold(answer: () => void, body: Record<string, unknown>): void {
     this.chats.push(body);
-    if (this.held) this.#release.push(answer);
-    else answer();
+    this.#answering += 1;
+    const done = (): void => {
+      this.#answering -= 1;
+      answer();
+    };
+    if (this.held) this.#release.push(done);
+    else if (this.#options.answerMs === undefined) done();
+    else setTimeout(done, this.#options.answerMs);
   }
 
   #chat(body: Record<string, unknown>, response: ServerResponse): void {

@@ -2,8 +2,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CommandLineError, readCommandLine, type EngineCommand } from './commandLine.ts';
 import { FakeEngine } from './engine.ts';
+import { RemoteGpu, type GpuMemory } from './gpu.ts';
 
 /** Devices that a driver gave to this container by its environment. */
 function devices(): readonly string[] {
@@ -17,19 +19,57 @@ function lackOf({ model }: EngineCommand): string | undefined {
   return readdirSync(model).some((name) => name.endsWith('.safetensors')) ? undefined : `there are no weights in ${model}`;
 }
 
+/** What a test gives to an engine by `--additional-config`. */
+interface Stage {
+  /** Origin of the memory that it shares with others. */
+  readonly gpu?: string;
+  /** Time that loading takes, ms. */
+  readonly loadMs?: number;
+  readonly answerMs?: number;
+}
+
+/** Memory that says when it is taken and freed: who reads the logs of several engines sees who had the GPU when. */
+function recorded(memory: GpuMemory | undefined, told: boolean): GpuMemory {
+  let held = false;
+  const tell = (gpu: 'taken' | 'freed'): void => {
+    if (told && held !== (gpu === 'taken')) stdout.write(`${JSON.stringify({ gpu, at: Date.now() })}\n`);
+    held = gpu === 'taken';
+  };
+  return {
+    take: async (who) => {
+      const taken = (await memory?.take(who)) ?? true;
+      if (taken) tell('taken');
+      return taken;
+    },
+    free: async (who) => {
+      // The word comes first: it lies within the time in which it was so.
+      tell('freed');
+      await memory?.free(who);
+    },
+  };
+}
+
 async function main(): Promise<void> {
   const command = readCommandLine(argv.slice(2));
   const lack = lackOf(command);
   if (lack !== undefined) throw new CommandLineError(lack);
   const { flags } = command;
   const [name = command.model, ...aliases] = flags.get('--served-model-name') ?? [];
+  const { gpu, loadMs = 0, answerMs } = JSON.parse(flags.get('--additional-config')?.[0] ?? '{}') as Stage;
+  const canSleep = flags.has('--enable-sleep-mode') && env['VLLM_SERVER_DEV_MODE'] === '1';
+  const memory = recorded(gpu === undefined ? undefined : new RemoteGpu(gpu), canSleep);
   const engine = new FakeEngine(name, {
     aliases,
-    sleeps: flags.has('--enable-sleep-mode') && env['VLLM_SERVER_DEV_MODE'] === '1',
+    sleeps: canSleep,
     hasAdapter: (folder) => existsSync(join(folder, 'adapter_config.json')),
+    gpu: memory,
+    onNoRoom: () => exit(1),
+    ...(answerMs !== undefined && { answerMs }),
   });
   engine.adapters = flags.has('--enable-lora') && env['VLLM_ALLOW_RUNTIME_LORA_UPDATING'] === '1';
   process.on('SIGTERM', () => void engine.stop().then(() => exit(0)));
+  if (!(await memory.take(name))) throw new Error('CUDA out of memory');
+  await delay(loadMs);
   await engine.start(Number(flags.get('--port')?.[0] ?? 8000), flags.get('--host')?.[0] ?? '0.0.0.0');
   stdout.write(`${JSON.stringify({ devices: devices(), argv: argv.slice(2) })}\n`);
 }
