@@ -13,6 +13,7 @@ import { layers } from './layers.ts';
 import { atLimits } from './limits.ts';
 import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
+import { migs } from './mig.ts';
 import { monopod } from './monopod.ts';
 import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
@@ -52,6 +53,7 @@ export const mutants: readonly Mutant[] = [
   ...placement,
   ...canaries,
   ...gpus,
+  ...migs,
   ...monopod,
   ...reservation,
   ...rollouts,
