@@ -12,7 +12,7 @@ import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 
 /** What a slot of the box holds at most: a GPU of 40 GiB without the driver's half. */
-const mostBytes = 39.5 * 2 ** 30;
+export const mostBytes = 39.5 * 2 ** 30;
 
 export const digest = `sha256:${'c'.repeat(64)}`;
 /** Nobody fills in defaults when a pool is patched. */
