@@ -26,8 +26,8 @@ export const verifierGates: readonly Mutant[] = [
   {
     guarantee: 'what a verifier refused it cannot have missed',
     file: 'operator/src/revisions/ledger.ts',
-    find: 'if (acts.total <= acts.vetoed) return to;',
-    replace: '',
+    find: 'if (acts.total <= acts.vetoed || (',
+    replace: 'if ((',
     test: ledger,
   },
   {
@@ -134,5 +134,19 @@ export const verifierGates: readonly Mutant[] = [
     find: 'if (stepSamples < minSamples) return',
     replace: 'if (stepSamples < -1) return',
     test: vitest('operator/src/revisions/badInput.test.ts'),
+  },
+  {
+    guarantee: 'a task that a person had undone is a missed veto, and one that he only cancelled is not',
+    file: 'operator/src/revisions/sample.ts',
+    find: "?.reason === 'Cancelled' && rolledBackOf(task) !== undefined",
+    replace: "?.reason === 'Cancelled'",
+    test: vitest('operator/src/revisions/revisions.test.ts'),
+  },
+  {
+    guarantee: 'what copies say of probabilities holds a revision back in shadow',
+    file: `${gates}/phases.ts`,
+    find: "  ScoreDrift: 'Scores',",
+    replace: "  ScoreDrift: 'Tasks',",
+    test: vitest('operator/src/revisions/shadow.test.ts'),
   },
 ];

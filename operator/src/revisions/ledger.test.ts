@@ -34,13 +34,16 @@ describe('the book of a rollout', () => {
       sample('all was refused', { passed: false, acts: { vetoed: 4, total: 4 } }),
       sample('nothing was asked', { passed: false, acts: { vetoed: 0, total: 0 } }),
       sample('not its own', { passed: undefined, rolledBack: true }),
+      sample('undone by a person', { passed: undefined, rolledBack: true, revoked: true }),
+      sample('undone before any act', { passed: undefined, rolledBack: true, revoked: true, acts: { vetoed: 0, total: 0 } }),
     ];
     const order = fc.shuffledSubarray([...all, ...all, ...all], { minLength: 3 * all.length });
     fc.assert(
       fc.property(order, fc.integer({ min: 1, max: 9 }), (seen, size) => {
         let ledger = emptyLedger('r');
         for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), 'r');
-        expect(ledger.arms[b]?.passedActs).toEqual({ missed: 3, total: 4 });
+        expect(ledger.arms[b]?.passedActs).toEqual({ missed: 4, total: 5 });
+        expect(ledger.arms[b]).toMatchObject({ tasks: { total: 6 }, excluded: 3 });
       }),
       { numRuns: 50 },
     );

@@ -16,6 +16,8 @@ export interface Sample {
   readonly acts: { readonly vetoed: number; readonly total: number };
   /** Undefined: no rollback was due. */
   readonly rolledBack: boolean | undefined;
+  /** A person cancelled it and had it undone: no word on the task, but one on the acts that passed. Absent: no. */
+  readonly revoked?: true;
   readonly energy: number | undefined;
   /** Calibrated probability of the last decision; undefined: none was told. */
   readonly pSuccess?: number;
@@ -64,19 +66,20 @@ function markOf(uid: string): string {
 }
 
 /** Where no act passed nothing can have been missed. What was undone went wrong, whatever its end says. */
-function addMissed(to: Tallies['passedActs'], { passed, acts, rolledBack }: Sample): Tallies['passedActs'] {
-  if (acts.total <= acts.vetoed) return to;
+function addMissed(to: Tallies['passedActs'], { passed, revoked, acts, rolledBack }: Sample): Tallies['passedActs'] {
+  if (acts.total <= acts.vetoed || (passed === undefined && revoked !== true)) return to;
   return { missed: to.missed + Number(passed === false || rolledBack !== undefined), total: to.total + 1 };
 }
 
 function add(to: Tallies, sample: Sample): Tallies {
   const { passed, acts, rolledBack, energy, pSuccess } = sample;
-  if (passed === undefined) return { ...to, excluded: to.excluded + 1 };
+  const passedActs = addMissed(to.passedActs, sample);
+  if (passed === undefined) return { ...to, passedActs, excluded: to.excluded + 1 };
   return {
     ...to,
     tasks: { passed: to.tasks.passed + Number(passed), total: to.tasks.total + 1 },
     acts: { vetoed: to.acts.vetoed + acts.vetoed, total: to.acts.total + acts.total },
-    passedActs: addMissed(to.passedActs, sample),
+    passedActs,
     scores: pSuccess === undefined ? to.scores : addBins(to.scores, noBins.with(probabilityBin(pSuccess), 1)),
     rollbacks:
       rolledBack === undefined ? to.rollbacks : { verified: to.rollbacks.verified + Number(rolledBack), total: to.rollbacks.total + 1 },

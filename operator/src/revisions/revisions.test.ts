@@ -182,6 +182,17 @@ describe('what a task says about its arm', () => {
     expect(sampleOf(task, b)).toMatchObject({ passed, acts: { vetoed: 2, total: 10 } });
   });
 
+  it('is a word on the acts that passed where a person had it undone', () => {
+    const undone = (task: AgentTask, reason: string): AgentTask =>
+      ({
+        ...task,
+        status: { ...task.status, conditions: [...(task.status?.conditions ?? []), { type: 'RolledBack', reason }] },
+      }) as AgentTask;
+    expect(sampleOf(undone(ended('Cancelled'), 'Restored'), b)).toMatchObject({ passed: undefined, revoked: true });
+    for (const task of [undone(ended('Cancelled'), 'Discarded'), undone(ended('Infrastructure'), 'Restored'), ended('Cancelled')])
+      expect(sampleOf(task, b)).not.toHaveProperty('revoked');
+  });
+
   it('is nothing where the wall was broken, and failure where the time is over', () => {
     expect(sampleOf(ended('PolicyViolation', 'False', 'NetworkNotEnforced'), b).passed).toBeUndefined();
     expect(sampleOf(ended('PolicyViolation', 'False', 'Forbidden'), b).passed).toBe(false);

@@ -26,6 +26,11 @@ function rolledBackOf({ status }: AgentTask): boolean | undefined {
   return undone?.reason === 'NotVerified' ? false : undefined;
 }
 
+/** Whether a person had undone what was done. */
+function isRevoked(task: AgentTask): boolean {
+  return findCondition(task.status?.conditions, 'Succeeded')?.reason === 'Cancelled' && rolledBackOf(task) !== undefined;
+}
+
 /** What a task that has ended says about a revision; undefined for one that does not count for a rollout. Pure. */
 export function sampleOf(task: AgentTask, revision: string): Sample {
   const { status, metadata } = task;
@@ -37,6 +42,7 @@ export function sampleOf(task: AgentTask, revision: string): Sample {
     passed: passedOf(task),
     acts: { vetoed: vetoes, total: Math.max(vetoes, candidates) },
     rolledBack: rolledBackOf(task),
+    ...(isRevoked(task) ? { revoked: true } : {}),
     energy: energy === undefined ? undefined : Number(energy),
     ...(pSuccess === undefined ? {} : { pSuccess: Number(pSuccess) }),
   };

@@ -144,18 +144,24 @@ const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => armWith({ requests
 const agreeing = { answered: 300, acts: { both: 60, onlyFirst: 0, onlySecond: 0, neither: 240 } };
 const shadow = (more: object = {}): ShadowEvidence => ({ ...agreeing, ofSucceeded: agreeing.acts, scores: noShadow.scores, ...more });
 
-function look(status: RolloutStatus | undefined, second: number, canary: Partial<ArmEvidence>, desired: string = b): RolloutStatus {
+function look(
+  status: RolloutStatus | undefined,
+  second: number,
+  canary: Partial<ArmEvidence>,
+  desired: string = b,
+  more: { readonly spec?: Rollout; readonly stable?: Partial<ArmEvidence> } = {},
+): RolloutStatus {
   const seen: Seen = {
     desired,
     canaryEngines: 'Ready',
     incompatible: undefined,
     lockedBy: undefined,
-    evidence: () => ({ stable: arm(), canary: arm(canary) }),
+    evidence: () => ({ stable: arm(more.stable), canary: arm(canary) }),
     approved: undefined,
     retry: undefined,
     now: start + 1000 * second,
   };
-  return progress(status, spec, seen, designs);
+  return progress(status, more.spec ?? spec, seen, designs);
 }
 const serving = look(undefined, 0, {}, a);
 
@@ -186,6 +192,29 @@ describe('a rollout with a shadow phase', () => {
     const back = look(dark, 30, canary);
     expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, failures: [{ revision: b, count: 1 }] });
     expect(back.gates?.find(({ name }) => name === gate)?.verdict).toBe('Fail');
+  });
+
+  it('compares probabilities of copies in shadow, and those of tasks as soon as there are enough', () => {
+    const drift = { name: 'drift', type: 'ScoreDrift', scoreDrift: { max: '0.2', minSamples: 100 } };
+    const drifting = { ...spec, gates: [...(spec.gates ?? []), drift] } as Rollout;
+    const [low, high] = [noShadow.scores.stable.with(0, 150), noShadow.scores.stable.with(9, 150)];
+    const see = (status: RolloutStatus, second: number, canary: Partial<ArmEvidence>, stable: Partial<ArmEvidence> = {}) =>
+      look(status, second, canary, b, { spec: drifting, stable });
+    const verdictOf = (status: RolloutStatus) => status.gates?.find(({ name }) => name === 'drift')?.verdict;
+    const held = see(dark, 61, { shadow: shadow() });
+    expect(held).toMatchObject({ phase: 'Shadowing', reason: 'InsufficientData' });
+    expect(held.message).toContain('gate drift');
+    expect(see(dark, 61, { shadow: shadow({ scores: { stable: low, shadow: high } }) })).toMatchObject({
+      phase: 'Idle',
+      stable: a,
+      weight: 0,
+    });
+    const same = { shadow: shadow({ scores: { stable: low, shadow: low } }) };
+    const tried = see(dark, 61, same);
+    expect([tried.phase, verdictOf(tried)]).toEqual(['Canary', 'Pass']);
+    expect(verdictOf(see(tried, 62, { ...same, scores: high }))).toBe('Pass');
+    const back = see(tried, 62, { ...same, scores: high }, { scores: low });
+    expect([back.phase, back.stable, verdictOf(back)]).toEqual(['Idle', a, 'Fail']);
   });
 
   it('assigns tasks to the stable revision and says that their requests are copied; later attempts go on so', () => {
