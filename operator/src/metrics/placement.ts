@@ -27,9 +27,9 @@ function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, numb
     ),
   );
   return sums(
-    servers.flatMap(({ pool, server, slot }): readonly (readonly [string, number])[] => {
+    servers.flatMap(({ pool, server, slots }): readonly (readonly [string, number])[] => {
       const bytes = server.canary === undefined ? told.get(`${pool} ${server.expert.name}`) : undefined;
-      return bytes === undefined || slot === undefined ? [] : [[slot, bytes * server.expert.replicas]];
+      return bytes === undefined ? [] : slots.map((slot) => [slot, bytes * server.expert.replicas] as const);
     }),
   );
 }
@@ -71,7 +71,12 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
   });
 }
 
-/** What each expert is and where it sits: one series for each server. Pure. */
+/** What engines go without since a GPU was lost. Pure. */
+export function degraded(holders: readonly PlanHolder[]): readonly Sample[] {
+  return holders.flatMap(({ of, plan }) => (plan?.degraded ?? []).map(({ item, mode }) => ({ labels: { ...of, item, mode }, value: 1 })));
+}
+
+/** What each expert is and where it sits: one series for each server, of one that spans several slots for each of them. Pure. */
 export function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
     pools.flatMap(({ metadata, status }) =>
@@ -79,13 +84,14 @@ export function expertInfo({ servers, pools, holders }: PlacementView): readonly
     ),
   );
   const modes = new Map(holders.flatMap(({ of, plan }) => ('pool' in of ? [[of.pool, plan?.mode] as const] : [])));
-  return servers.map(({ pool, server: { expert, revision = '', canary }, slot = '' }) => {
+  return servers.flatMap(({ pool, server: { expert, revision = '', canary }, slots }) => {
     const told = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
     const digest = told ?? expert.artifact?.digest ?? '';
     const track = canary === undefined ? 'stable' : 'canary';
-    const mode = slot === '' ? '' : (modes.get(pool) ?? '');
+    const mode = slots.length === 0 ? '' : (modes.get(pool) ?? '');
     const { name, role, engine } = expert;
-    return { labels: { pool, expert: name, revision, track, role, engine: engine.type, digest, mode, slot }, value: 1 };
+    const labels = { pool, expert: name, revision, track, role, engine: engine.type, digest, mode };
+    return (slots.length === 0 ? [''] : slots).map((slot) => ({ labels: { ...labels, slot }, value: 1 }));
   });
 }
 
@@ -149,12 +155,9 @@ function once(look: ReadPlacement): ReadPlacement {
   };
 }
 
-/** Registers the gauges of GPUs; they are read from the caches when somebody asks. */
-export function registerPlacementMetrics(registry: Registry, look: ReadPlacement): void {
-  const read = once(look);
-  registerSlots(registry, () => read().inventory.slots);
-  const gauge = (name: string, help: string, labelNames: readonly string[], samples: (view: PlacementView) => readonly Sample[]): void =>
-    sampledGauge(registry, { name: `agentfleet_${name}`, help, labelNames }, () => samples(read()));
+type Tell = (name: string, help: string, labelNames: readonly string[], samples: (view: PlacementView) => readonly Sample[]) => void;
+
+function tellPlans(gauge: Tell): void {
   gauge(
     'placement_slot_bytes',
     'Bytes of a slot: total that tenants may have, reserved by plans, measured keys and values as engines tell them.',
@@ -170,12 +173,18 @@ export function registerPlacementMetrics(registry: Registry, look: ReadPlacement
     ['pool', 'model', 'item', 'reason'],
     ({ holders }) => infeasible(holders),
   );
+  gauge('placement_degraded', 'What an engine goes without since a GPU was lost.', ['pool', 'model', 'item', 'mode'], ({ holders }) =>
+    degraded(holders),
+  );
   gauge(
     'placement_estimate_error_ratio',
     'Bytes of keys and values that an engine needed beyond what was reckoned, as a share of what was measured.',
     ['pool', 'expert'],
     estimateErrors,
   );
+}
+
+function tellServers(gauge: Tell): void {
   gauge(
     'expert_info',
     'What each server of an expert is, and where it sits.',
@@ -188,4 +197,14 @@ export function registerPlacementMetrics(registry: Registry, look: ReadPlacement
     ['model', 'revision', 'track', 'digest', 'slot'],
     modelInfo,
   );
+}
+
+/** Registers the gauges of GPUs; they are read from the caches when somebody asks. */
+export function registerPlacementMetrics(registry: Registry, look: ReadPlacement): void {
+  const read = once(look);
+  registerSlots(registry, () => read().inventory.slots);
+  const gauge: Tell = (name, help, labelNames, samples) =>
+    sampledGauge(registry, { name: `agentfleet_${name}`, help, labelNames }, () => samples(read()));
+  tellPlans(gauge);
+  tellServers(gauge);
 }

@@ -2,6 +2,7 @@ import { itemOf } from '../../placement/index.ts';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
+import { slotsByItem } from './shards.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
 
 /** A pool or a model, and what it holds. */
@@ -15,8 +16,8 @@ export interface PlanHolder {
 export interface ServerView {
   readonly pool: string;
   readonly server: ExpertServer;
-  /** Where it sits. */
-  readonly slot: string | undefined;
+  /** Where it sits; several for one that spans them. */
+  readonly slots: readonly string[];
 }
 
 /** What can be told of placement without deciding anything. */
@@ -39,10 +40,10 @@ export interface ViewSources {
 const keyOf = ({ metadata }: ExpertPool | EnergyModel): string => `${metadata.namespace ?? ''}/${metadata.name}`;
 
 function serversOf(pool: ExpertPool, revisions: Revisions): readonly ServerView[] {
-  const slots = new Map((pool.status?.plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));
+  const found = slotsByItem(pool.status?.plan?.assignments ?? []);
   return (serversIn(pool, revisions) ?? []).map((server) => {
-    const slot = slots.get(itemOf(server.expert.name, server.revision));
-    return { pool: keyOf(pool), server, slot };
+    const slots = found.get(itemOf(server.expert.name, server.revision)) ?? [];
+    return { pool: keyOf(pool), server, slots };
   });
 }
 
