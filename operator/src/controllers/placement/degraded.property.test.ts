@@ -100,11 +100,13 @@ describe('whatever is lost and comes back', () => {
       fc.property(fleets, fc.integer({ min: 1, max: restoreAfterMs - 1 }), (fleet, ms) => {
         const world = start(fleet);
         fc.pre(isWhole(world, fleet));
-        const [[sick] = [[]]] = fleet.course;
+        const sick = fleet.course[0]?.[0] ?? [];
         const lost = settle(withSick(world, fleet.gpus, sick), now);
         fc.pre(degradedOf(lost).length > 0);
         const flap = settle(withSick(lost, fleet.gpus, []), now + ms);
-        for (const item of placed(lost)) if (!sick.includes(gpuOf(lost, item) ?? -1)) expect(gpuOf(flap, item)).toBe(gpuOf(lost, item));
+        const waiting = ownersOf(lost).filter(({ status }) => status?.plan?.degraded !== undefined);
+        const items = waiting.flatMap(({ status }) => (status?.plan?.assignments ?? []).map(({ item }) => item));
+        for (const item of items) if (!sick.includes(gpuOf(lost, item) ?? -1)) expect(gpuOf(flap, item)).toBe(gpuOf(lost, item));
       }),
       { numRuns },
     );

@@ -36,15 +36,15 @@ export function isHit(owner: Owner, held: readonly Assignment[], { slots }: Inve
 export const consents = ({ consents: all }: Owner, to: Degradation): boolean => all?.has(to) === true;
 
 /** What the plan in force goes without. Who agreed once and does so no longer keeps it until there is room. */
-export function inForce({ plan }: Owner, wishes: readonly Wish[]): Sacrifice {
-  const entries = (plan?.degraded ?? []).flatMap(({ mode, item }) => {
+export function inForce(owner: Owner, wishes: readonly Wish[], others: readonly Holder[]): Sacrifice {
+  const entries = (owner.plan?.degraded ?? []).flatMap(({ mode, item }) => {
     const wish = wishes.find((known) => known.item === item);
     return wish === undefined ? [] : [{ mode, wish }];
   });
   const of = (isOne: (mode: Degradation, wish: Wish) => boolean): ReadonlySet<string> =>
     new Set(entries.filter(({ mode, wish }) => isOne(mode, wish)).map(({ wish }) => wish.item));
   return {
-    sharing: entries.some(({ mode }) => mode === 'SharedVerifier'),
+    sharing: entries.some(({ mode }) => mode === 'SharedVerifier') || othersShare(owner, others).length > 0,
     undrafted: of((mode, wish) => mode === 'NoDraft' && wish.rank !== 'Draft' && wish.withoutDraft !== undefined),
     leftOut: of((mode, wish) => mode === 'CpuVerifier' || (mode === 'NoDraft' && wish.rank === 'Draft')),
   };
@@ -76,9 +76,14 @@ export function verifierOf(pool: Owner, holders: readonly Holder[]): readonly Ho
   );
 }
 
-/** Whether the antiAffinity of a pool towards its verifier does not count now. */
-export function isSetAside(pool: Owner, verifier: Owner): boolean {
-  return pool.sharing === true || (verifier.sharing === true && consents(pool, 'SharedVerifier'));
+/**
+ * Whether the antiAffinity of a pool towards its verifier does not count in the search of one owner: of the two, each looks for places of
+ * its own as it says; to all others they are where they are.
+ */
+export function isSetAside(pool: Owner, verifier: Owner, self: Owner): boolean {
+  if (self.key === pool.key) return self.sharing === true;
+  if (self.key !== verifier.key) return pool.sharing === true || verifier.sharing === true;
+  return self.sharing === true && (pool.sharing === true || consents(pool, 'SharedVerifier'));
 }
 
 /** Pools that name a model. */
@@ -91,6 +96,18 @@ const poolsOf = (model: Owner, others: readonly Holder[]): readonly Holder[] =>
 export function maySet(owner: Owner, others: readonly Holder[]): boolean {
   if (owner.kind === 'ExpertPool') return consents(owner, 'SharedVerifier');
   return poolsOf(owner, others).some((pool) => consents(pool.owner, 'SharedVerifier'));
+}
+
+/** What the others of whom it may share a GPU say of that. */
+export function othersShare(owner: Owner, others: readonly Holder[]): readonly DegradedState[] {
+  const counterparts = owner.kind === 'ExpertPool' ? verifierOf(owner, others) : poolsOf(owner, others);
+  return counterparts.flatMap((holder) => (holder.owner.plan?.degraded ?? []).filter(({ mode }) => mode === 'SharedVerifier'));
+}
+
+/** Whether who lost his GPU before can go back himself: then nobody else moves for it. */
+export function isTheirs(owner: Owner, others: readonly Holder[]): boolean {
+  const own = owner.plan?.degraded?.find(({ mode }) => mode === 'SharedVerifier')?.since ?? '~';
+  return othersShare(owner, others).some(({ since, fitsSince }) => fitsSince !== undefined && since < own);
 }
 
 const keepsAway = ({ apart }: Wish): boolean => apart.includes('EnergyModel');

@@ -8,6 +8,7 @@ import {
   inForce,
   isHit,
   isNothing,
+  isTheirs,
   losesLess,
   lossOf,
   maySet,
@@ -160,7 +161,7 @@ const ending = (degraded: readonly DegradedState[]): readonly DegradedState[] =>
  */
 export function giveWay(owner: Owner, parts: Parts, around: Around, now: number): Going {
   const ways = new Ways(owner, parts, around);
-  const known = inForce(owner, parts.serving.wishes);
+  const known = inForce(owner, parts.serving.wishes, around.others);
   const hit = isHit(owner, parts.held, around.inventory);
   const current = ways.attempt(known, isNothing(known) || hit ? parts : seated(parts));
   // Canaries go before anything else does.
@@ -170,8 +171,12 @@ export function giveWay(owner: Owner, parts: Parts, around: Around, now: number)
   const sharedIn = ({ sacrifice, served }: Attempt): ReadonlySet<string> =>
     sacrifice.sharing ? sharers(owner, served.places, around.others) : new Set();
   const better = isNothing(least.sacrifice) || !areSame(least.sacrifice, current.sacrifice) ? undefined : ways.better(least);
-  const degraded = told(least, better?.sacrifice);
-  if (better === undefined) return going(least, degraded);
+  const ends = least.sacrifice.sharing && better?.sacrifice.sharing === false;
+  // What somebody else's loss brought about is told by him, until this one can help.
+  const theirs = isTheirs(owner, around.others);
+  const mine = (ends && !theirs) || hit || owner.plan?.degraded?.some(({ mode }) => mode === 'SharedVerifier') === true;
+  const degraded = told(least, better?.sacrifice).filter(({ mode }) => mine || mode !== 'SharedVerifier');
+  if (better === undefined || (ends && theirs)) return going(least, degraded);
   const againAt = Math.max(...ending(degraded).map((entry) => endsAt(entry) ?? now));
   if (now < againAt) return { ...going(least, degraded), againAt };
   // On CPU until its turn to start has come: see `withoutAdmitted`.

@@ -48,13 +48,13 @@ function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
 const partName = (owner: Owner, { item, slot }: Place): string => `${nameOf(owner, item)}${between}${slot}`;
 
 /** Names in the problem of those that an engine shares no GPU with. */
-function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
+function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[], self = owner): readonly string[] {
   return wish.apart.flatMap((other) => {
     if (other !== 'EnergyModel') {
       const own = holders.filter((holder) => holder.owner.key === owner.key).flatMap(({ assignments }) => assignments);
       return [nameOf(owner, other), ...own.filter(({ item }) => item === other).map((place) => partName(owner, place))];
     }
-    const parts = verifierOf(owner, holders).filter((verifier) => !isSetAside(owner, verifier.owner));
+    const parts = verifierOf(owner, holders).filter((verifier) => !isSetAside(owner, verifier.owner, self));
     return parts.flatMap((verifier) => verifier.assignments.map(({ item }) => nameOf(verifier.owner, item)));
   });
 }
@@ -79,7 +79,8 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
             slots: [assignment.slot],
             exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
             ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
-            apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
+            apart:
+              wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }], owner),
           };
         })
     );
