@@ -8,13 +8,14 @@ import { resources } from '../../../operator/src/runtime/resources.ts';
 import { connect, enabled, install } from '../api/server.ts';
 import { a100, GpuNode } from './gpuNode.ts';
 import { PlacementStage } from './stage.ts';
+import { readingWeights } from './weights.ts';
 
 const gib = 2 ** 30;
 const names = ['gen', 'go', 'js', 'py'];
 const digest = 'a'.repeat(64);
 
 /** What a job says that has read weights of 7B in 16 bit. */
-const found = JSON.stringify({
+const found = {
   format: 'agentfleet.dev/weights/v1',
   digest: `sha256:${digest}`,
   bytes: 15_250_000_000,
@@ -22,16 +23,7 @@ const found = JSON.stringify({
   weightBytes: 15_231_233_024,
   architecture: { layers: 28, heads: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 },
   tokenizerHash: null,
-});
-
-/** Jobs read weights at once, and all else that is bound is ready. */
-function startsAs({ metadata }: Pod): object {
-  const running = { phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };
-  if (metadata.labels?.[labels.component] !== 'weights') return running;
-  const state = { terminated: { exitCode: 0, reason: 'Completed', message: found } };
-  const container = { name: 'weights', image: 'a', imageID: '', ready: false, restartCount: 0, state };
-  return { phase: 'Succeeded', podIP: '10.0.0.1', containerStatuses: [container] };
-}
+};
 
 const said = ({ status }: ExpertPool, type: string): Condition | undefined => findCondition(status?.conditions, type);
 
@@ -46,7 +38,7 @@ describe.runIf(enabled)('engines of 7B on one GPU of 40 GiB', { timeout: 120_000
     await gpus.beat();
     await gpus.publish([a100(0, 'GPU-7a')]);
     stage = await PlacementStage.start(gpus);
-    stage.startsAs = startsAs;
+    stage.startsAs = readingWeights(found);
   });
   afterAll(async () => {
     await stage.close();
