@@ -2,6 +2,7 @@
 //   node operator/bench/rollouts.ts
 import { seededRandom } from '@agentfleet/kube/testing';
 import { defaultLooks, designOf } from '../src/rollout/index.ts';
+import { simulateMissed } from '../src/rollout/gates/testing/missed.ts';
 import { simulate } from '../src/rollout/statistics/simulate.ts';
 
 const rollouts = 10_000;
@@ -18,4 +19,9 @@ console.log('\n| Margin | tasks of one arm at most | first look after |\n|---|--
 for (const margin of [0.05, 0.03, 0.02, 0.01]) {
   const { samplesPerArm, looks } = designOf({ ...goal, margin });
   console.log(`| ${(100 * margin).toFixed(0)} points | ${samplesPerArm} | ${2 * (looks[0]?.samples ?? 0)} |`);
+}
+console.log('\n| Tasks missed by the canary, 10 % by the stable revision | promoted | refused |\n|---|---|---|');
+for (const canary of [0.05, 0.1, 0.12, 0.13, 0.14]) {
+  const { promoted, refused } = simulateMissed({ stable: 0.1, canary }, 2000, seededRandom(7));
+  console.log(`| ${(100 * canary).toFixed(0)} % | ${(100 * promoted).toFixed(1)} % | ${(100 * refused).toFixed(1)} % |`);
 }

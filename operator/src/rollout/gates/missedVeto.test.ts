@@ -1,6 +1,8 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import { expect, it } from 'vitest';
 import { missedVetoFinding } from './missedVeto.ts';
 import { armWith } from './testing/evidence.ts';
+import { simulateMissed } from './testing/missed.ts';
 
 const gate = { margin: 0.02, minSamples: 200 };
 const said = (canary: readonly [number, number], stable: readonly [number, number]) => {
@@ -24,4 +26,13 @@ it.for<[string, readonly [number, number], readonly [number, number], string]>([
 it('says both shares, and how many more there may be', () => {
   expect(said([300, 3000], [600, 6000])).toMatchObject({ value: 0.1, baseline: 0.1, samples: 3000 });
   expect(said([300, 3000], [600, 6000]).message).toMatch(/^300 of 3000 tasks went wrong .* at most 0\.01\d\d more, and may be 0\.02$/);
+});
+
+it('over simulated rollouts seldom refuses who misses as much, and promotes nobody who misses twice the margin more', () => {
+  const equal = simulateMissed({ stable: 0.1, canary: 0.1 }, 200, seededRandom(1));
+  expect(equal.refused).toBeLessThan(0.06);
+  expect(equal.promoted).toBeGreaterThan(0.8);
+  expect(simulateMissed({ stable: 0.1, canary: 0.12 }, 200, seededRandom(2)).promoted).toBeLessThan(0.1);
+  const worse = simulateMissed({ stable: 0.1, canary: 0.14 }, 200, seededRandom(3));
+  expect([worse.promoted, worse.refused > 0.85]).toEqual([0, true]);
 });
