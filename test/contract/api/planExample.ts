@@ -20,7 +20,7 @@ export const fullPlan: Node = {
       withoutDraft: true,
     },
   ],
-  rejected: [{ item: 'py', slot: 'dgx-1/gpu1', reason: 'NotEnoughMemory', shortByBytes: 15_032_385_536 }],
+  rejected: [{ item: 'py', slot: 'dgx-1/gpu1-2g.10gb-0', reason: 'NotEnoughMemory', shortByBytes: 15_032_385_536 }],
   skippedModes: [{ mode: 'Reservation', reason: 'node dgx-1 offers 0 GPUs by the device plugin and 1 are needed' }],
   degraded: [{ mode: 'NoDraft', item: 'gen', since: '2030-01-01T00:00:00Z', fitsSince: '2030-01-01T01:00:00Z' }],
 };

@@ -1,9 +1,9 @@
 import { findCondition } from '@agentfleet/kube';
-import type { Condition } from '@agentfleet/protocol/api';
+import { slotName, type Condition } from '@agentfleet/protocol/api';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { board, divided, mig, type Slice } from '../../placement/testing/slices.ts';
-import type { Device } from '../../placement/index.ts';
+import { bindSlots, gpusOf, type Device } from '../../placement/index.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import type { ClusterView } from './inventory.ts';
 import { box, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
@@ -146,6 +146,33 @@ describe('a board of four in MIG', () => {
     expect(pair('gpu3-3g.20gb-0', 'gpu3-3g.20gb-0')).toMatchObject({ status: 'True' });
     expect(pair('gpu0', 'gpu1')).toMatchObject({ status: 'True' });
   });
+});
+
+test('every name that a slice gets is one that the API takes, and no other', () => {
+  const { pattern = '', maxLength = 0 } = slotName('') as { readonly pattern?: string; readonly maxLength?: number };
+  const taken = new RegExp(pattern);
+  const sizes = ['1g.5gb', '1g.5gb+me', '1c.3g.20gb', '7g.80gb', '10g.1000gb', '1g.24gb+me.all', '1g.24gb-me'];
+  const names = bindSlots(
+    gpusOf(
+      [
+        slice(
+          divided(
+            3,
+            sizes.map((profile, gi) => ({ profile, gi, at: gi })),
+          ),
+        ),
+      ],
+      'gpu.nvidia.com',
+    ).gpus,
+    [],
+  );
+  expect(names).toHaveLength(1 + sizes.length);
+  for (const { slot } of names) expect(slot).toMatch(taken);
+  for (const bad of ['dgx-1/gpu3-2g.10gb', 'dgx-1/gpu3-2g.10gb-100', 'dgx-1/gpu3-', 'dgx-1/gpu3-2g.10gb+me-0', 'dgx-1/gpu3-a-0'])
+    expect(bad).not.toMatch(taken);
+  const longest = `${'n'.repeat(253)}/gpu999-9c.99g.9999gb-${'m'.repeat(16)}-99`;
+  expect(longest).toMatch(taken);
+  expect(longest.length).toBeLessThanOrEqual(maxLength);
 });
 
 describe('what a driver could make of a board', () => {

@@ -19,7 +19,7 @@ type Reason = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
 
 /** No driver publishes NVLink, and who has shards on GPUs that nothing joins waits for most of its time. */
 const notJoined =
-  'tensorParallel needs GPUs of one node that NVLink joins: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
+  'tensorParallel needs whole GPUs of one node that NVLink joins, no MIG slices: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
   '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
 
 /** What helps. The first of these that occurs is the reason of the condition. */
