@@ -25,6 +25,7 @@ import { isolation } from './isolation.ts';
 import { operatorCrashes } from './operatorCrash.ts';
 import { queues } from './queues.ts';
 import { suspensions } from './suspensions.ts';
+import { turns } from './turns.ts';
 import { tasksAtScale } from './tasksAtScale.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
@@ -60,6 +61,7 @@ export const mutants: readonly Mutant[] = [
   ...modelRollouts,
   ...shadows,
   ...verifierGates,
+  ...turns,
   ...suspensions,
   ...queues,
   ...tasksAtScale,
