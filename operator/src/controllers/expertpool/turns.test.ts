@@ -126,13 +126,14 @@ describe('an engine that takes turns', () => {
   });
 
   test('is what the ledger counts it as: a change of residency waits for its place', () => {
-    const words = (residency: string, place: Assignments[number]): readonly string[] => {
-      const made = decided([engine('gen', { residency })], [place]);
-      return specOf(made, 'coding-expert-gen').template.spec.initContainers?.map((one) => one.name) ?? [];
+    const made = (residency: string, place: Assignments[number]): readonly (boolean | undefined)[] => {
+      const init = specOf(decided([engine('gen', { residency })], [place]), 'coding-expert-gen').template.spec.initContainers ?? [];
+      const sleeps = init.find((one) => one.name === 'engine')?.args?.includes('--enable-sleep-mode');
+      return [init.some((one) => one.name === 'turn'), sleeps];
     };
-    expect(words('Always', seat('gen'))).toContain('turn');
-    expect(words('Swap', always('gen'))).not.toContain('turn');
-    expect(words('Always', always('gen'))).not.toContain('turn');
+    expect(made('Always', seat('gen'))).toEqual([true, true]);
+    expect(made('Swap', always('gen'))).toEqual([false, false]);
+    expect(made('Sleep', always('gen'))).toEqual([false, true]);
   });
 });
 

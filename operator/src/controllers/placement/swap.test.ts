@@ -127,6 +127,27 @@ describe('who comes and goes', () => {
     expect(shares(planIn(gone, 'p'))).toEqual({ go: [16, 16], js: [1.5, 16], py: [1.5, 15] });
   });
 
+  test('a newcomer waits for a bigger one that leaves, where there is no room for the other to be awake', () => {
+    const tenant = gpuPool('a', [onGpu('gen', 'Generalist', '15Gi', 'dgx-1/gpu0')]);
+    const old = settle(snapshot({ pools: [gpuPool('p', [swap('gen', '16Gi', 'dgx-1/gpu0', 'Generalist')]), tenant] }));
+    const next = gpuPool('p', [swap('go', '20Gi', 'dgx-1/gpu0', 'Generalist')]).spec.experts;
+    const pools = old.pools.map((pool) => (pool.metadata.name === 'p' ? { ...pool, spec: { ...pool.spec, experts: next } } : pool));
+    const waits = settle({ ...old, pools, present: () => true });
+    expect(shares(planIn(waits, 'p'))).toEqual({ gen: [16, 16] });
+    expect(shares(planIn(settle({ ...waits, present: () => false }), 'p'))).toEqual({ go: [20, 20] });
+  });
+
+  test('those that name no slot stay beside what leaves, as they have their room together', () => {
+    const tenants = gpuPool('a', [onGpu('gen', 'Generalist', '12Gi', 'dgx-1/gpu0'), onGpu('x', 'Specialist', '12Gi', 'dgx-1/gpu1')]);
+    const cluster = box([0, 1].map((index) => device(index)));
+    const experts = (budget: string, more: Experts): ExpertPool => gpuPool('p', [swap('gen', budget, undefined, 'Generalist'), ...more]);
+    const old = settle(snapshot({ pools: [tenants, experts('10Gi', [swap('go', '10Gi')])], cluster }));
+    const [tenant, pool] = old.pools as [ExpertPool, ExpertPool];
+    const grown = { ...pool, spec: { ...pool.spec, experts: experts('30Gi', []).spec.experts } };
+    const after = settle({ ...old, pools: [tenant, grown], present: () => true });
+    expect(planIn(after, 'p').assignments).toEqual(planIn(old, 'p').assignments);
+  });
+
   test('one that needs more by its own word grows the room of all, where there is room; nobody goes or moves for it', () => {
     const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
     const artifacts = [{ name: 'gen', uri: 'pvc://m', phase: 'Ready', weightBytes: 15_231_233_024, architecture }];
