@@ -25,7 +25,7 @@ export class Swap implements Resident {
 
   async awake<T>(run: (budgetMs: number) => Promise<T>, signal: AbortSignal, budgetMs: number): Promise<T> {
     try {
-      const use = (waitedMs: number): Promise<T> => run(Math.max(budgetMs - waitedMs, Math.min(budgetMs, leastMs)));
+      const use = (waitedMs: number): Promise<T> => run(Math.round(Math.max(budgetMs - waitedMs, Math.min(budgetMs, leastMs))));
       return await this.#options.turns.use(use, { signal, withinMs: budgetMs });
     } catch (error) {
       if (!(error instanceof NoTurnError)) throw error;

@@ -114,6 +114,7 @@ export class Place {
       const text = await response.text();
       if (response.ok && text.includes('a + b')) return { tries, refusals };
       refusals.push(`${response.status} ${text}`);
+      if (response.status !== 503) throw new Error(`${this.#options.name} was answered with what no repetition helps: ${refusals.at(-1)}`);
       await delay(Number(response.headers.get('retry-after') ?? 0.1) * 1000);
     }
     throw new Error(`${this.#options.name} never answered: ${refusals.at(-1)}`);
