@@ -2,11 +2,14 @@
  * Runs cases as the user it is started as: `node main.ts RUNNER SEED CASES`. A counterexample is shrunk and told, and
  * the exit status is 1; otherwise the last line is the number of cases.
  */
+import { flushCompileCache } from 'node:module';
 import * as fc from 'fast-check';
 import { assertUndone, type FuzzCase } from './case.ts';
 import { examples } from './examples.ts';
 import { fuzzOperations } from './operations.ts';
 
+// The processes that are killed run the same modules, and would write none.
+flushCompileCache();
 const [runner = '', seed = '1', cases = '100'] = process.argv.slice(2);
 
 const histories: fc.Arbitrary<FuzzCase> = fc.record({

@@ -27,7 +27,7 @@ export function testPart(part: number): void {
     async (context) => {
       const runner = buildRunner() ?? context.skip();
       try {
-        const { status, stdout, stderr } = await run([MAIN, runner.binary, String(seed), String(cases)]);
+        const { status, stdout, stderr } = await run([MAIN, runner.binary, String(seed), String(cases)], runner.scratch);
         expect(stderr).toBe('');
         expect({ status, undone: stdout.trim() }).toEqual({ status: 0, undone: String(cases) });
         console.log(`${cases} of ${cases}, at least ${(100 * wilsonOfAll(cases)).toFixed(2)} % (Wilson, 95 %)`);
@@ -38,10 +38,11 @@ export function testPart(part: number): void {
   );
 }
 
-/** Runs the main program, never as root; `args` as it says. */
-export async function run(args: readonly string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+/** Runs the main program, never as root; `args` as it says. What is compiled is kept in `scratch`: many cases start Node. */
+export async function run(args: readonly string[], scratch: string): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  const env = { PATH: process.env['PATH'], TMPDIR: '/tmp', AGENTFLEET_FULL: process.env['AGENTFLEET_FULL'] };
+  const { PATH, AGENTFLEET_FULL } = process.env;
+  const env = { PATH, TMPDIR: '/tmp', AGENTFLEET_FULL, NODE_COMPILE_CACHE: scratch };
   const child = spawn(process.execPath, args, { ...identity, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString('utf8')));
