@@ -1,6 +1,6 @@
 /** Labels of all objects that the operator makes. */
 export const labels = {
-  /** `sandbox`, `worker`, `expert`, `verifier`. */
+  /** `sandbox`, `worker`, `expert`, `verifier`, `turnstile`. */
   component: 'agentfleet.dev/component',
   task: 'agentfleet.dev/task',
   pool: 'agentfleet.dev/pool',
