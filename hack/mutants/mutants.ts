@@ -14,6 +14,7 @@ import { atLimits } from './limits.ts';
 import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
 import { migs } from './mig.ts';
+import { monitoring } from './monitoring.ts';
 import { monopod } from './monopod.ts';
 import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
@@ -55,6 +56,7 @@ export const mutants: readonly Mutant[] = [
   ...canaries,
   ...gpus,
   ...migs,
+  ...monitoring,
   ...monopod,
   ...reservation,
   ...rollouts,
