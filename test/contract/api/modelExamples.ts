@@ -41,7 +41,7 @@ export const fullModelStatus: Node = {
   calibration: {
     digest: sha,
     samples: 400,
-    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02', samples: 400 }],
+    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02', brier: '0.09', samples: 400 }],
     knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
     fittedAt: '2030-01-01T00:00:00Z',
   },

@@ -32,7 +32,10 @@ describe('the calibration of a model', () => {
       warnBelowProbability: '0.35',
       heads: [{ name: 'Shell', vetoBelowProbability: '0.2000', warnBelowProbability: '0.5000' }],
     });
-    expect(calibrationStatus(good)).toMatchObject({ digest, samples: 400, heads: [{ name: 'Shell', auc: '0.9000', ece: '0.0200' }] });
+    expect(calibrationStatus(good)).toMatchObject({ digest, samples: 400 });
+    expect(calibrationStatus(good).heads).toEqual([{ name: 'Shell', auc: '0.9000', ece: '0.0200', samples: 400 }]);
+    const measured = calibrationStatus({ ...good, heads: [{ ...head, brier: 0.08641 }] });
+    expect(measured.heads).toEqual([{ name: 'Shell', auc: '0.9000', ece: '0.0200', brier: '0.0864', samples: 400 }]);
     expect(calibrationStatus(good).knots).toHaveLength(2);
   });
 
@@ -44,6 +47,7 @@ describe('the calibration of a model', () => {
     ['says probabilities that are not true', { ...good, heads: [{ ...head, ece: 0.11 }] }, 'False GateFailed'],
     ['was measured on too few', { ...good, heads: [{ ...head, samples: 99 }] }, 'False TooFewSamples'],
     ['has figures that are no numbers', { ...good, heads: [{ ...head, auc: null }] }, 'False Unreadable'],
+    ['has a Brier score that is none', { ...good, heads: [{ ...head, brier: 1.5 }] }, 'False Unreadable'],
     ['has probabilities that rise', { ...good, heads: [{ ...head, knots: knots.toReversed() }] }, 'False Unreadable'],
     [
       'has more knots than a status holds',

@@ -96,7 +96,13 @@ export function calibrationStatus(told: ModelCalibration): CalibrationStatus {
     digest: told.digest,
     fittedAt: told.fittedAt,
     samples: told.heads.reduce((sum, { samples }) => Math.min(2 ** 31 - 1, sum + samples), 0),
-    heads: told.heads.map(({ name, auc, ece, samples }) => ({ name, auc: decimal(auc), ece: decimal(ece), samples })),
+    heads: told.heads.map(({ name, auc, ece, brier, samples }) => ({
+      name,
+      auc: decimal(auc),
+      ece: decimal(ece),
+      ...(brier === undefined ? {} : { brier: decimal(brier) }),
+      samples,
+    })),
     knots: told.heads.flatMap(({ name, knots }) =>
       knots.map(({ energy, probability }) => ({ head: name, energy: decimal(energy), probability: decimal(probability) })),
     ),

@@ -149,7 +149,8 @@ const CalibratedHead = struct('One head, on problems that its fit never saw.', {
   name: choice('Which one.', energyHeads),
   auc: probability('Area under the ROC curve.'),
   ece: probability('Expected calibration error.'),
-  samples: integer('Labelled acts that both were measured on.', 0, 2_147_483_647),
+  brier: optional(probability('Brier score, where it was measured.')),
+  samples: integer('Labelled acts that they were measured on.', 0, 2_147_483_647),
 });
 
 const Knot = struct('A point of a map from energy to probability.', {
