@@ -20,6 +20,7 @@ import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
 import { rollouts } from './rollouts.ts';
 import { shadows } from './shadows.ts';
+import { shards } from './shards.ts';
 import { tools } from './tools.ts';
 import { snapshots } from './snapshots.ts';
 import { isolation } from './isolation.ts';
@@ -59,6 +60,7 @@ export const mutants: readonly Mutant[] = [
   ...monitoring,
   ...monopod,
   ...reservation,
+  ...shards,
   ...rollouts,
   ...modelRollouts,
   ...shadows,

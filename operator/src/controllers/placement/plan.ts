@@ -82,7 +82,10 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
 function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly string[] } {
   const { owner, places, inventory } = search;
   const names = new Set(places.map(({ slot }) => slot));
-  const slots = inventory.slots.filter(({ name }) => names.has(name));
+  const named = inventory.slots.filter(({ name }) => names.has(name));
+  // Who waits for a board that is gone keeps nobody else from a place.
+  const there = named.filter(({ fault }) => fault?.reason !== 'SlotGone');
+  const slots = there.length === 0 ? named : there;
   const facts = factsOf(search, slots);
   const choice = chooseMode(owner.mode, facts);
   // A plan that puts nobody anywhere has a mode by chance.

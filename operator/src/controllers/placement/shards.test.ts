@@ -1,7 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { Condition, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { Link } from '../../placement/index.ts';
+import { estimateEngine, type Link } from '../../placement/index.ts';
 import { shortOf } from '../expertpool/rollout/places.ts';
 import type { Progress } from './admit.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
@@ -80,6 +80,26 @@ describe('an engine on several GPUs', () => {
     expect(planOf(rest)?.rejected).toEqual([{ item: 'core', reason: 'NotDivisible' }]);
     const few = settle(world([readPool('p', [wide('core', '9Gi', 3)], {}, { ...thirteen, heads: 24, kvHeads: 4 })]));
     expect(said(few)?.message).toContain('24 and 4 (num_attention_heads, num_key_value_heads): take one of 1, 2, 4, 8');
+  });
+
+  test('needs on each of them its share of what is reckoned from its weights', () => {
+    const auto = (tensorParallel: number): number => {
+      const one = wide('core', 'Auto', tensorParallel, { resources: { memory: { budget: 'Auto', kvTokens: 4096, headroom: '0' } } });
+      return planOf(settle(world([readPool('p', [one])])))?.assignments[0]?.bytes ?? 0;
+    };
+    // 24.2 GiB of weights and 3.1 of keys and values; activations, graphs and the process are on each, and what GPUs talk through.
+    expect(auto(1) / gib).toBeCloseTo(29.2, 0);
+    const rest = estimateEngine({
+      architecture: thirteen,
+      weightBytes: 0,
+      tokens: 0,
+      kvElementBytes: 2,
+      maxSequences: 16,
+      maxBatchedTokens: 2048,
+      shards: 2,
+      enforceEager: false,
+    }).total;
+    expect(auto(2) - rest).toBe(Math.ceil((1.03 * 26_031_738_880) / 2) + (4096 * 2 * 40 * 40 * 128 * 2) / 2);
   });
 
   test('waits until its heads are known', () => {

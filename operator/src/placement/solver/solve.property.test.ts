@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exhaustiveCost } from '../testing/exhaustive.ts';
-import { alikeProblems, problems } from '../testing/problems.ts';
+import { alikeProblems, problems, wideProblems } from '../testing/problems.ts';
 import { defaultHeadroom, solve, weights, type Problem, type Solution } from './index.ts';
 
 const numRuns = process.env['AGENTFLEET_FULL'] === '1' ? 20_000 : 300;
@@ -39,6 +39,20 @@ describe('any problem', () => {
         const best = exhaustiveCost(problem);
         expect(best).toBeDefined();
         expect(solve(problem, { maxSteps: 1_000_000 }).score.total).toBeCloseTo(best ?? 0, 6);
+      }),
+      { numRuns },
+    );
+  });
+
+  test('of items that span several slots has it as well', () => {
+    fc.assert(
+      fc.property(wideProblems(4, 4), (problem) => {
+        const best = exhaustiveCost(problem);
+        const solution = solve(problem, { maxSteps: 1_000_000 });
+        expect(solution.feasible).toBe(best !== undefined);
+        if (best !== undefined) expect(solution.score.total).toBeCloseTo(best, 6);
+        for (const { item, slots } of solution.assignments)
+          expect(slots).toHaveLength(problem.items.find(({ name }) => name === item)?.shards ?? 0);
       }),
       { numRuns },
     );

@@ -18,7 +18,7 @@ export function allToAll(slots: readonly Slot[]): readonly Link[] {
   return slots.flatMap((a, index) => slots.slice(index + 1).map((b): Link => ({ a: a.name, b: b.name, type: 'NV' })));
 }
 
-/** Problems of up to `items` items, some of which span two, on up to `slots` slots with every kind of rule. */
+/** Problems of up to `items` single-shard items on up to `slots` slots with every kind of rule. */
 export function problems(items: number, slots: number): fc.Arbitrary<Problem> {
   return fc
     .integer({ min: 1, max: slots })
@@ -60,7 +60,6 @@ function itemOf(name: string, names: readonly string[], slots: readonly string[]
   return fc
     .record({
       bytes: fc.integer({ min: 1, max: 30 }).map((size) => size * gibibyte),
-      shards: fc.constantFrom(1, 1, 1, 2),
       latency: fc.constantFrom('Decode', 'Score', 'Tiny'),
       rank: fc.constantFrom(...ranks),
       slots: fc.option(fc.subarray([...slots], { minLength: 1 }), { freq: 4, nil: undefined }),
@@ -104,4 +103,40 @@ export function alikeProblems(items: number, slotCount: number): fc.Arbitrary<Pr
 
 function alike(name: string, size: number): Item {
   return { name, bytes: size * gibibyte, latency: 'Decode', rank: 'Core' };
+}
+
+/** Problems of items that span up to three slots, most of which fit. */
+export function wideProblems(items: number, slotCount: number): fc.Arbitrary<Problem> {
+  const names = Array.from({ length: items }, (_, index) => `item${index}`);
+  const slots = box(slotCount, 'n');
+  const slotNames = slots.map(({ name }) => name);
+  const slotPairs = slotNames.flatMap((a, index) => slotNames.slice(index + 1).map((b) => ({ a, b })));
+  const pairs = names.flatMap((a, index) => names.slice(index + 1).map((b) => ({ a, b })));
+  return fc.record({
+    slots: fc.tuple(...slots.map((slot) => fc.integer({ min: 0, max: 19 }).map((number) => ({ ...slot, healthy: number > 0 })))),
+    links: fc.tuple(
+      ...slotPairs.map((pair) => fc.constantFrom<LinkType>('NV', 'NV', 'NV', 'PIX').map((type): Link => ({ ...pair, type }))),
+    ),
+    items: fc.tuple(...names.map((name) => wideItem(name, slotNames))),
+    traffic: fc
+      .tuple(...pairs.map((pair) => fc.constantFrom(0, 0.3, 1).map((weight) => ({ ...pair, weight }))))
+      .map((all) => all.filter(({ weight }) => weight > 0)),
+    current: fc
+      .tuple(...names.map((name) => fc.option(fc.subarray(slotNames, { minLength: 1, maxLength: 3 })).map((own) => [name, own] as const)))
+      .map((all) => new Map(all.flatMap(([name, own]) => (own === null ? [] : [[name, own] as const])))),
+    nvlink: fc.constantFrom('Preferred', 'Preferred', 'Ignore'),
+  });
+}
+
+function wideItem(name: string, slots: readonly string[]): fc.Arbitrary<Item> {
+  return fc
+    .record({
+      bytes: fc.integer({ min: 1, max: 16 }).map((size) => size * gibibyte),
+      shards: fc.constantFrom(1, 2, 2, 3),
+      latency: fc.constantFrom('Decode', 'Score', 'Tiny'),
+      rank: fc.constantFrom(...ranks),
+      slots: fc.option(fc.subarray([...slots], { minLength: 3 }), { freq: 4, nil: undefined }),
+      migrationSeconds: fc.constantFrom(0.1, 1, 60),
+    })
+    .map(({ slots: allowed, ...item }) => ({ name, ...item, ...(allowed === undefined ? {} : { slots: allowed }) }));
 }
