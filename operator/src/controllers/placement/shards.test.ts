@@ -80,6 +80,8 @@ describe('an engine on several GPUs', () => {
     expect(planOf(rest)?.rejected).toEqual([{ item: 'core', reason: 'NotDivisible' }]);
     const few = settle(world([readPool('p', [wide('core', '9Gi', 3)], {}, { ...thirteen, heads: 24, kvHeads: 4 })]));
     expect(said(few)?.message).toContain('24 and 4 (num_attention_heads, num_key_value_heads): take one of 1, 2, 4, 8');
+    const many = settle(world([readPool('p', [wide('core', '9Gi', 8)], {}, { ...thirteen, heads: 28, kvHeads: 4 })]));
+    expect(said(many)?.message).toContain('28 and 4 (num_attention_heads, num_key_value_heads): take one of 1, 2, 4');
   });
 
   test('needs on each of them its share of what is reckoned from its weights', () => {
