@@ -5,72 +5,20 @@ import { buildImages } from '../../hack/images/index.ts';
 import { portForward, killProcessesOf, type PortForward } from '../../hack/sandbox/index.ts';
 import type { EngineState } from '../../inference-image/src/engines/vllm/testing/engine.ts';
 import { eventually, injected, isOurNode, podsOf, poolOf, publishedDevices } from './devices.ts';
+import { containerOf, post, requestTo, safetensors, smallModel } from './engineStage.ts';
 import { useFleet, type Fleet, type Pod } from './fleet.ts';
 
-/** What a test writes in place of a model: headers as real ones have them, and no weights to speak of. */
-function safetensors(): Buffer {
-  const header = Buffer.from(JSON.stringify({ w: { dtype: 'F32', shape: [4], data_offsets: [0, 16] } }));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(header.byteLength));
-  return Buffer.concat([length, header, Buffer.alloc(16)]);
-}
-
-const config = {
-  hidden_size: 64,
-  num_hidden_layers: 2,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
-  intermediate_size: 128,
-  vocab_size: 256,
-};
 const models: Readonly<Record<string, Readonly<Record<string, Buffer>>>> = {
-  core: { 'model.safetensors': safetensors(), 'config.json': Buffer.from(JSON.stringify(config)), 'tokenizer.json': Buffer.from('{}') },
+  core: { 'model.safetensors': safetensors(), ...smallModel },
   style: { 'adapter_model.safetensors': safetensors(), 'adapter_config.json': Buffer.from('{"r":24}') },
 };
 
 const repaired = '{"edits":[{"path":"add.py","find":"a - b","replace":"a + b"}],"reason":"adds"}';
-const requestTo = (role: 'Generalist' | 'Specialist') => ({
-  requestId: 'r',
-  role,
-  goal: 'Make it pass.',
-  files: [{ path: 'add.py', content: 'def add(a, b):\n    return a - b\n' }],
-  localisation: { spectrum: { passed: 0, failed: 1, lines: [] }, failingTests: [] },
-  k: 1,
-});
-
 /** An adapter is known by its expert and its weights. */
 const adapterName = expect.stringMatching(/^pool\.style\.[0-9a-f]{16}$/) as unknown;
 
 /** An answer with the repair. */
 const answered = { status: 200, body: { candidates: [{ rank: 1 }] } };
-
-interface Answer {
-  readonly status: number;
-  readonly body: { readonly engine?: string; readonly candidates?: readonly { readonly edits: readonly unknown[] }[] };
-}
-
-async function post(url: string, body: object): Promise<Answer> {
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-  return { status: response.status, body: (await response.json()) as Answer['body'] };
-}
-
-/** What the kubelet tells of a container. */
-interface ContainerView {
-  readonly name: string;
-  readonly containerID?: string;
-  readonly restartCount: number;
-  readonly state?: {
-    readonly running?: { readonly startedAt: string };
-    readonly terminated?: { readonly finishedAt: string; readonly exitCode: number };
-  };
-}
-
-function containerOf({ status }: Pod, name: string): ContainerView | undefined {
-  type Views = readonly ContainerView[];
-  const told = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
-  const { initContainerStatuses = [], containerStatuses = [] } = told;
-  return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
-}
 
 const isReady = (pod: Pod): boolean => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 

@@ -40,7 +40,8 @@ export function see(member: Member, { kind, fault }: Look, observing: Observing)
     member.bidden = false;
     become(member, 'Asleep', observing.now);
   } else if (was !== 'Awake') {
-    begin(member, isNew, observing);
+    // The server of a pod that is new comes after its engine, to prove it; one that is there does so in a turn of its own.
+    begin(member, isNew && !isHeard(member, observing.times, observing.now), observing);
     member.fault = fault;
   }
 }

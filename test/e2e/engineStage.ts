@@ -1,0 +1,60 @@
+// What engines that are played are given and asked on the real node.
+import type { Pod } from './fleet.ts';
+
+/** What a test writes in place of a model: headers as real ones have them, and no weights to speak of. */
+export function safetensors(): Buffer {
+  const header = Buffer.from(JSON.stringify({ w: { dtype: 'F32', shape: [4], data_offsets: [0, 16] } }));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.byteLength));
+  return Buffer.concat([length, header, Buffer.alloc(16)]);
+}
+
+/** Files beside the weights of a model. */
+const config = {
+  hidden_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  intermediate_size: 128,
+  vocab_size: 256,
+};
+export const smallModel = { 'config.json': Buffer.from(JSON.stringify(config)), 'tokenizer.json': Buffer.from('{}') };
+
+/** A request for one repair. */
+export const requestTo = (role: 'Generalist' | 'Specialist') => ({
+  requestId: 'r',
+  role,
+  goal: 'Make it pass.',
+  files: [{ path: 'add.py', content: 'def add(a, b):\n    return a - b\n' }],
+  localisation: { spectrum: { passed: 0, failed: 1, lines: [] }, failingTests: [] },
+  k: 1,
+});
+
+export interface Answer {
+  readonly status: number;
+  readonly body: { readonly engine?: string; readonly candidates?: readonly { readonly edits: readonly unknown[] }[] };
+}
+
+export async function post(url: string, body: object): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  return { status: response.status, body: (await response.json()) as Answer['body'] };
+}
+
+/** What the kubelet tells of a container. */
+export interface ContainerView {
+  readonly name: string;
+  readonly containerID?: string;
+  readonly restartCount: number;
+  readonly state?: {
+    readonly running?: { readonly startedAt: string };
+    readonly terminated?: { readonly finishedAt: string; readonly exitCode: number };
+  };
+  readonly lastState?: { readonly terminated?: { readonly finishedAt: string } };
+}
+
+export function containerOf({ status }: Pod, name: string): ContainerView | undefined {
+  type Views = readonly ContainerView[];
+  const told = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
+  const { initContainerStatuses = [], containerStatuses = [] } = told;
+  return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
+}
