@@ -34,21 +34,33 @@ export function claimsInUse(owner: Owner, others: readonly Holder[]): readonly U
   );
 }
 
+/** The beginning of its name: of what cannot be changed in it, apart from how the slot is shared. */
+function claimBaseOf({ key }: Owner, { item, bytes }: Place, slot: PlanSlot, driver: GpuDriver): string {
+  const { tolerated = [] } = slot;
+  const content = [slot.uuid, deviceClassOf(slot, driver), ...(slot.sharedByBytes ? [key, item, bytes] : []), ...tolerated];
+  const hash = createHash('sha256').update(content.join(' ')).digest('hex').slice(0, 10);
+  return `${slotClaimName(slot.name)}-${hash}`;
+}
+
+/** The taints that a claim of this name tolerates: one that was made before a human acknowledged them does not. */
+export function toleratedIn(claim: string, owner: Owner, place: Place, slot: PlanSlot, driver: GpuDriver): readonly string[] {
+  return claim.startsWith(claimBaseOf(owner, place, slot, driver)) ? (slot.tolerated ?? []) : [];
+}
+
 /**
  * The claim that the pods of an engine name: another board or, where bytes are claimed, another size is another claim. How its slot
  * is shared stands in its name; while somebody is there, who comes joins the claim in force, whatever is written now: tenants of one
- * GPU have one claim, and another one would start all of them anew.
+ * GPU have one claim, and another one starts all of them anew, which a human has to ask for.
  */
 export function claimNameOf(
-  { key }: Owner,
-  { item, bytes }: Place,
+  owner: Owner,
+  place: Place,
   slot: PlanSlot,
-  { driver, sharings }: Pick<Inventory, 'driver' | 'sharings'>,
+  { driver, sharings, sharingAsked }: Pick<Inventory, 'driver' | 'sharings' | 'sharingAsked'>,
   used: readonly UsedClaim[],
 ): string {
-  const content = [slot.uuid, deviceClassOf(slot, driver), ...(slot.sharedByBytes ? [key, item, bytes] : [])];
-  const hash = createHash('sha256').update(content.join(' ')).digest('hex').slice(0, 10);
-  const base = `${slotClaimName(slot.name)}-${hash}`;
+  const base = claimBaseOf(owner, place, slot, driver);
   const inForce = used.filter(({ claim }) => claim === base || claim.startsWith(`${base}-`));
-  return inForce[0]?.claim ?? `${base}${sharingSuffix(sharings.get(slot.name))}`;
+  const fresh = `${base}${sharingSuffix(sharings.get(slot.name))}`;
+  return sharingAsked.has(slot.name) ? fresh : (inForce[0]?.claim ?? fresh);
 }

@@ -1,7 +1,7 @@
 import type { KubeObject, OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { renderShareClaim, renderSlotClaim, sharingInName, type SlotClaim } from '../../placement/index.ts';
-import { deviceClassOf } from './claimNames.ts';
+import { deviceClassOf, toleratedIn } from './claimNames.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment, Holder } from './problem.ts';
@@ -33,6 +33,7 @@ function claimOf(name: string, tenants: readonly Tenant[], slot: PlanSlot, uuid:
     driver,
     deviceClass: deviceClassOf(slot, inventory.driver),
     ...(slot.mig === undefined ? {} : { profile: slot.mig.profile }),
+    tolerated: toleratedIn(name, first.owner, first.assignment, slot, inventory.driver),
     // What is written now is for the next claim: the spec of this one cannot be changed.
     sharing: sharingInName(name),
   };

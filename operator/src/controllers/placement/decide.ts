@@ -12,6 +12,7 @@ import type { Holder } from './problem.ts';
 import type { Revisions } from './servers.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
+import { onWhatIsLeft } from './shrunk.ts';
 import { placementWords } from './words.ts';
 
 /** All that decisions about placement are made from. */
@@ -83,7 +84,7 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     const outcome =
       owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present, now);
     // A plan that is only proposed gives nothing away and takes nothing.
-    const told = { ...owner, sharing: outcome.sharing === true };
+    const told = { ...owner, plan: outcome.plan, sharing: outcome.sharing === true };
     if (!owner.dryRun) holders.set(owner.key, { owner: told, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
@@ -123,7 +124,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const { pools, models, cluster, claims: present } = snapshot;
   const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
   const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(owners, inventory, snapshot.present, now);
+  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present, now);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: owner.dryRun ? (owner.plan?.assignments ?? []) : plan.assignments,

@@ -3,7 +3,7 @@ import type { DegradedState, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { restoreAfterMs } from './degraded.ts';
-import { onGpu } from './testing/box.ts';
+import { box, device, onGpu } from './testing/box.ts';
 import { atRest, core, draftBytes, draftedPool, gpuOf, verifier, withSick } from './testing/degrading.ts';
 import { now, of, settle, word } from './testing/world.ts';
 
@@ -105,6 +105,30 @@ describe('a draft that has no room when a GPU is lost', () => {
     const specialists = [core('32Gi'), onGpu('e-py', 'Specialist', '9Gi')];
     const world = lost(atRest(2, { pools: [draftedPool(specialists, { degradeTo: ['NoDraft'] })] }));
     expect([itemsOf(world), degradedOf(world)]).toEqual([['gen'], []]);
+  });
+});
+
+describe('a GPU that has less memory than before', () => {
+  const smaller = (world: PlacementSnapshot, memory: string): PlacementSnapshot => {
+    const less = { capacity: { memory: { value: memory } } };
+    return { ...world, cluster: { ...world.cluster, slices: box([device(0, less)]).slices } };
+  };
+  const of = (degradeTo: readonly string[]): PlacementSnapshot =>
+    atRest(1, { pools: [draftedPool([core('30Gi', 'dgx-1/gpu0'), onGpu('e-py', 'Specialist', '2Gi')], { degradeTo })] });
+
+  test('is left by the specialist, and then by the draft', () => {
+    const less = settle(smaller(of(['NoDraft']), '32Gi'), now);
+    expect([itemsOf(less), degradedOf(less)]).toEqual([['gen'], []]);
+    const least = settle(smaller(less, '24Gi'), now);
+    expect(itemsOf(least)).toEqual(['gen']);
+    expect(degradedOf(least)).toMatchObject([{ mode: 'NoDraft', item: 'gen' }]);
+    expect(placeOf(least, 'gen')?.bytes).toBeLessThan(23.5 * gib);
+    const back = settle(settle(smaller(least, '40Gi'), at(10)), at(10 + after));
+    expect([itemsOf(back), degradedOf(back)]).toEqual([['e-py', 'gen'], []]);
+  });
+
+  test('is given to nobody for whom it is too small, without consent', () => {
+    expect(itemsOf(settle(smaller(of([]), '24Gi'), now))).toEqual(['e-py']);
   });
 });
 

@@ -110,6 +110,14 @@ export function isTheirs(owner: Owner, others: readonly Holder[]): boolean {
   return othersShare(owner, others).some(({ since, fitsSince }) => fitsSince !== undefined && since < own);
 }
 
+/** Whether a pool that names this verifier has room again: who gave way last comes back first. */
+export function comesLater(owner: Owner, others: readonly Holder[]): boolean {
+  const pools = owner.kind === 'EnergyModel' ? poolsOf(owner, others) : [];
+  return pools.some(
+    (pool) => pool.owner.plan?.degraded?.some(({ mode, fitsSince }) => mode === 'NoDraft' && fitsSince !== undefined) === true,
+  );
+}
+
 const keepsAway = ({ apart }: Wish): boolean => apart.includes('EnergyModel');
 
 /** Engines of an owner that share a GPU because an antiAffinity is set aside. */

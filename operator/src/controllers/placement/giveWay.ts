@@ -1,6 +1,7 @@
 import type { DegradedState } from '@agentfleet/protocol/api';
 import {
   areSame,
+  comesLater,
   consents,
   endsAt,
   entriesOf,
@@ -176,7 +177,7 @@ export function giveWay(owner: Owner, parts: Parts, around: Around, now: number)
   const theirs = isTheirs(owner, around.others);
   const mine = (ends && !theirs) || hit || owner.plan?.degraded?.some(({ mode }) => mode === 'SharedVerifier') === true;
   const degraded = told(least, better?.sacrifice).filter(({ mode }) => mine || mode !== 'SharedVerifier');
-  if (better === undefined || (ends && theirs)) return going(least, degraded);
+  if (better === undefined || (ends && theirs) || comesLater(owner, around.others)) return going(least, degraded);
   const againAt = Math.max(...ending(degraded).map((entry) => endsAt(entry) ?? now));
   if (now < againAt) return { ...going(least, degraded), againAt };
   // On CPU until its turn to start has come: see `withoutAdmitted`.

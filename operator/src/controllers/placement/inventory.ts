@@ -7,9 +7,11 @@ import {
   usableBytes,
   type Gpu,
   type InventoryProblem,
+  type DeviceTaint,
   type Link,
   type MigSlice,
   type SlotBinding,
+  type SlotState,
 } from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
 import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
@@ -17,6 +19,7 @@ import { countedSlots, injectionsOf, isCounted, sharingNodes, type HolderView, t
 import { defaultMigClass } from './claimNames.ts';
 import { pluginSliceNodes } from './pluginSlices.ts';
 import { sharingsOf, type SharingLines } from './sharing.ts';
+import { acknowledgement, openTaints, type Acknowledged } from './acknowledged.ts';
 import type { SlotBook } from './slots.ts';
 
 /** A GPU that engines may be put on. */
@@ -42,6 +45,8 @@ export interface PlanSlot {
   readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
   /** Why the pod that is to hold it does not get on. */
   readonly trouble?: string;
+  /** Keys of taints that a human has acknowledged. */
+  readonly tolerated?: readonly string[];
   /** Set for a MIG slice: it has memory of its own and no way to other GPUs. */
   readonly mig?: MigSlice;
 }
@@ -84,6 +89,8 @@ export interface Inventory {
   /** How slots are to be shared, and the lines that have no effect. */
   readonly sharings: SharingLines['rules'];
   readonly sharingFaults: SharingLines['faults'];
+  /** Slots whose tenants start anew for their line, as a human says. */
+  readonly sharingAsked: SharingLines['asked'];
   /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
   readonly pluginSlices: ReadonlyMap<string, string>;
   /** GPUs and lines that are not used, each with the reason. */
@@ -111,8 +118,8 @@ function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string
   const bound = bindingsOf(view).filter(({ slot }) => !counted.has(slot.slice(0, slot.lastIndexOf('/'))));
   return bindSlots(gpus, bound, view.book.approved).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
     const conflict = conflicts.get(node);
-    const fault =
-      state === 'Ready' ? undefined : { reason: faultOf[state], message: state === 'Rebound' ? `${message} ${approval(slot)}` : message };
+    const seen = view.book.acknowledged.get(slot) ?? [];
+    const fault = slotFault({ slot, state, message, taints: gpu?.taints ?? [] }, seen);
     return {
       name: slot,
       node,
@@ -126,8 +133,26 @@ function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string
       counted: false,
       holder: undefined,
       ...(gpu?.mig === undefined ? {} : { mig: gpu.mig }),
+      ...(seen.length === 0 ? {} : { tolerated: [...new Set(seen.map(({ key }) => key))].sort() }),
     };
   });
+}
+
+interface Seen {
+  readonly slot: string;
+  readonly state: SlotState;
+  readonly message: string;
+  readonly taints: readonly DeviceTaint[];
+}
+
+function slotFault({ slot, state, message, taints }: Seen, seen: readonly Acknowledged[]): PlanSlot['fault'] {
+  if (state === 'Ready') return undefined;
+  if (state === 'Rebound') return { reason: faultOf[state], message: `${message} ${approval(slot)}` };
+  if (state !== 'Tainted') return { reason: faultOf[state], message };
+  const [taint] = openTaints(taints, seen);
+  if (taint === undefined) return undefined;
+  const value = taint.value === undefined ? '' : `=${taint.value}`;
+  return { reason: faultOf[state], message: `the driver taints it with ${taint.key}${value}: ${acknowledgement(slot, taint)}` };
 }
 
 function approval(slot: string): string {
@@ -195,9 +220,9 @@ function tellSharing(
   { book, driver }: ClusterView,
   slots: readonly PlanSlot[],
   told: readonly string[],
-): Pick<Inventory, 'sharings' | 'sharingFaults' | 'problems'> {
-  const { rules, faults } = sharingsOf(book.sharing, slots, driver.driver);
-  return { sharings: rules, sharingFaults: faults, problems: [...told, ...faults.map(({ message }) => message)] };
+): Pick<Inventory, 'sharings' | 'sharingFaults' | 'sharingAsked' | 'problems'> {
+  const { rules, faults, asked } = sharingsOf(book.sharing, slots, driver.driver);
+  return { sharings: rules, sharingFaults: faults, sharingAsked: asked, problems: [...told, ...faults.map(({ message }) => message)] };
 }
 
 /** MIG slices that have no name yet, as their board or they themselves wait for a human. */

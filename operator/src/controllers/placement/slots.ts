@@ -1,4 +1,5 @@
 import type { Injection, Link, LinkType, SlotBinding } from '../../placement/index.ts';
+import { readAcknowledged, type Acknowledgements } from './acknowledged.ts';
 import { noSharing, readSharing, type SharingLines } from './sharing.ts';
 
 /** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
@@ -28,6 +29,8 @@ export interface ProbeAnswer {
 export interface SlotBook {
   readonly bindings: readonly SlotBinding[];
   readonly approved: ReadonlyMap<string, string>;
+  /** Taints that a human has seen. */
+  readonly acknowledged: Acknowledgements;
   readonly links: readonly Link[];
   readonly configured: readonly ConfiguredGpu[];
   readonly probes: readonly ProbeAnswer[];
@@ -40,6 +43,7 @@ export interface SlotBook {
 export const emptyBook: SlotBook = {
   bindings: [],
   approved: new Map(),
+  acknowledged: new Map(),
   links: [],
   configured: [],
   probes: [],
@@ -82,8 +86,9 @@ export function readBook(map: Told | undefined): SlotBook {
   const probes = lines(map.data?.['probes']).flatMap(([node = '', answer = '', boot = '', at = '']): readonly ProbeAnswer[] =>
     injections.has(answer) && !Number.isNaN(Date.parse(at)) ? [{ node, answer: answer as Injection, boot, at }] : [],
   );
-  const sharing = readSharing(map.data?.['sharing']);
-  return { bindings, approved, links, configured, probes, sharing, problems: map.data?.['problems'] ?? '' };
+  const sharing = readSharing(map.data?.['sharing'], map.metadata.annotations);
+  const acknowledged = readAcknowledged(map.metadata.annotations);
+  return { bindings, approved, acknowledged, links, configured, probes, sharing, problems: map.data?.['problems'] ?? '' };
 }
 
 /** The bindings as the ConfigMap holds them: one line each. */

@@ -42,6 +42,8 @@ export interface DeviceTaint {
   readonly key: string;
   readonly value?: string;
   readonly effect: 'None' | 'NoSchedule' | 'NoExecute';
+  /** RFC 3339; the API server sets it where the driver does not. */
+  readonly timeAdded?: string;
 }
 
 /** A GPU, or a MIG slice of one, as its driver publishes it. */

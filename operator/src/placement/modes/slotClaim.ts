@@ -32,6 +32,8 @@ export interface SlotClaimOptions {
   readonly driver: string;
   /** Of a MIG slice. */
   readonly profile?: string;
+  /** Taints of its device that a human has acknowledged, by their keys. */
+  readonly tolerated?: readonly string[];
   /** How its tenants share it; default: as the driver does. */
   readonly sharing?: Sharing | undefined;
 }
@@ -60,12 +62,24 @@ export function renderShareClaim(binding: SlotBinding, options: SlotClaimOptions
   return claimOf(`${slotClaimName(binding.slot)}-${tenant}`, binding, options, { capacity: { requests: { memory } } });
 }
 
+/** The scheduler gives a tainted device to nobody else, and drives out who has it. */
+function tolerationsOf(keys: readonly string[]): object {
+  return keys.length === 0 ? {} : { tolerations: keys.map((key) => ({ key, operator: 'Exists' })) };
+}
+
 function claimOf(name: string, binding: SlotBinding, options: SlotClaimOptions, more: object): SlotClaim {
-  const { namespace, deviceClass, driver, profile, sharing } = options;
+  const { namespace, deviceClass, driver, profile, sharing, tolerated = [] } = options;
   // A board that is divided anew may give a uuid to a slice of another size.
   const pins = [pin(driver, 'uuid', binding.uuid), ...(profile === undefined ? [] : [pin(driver, 'profile', profile)])];
   const expression = pins.join(' && ');
-  const exactly = { deviceClassName: deviceClass, allocationMode: 'ExactCount', count: 1, selectors: [{ cel: { expression } }], ...more };
+  const exactly = {
+    deviceClassName: deviceClass,
+    allocationMode: 'ExactCount',
+    count: 1,
+    selectors: [{ cel: { expression } }],
+    ...tolerationsOf(tolerated),
+    ...more,
+  };
   return {
     apiVersion: 'resource.k8s.io/v1',
     kind: 'ResourceClaim',
