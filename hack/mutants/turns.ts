@@ -75,8 +75,8 @@ export const turns: readonly Mutant[] = [
   {
     guarantee: 'only members reach the turnstile',
     file: `${pool}/manifests/turnstile.ts`,
-    find: 'ingress: [{ from: [{ podSelector: members(pool, turnstile) }, operator], ports: [port(turnstilePort)] }],',
-    replace: 'ingress: [{ from: [{ podSelector: {} }, operator], ports: [port(turnstilePort)] }],',
+    find: 'ingress: [{ from: [{ podSelector: members(pool, turnstile) }, ...asking], ports: [port(turnstilePort)] }],',
+    replace: 'ingress: [{ from: [{ podSelector: {} }, ...asking], ports: [port(turnstilePort)] }],',
     test: objects,
   },
   {

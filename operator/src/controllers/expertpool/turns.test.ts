@@ -211,6 +211,13 @@ describe('walls', () => {
     expect(egress).toEqual([{ to: [{ podSelector: members }], ports: [{ protocol: 'TCP', port: 8000 }] }]);
   });
 
+  test('let Prometheus in where its namespace is named', () => {
+    const heard = decided([engine('gen')], [seat('gen')], { prometheusNamespace: 'monitoring' });
+    const spec = named(heard, 'NetworkPolicy', name)?.['spec'] as { ingress: readonly { from: readonly object[] }[] } | undefined;
+    expect(spec?.ingress[0]?.from).toContainEqual({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } });
+    expect(JSON.stringify(wall(name))).not.toContain('monitoring');
+  });
+
   test('let members reach the turnstile and names, and be put to sleep by it alone', () => {
     const { podSelector, ingress, egress } = wall(turnsName('coding', 'dgx-1/gpu0'));
     const it = [{ podSelector: { matchLabels: own } }];

@@ -61,8 +61,8 @@ export function turnstilesOf(snapshot: PoolSnapshot): readonly Turnstile[] {
 
 /** What says whose turn it is, for each slot on which engines take turns. Pure. */
 export function turnstileParts(snapshot: PoolSnapshot): readonly Manifest[] {
-  const { pool, images, operatorNamespace } = snapshot;
-  return turnstilesOf(snapshot).flatMap((turnstile) => turnstileManifests(pool, images.inference, operatorNamespace, turnstile));
+  const site = { ...snapshot, image: snapshot.images.inference };
+  return turnstilesOf(snapshot).flatMap((turnstile) => turnstileManifests(site, turnstile));
 }
 
 /** What stays although it is not to be made now: without a plan nobody has looked. As `group/plural/name`. Pure. */

@@ -78,16 +78,15 @@ function members(pool: ExpertPool, { experts }: Turnstile): object {
   return { matchLabels: poolLabels(pool, 'expert'), matchExpressions: [{ key: labels.expert, operator: 'In', values: [...experts] }] };
 }
 
-/** It hears its members, and the operator as other servers do; it speaks to the engines of its members. */
-function wall(pool: ExpertPool, operatorNamespace: string, turnstile: Turnstile): object {
-  const operator = {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
-    podSelector: { matchLabels: { ...operatorLabels } },
-  };
+/** It hears its members, and the operator and Prometheus as other servers do; it speaks to the engines of its members. */
+function wall({ pool, operatorNamespace, prometheusNamespace }: Site, turnstile: Turnstile): object {
+  const inNamespace = (name: string): object => ({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } });
+  const operator = { ...inNamespace(operatorNamespace), podSelector: { matchLabels: { ...operatorLabels } } };
+  const asking = [operator, ...(prometheusNamespace === undefined ? [] : [inNamespace(prometheusNamespace)])];
   return {
     podSelector: { matchLabels: turnstileLabels(pool, turnstile.slot) },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: [{ podSelector: members(pool, turnstile) }, operator], ports: [port(turnstilePort)] }],
+    ingress: [{ from: [{ podSelector: members(pool, turnstile) }, ...asking], ports: [port(turnstilePort)] }],
     egress: [{ to: [{ podSelector: members(pool, turnstile) }], ports: [port(vllmPort)] }],
   };
 }
@@ -107,14 +106,24 @@ function membersWall(pool: ExpertPool, turnstile: Turnstile): object {
   };
 }
 
+/** Where turnstiles are made. */
+export interface Site {
+  readonly pool: ExpertPool;
+  /** Of our servers. */
+  readonly image: string;
+  readonly operatorNamespace: string;
+  readonly prometheusNamespace?: string | undefined;
+}
+
 /** The objects of a turnstile. Pure. */
-export function turnstileManifests(pool: ExpertPool, image: string, operatorNamespace: string, turnstile: Turnstile): readonly Manifest[] {
+export function turnstileManifests(site: Site, turnstile: Turnstile): readonly Manifest[] {
+  const { pool, image } = site;
   const { slot } = turnstile;
   const it = { name: turnstileName(pool.metadata.name, slot), component: 'turnstile' } as const;
   const ports = [{ name: 'http', ...port(turnstilePort), targetPort: 'http' }];
   const service = { type: 'ClusterIP', selector: turnstileLabels(pool, slot), ports };
   return [
-    owned(pool, resources.networkPolicies, it, { spec: wall(pool, operatorNamespace, turnstile) }),
+    owned(pool, resources.networkPolicies, it, { spec: wall(site, turnstile) }),
     owned(pool, resources.networkPolicies, { ...it, name: turnsName(pool.metadata.name, slot) }, { spec: membersWall(pool, turnstile) }),
     owned(pool, resources.services, it, { spec: service }),
     owned(pool, resources.deployments, it, { spec: deployment(pool, image, turnstile) }),
