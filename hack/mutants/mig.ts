@@ -111,8 +111,15 @@ export const migs: readonly Mutant[] = [
   {
     guarantee: 'a line of data.sharing that changes starts nobody anew',
     file: `${controller}/claimNames.ts`,
-    find: 'return inForce[0]?.claim ?? ',
-    replace: 'return ',
+    find: 'return sharingAsked.has(slot.name) ? fresh : (inForce[0]?.claim ?? fresh);',
+    replace: 'return fresh;',
+    test: sharing,
+  },
+  {
+    guarantee: 'a human who lets tenants start anew says for which line',
+    file: `${controller}/sharing.ts`,
+    find: "typeof rule !== 'string' && sharingText(rule) === sharingText(rules.get(slot)) ?",
+    replace: "typeof rule !== 'string' ?",
     test: sharing,
   },
   {

@@ -47,8 +47,8 @@ describe('lines of data.sharing', () => {
 
 describe('a slot with a line', () => {
   const pool = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu3'), onGpu('js', 'Specialist', '9Gi', 'dgx-1/gpu3')]);
-  const written = (world: PlacementSnapshot, sharing: string): PlacementSnapshot => {
-    const { sharing: lines } = readBook({ metadata: {}, data: { sharing } });
+  const written = (world: PlacementSnapshot, sharing: string, apply = ''): PlacementSnapshot => {
+    const { sharing: lines } = readBook({ metadata: { annotations: { 'agentfleet.dev/apply-sharing': apply } }, data: { sharing } });
     return { ...world, cluster: { ...world.cluster, book: { ...world.cluster.book, sharing: lines } } };
   };
   const told = ({ pools }: PlacementSnapshot, name = 'p'): Condition | undefined =>
@@ -116,6 +116,25 @@ describe('a slot with a line', () => {
     const back = settle({ ...gone, pools: [pool] });
     expect(claimsOf(back)[0]).toMatch(/-mps-50$/);
     expect(told(back)).toMatchObject({ status: 'True', message: 'dgx-1/gpu3: MPS 50' });
+  });
+
+  test.each([
+    [plain, 'dgx-1/gpu3 MPS 50 12Gi', 'dgx-1/gpu3=MPS 50 12288Mi', '-mps-50-12288mi'],
+    [mps, 'dgx-1/gpu3 TimeSlicing Short', 'dgx-1/gpu2=MPS 1, dgx-1/gpu3=TimeSlicing Short', '-timeslicing-short'],
+    [mps, '', 'dgx-1/gpu3=none', ''],
+  ])('starts its tenants anew for it when a human asks, with what he was told to write (%#)', (before, line, apply, suffix) => {
+    const waiting = settle(written(before, line));
+    expect(told(waiting)?.message).toContain(`agentfleet.dev/apply-sharing=${apply.split(', ').at(-1)}`);
+    const decision = decidePlacement(written(waiting, line, apply), now);
+    // All of them at once, then one after another.
+    const seats = of(decision, 'p')?.plan?.assignments ?? [];
+    expect(seats.map(({ admitted }) => admitted)).toEqual([true, false]);
+    const after = settle(written(waiting, line, apply));
+    expect(claimsOf(after)).toEqual([`${claimsOf(plain)[0]}${suffix}`]);
+    expect(after.claims.map(({ metadata }) => metadata.name)).toEqual(claimsOf(after));
+    expect(told(after)?.reason).toBe(suffix === '' ? undefined : 'Applied');
+    // The word was for this line: the next one starts nobody.
+    expect(claimsOf(settle(written(after, 'dgx-1/gpu3 MPS 7', apply)))).toEqual(claimsOf(after));
   });
 
   test('takes effect with a board that a human approves, as its tenants start anew for that', () => {

@@ -23,9 +23,17 @@ export interface SharingFault {
 export interface SharingLines {
   readonly rules: ReadonlyMap<string, Sharing>;
   readonly faults: readonly SharingFault[];
+  /** Slots whose tenants may be started anew for the line as it is. */
+  readonly asked: ReadonlySet<string>;
 }
 
-export const noSharing: SharingLines = { rules: new Map(), faults: [] };
+export const noSharing: SharingLines = { rules: new Map(), faults: [], asked: new Set() };
+
+/**
+ * Annotation of the ConfigMap by which a human lets the tenants of a slot start anew for its line: `<slot>=MPS 40`, by commas; `none`
+ * where the line was taken away. It says the line, so that a later change starts nobody anew.
+ */
+export const applySharingAnnotation = 'agentfleet.dev/apply-sharing';
 
 const cure =
   'write <node>/gpu0 MPS 40, <node>/gpu0 MPS 40 8Gi (percent of the processors, memory of each process), or <node>/gpu0 TimeSlicing Long';
@@ -33,7 +41,7 @@ const cure =
 const longestLine = 80;
 
 /** Reads `data.sharing` of the ConfigMap: one slot a line; what is not understood is named with its line and the cure. Pure. */
-export function readSharing(text: string | undefined): SharingLines {
+export function readSharing(text: string | undefined, annotations: Readonly<Record<string, string>> = {}): SharingLines {
   const rules = new Map<string, Sharing>();
   const faults: SharingFault[] = [];
   for (const [index, line] of (text ?? '').split('\n').entries()) {
@@ -44,7 +52,17 @@ export function readSharing(text: string | undefined): SharingLines {
     if (typeof sharing !== 'string') rules.set(slot, sharing);
     else faults.push({ slot, message: `data.sharing line ${index + 1} (${line.trim().slice(0, longestLine)}): ${sharing}` });
   }
-  return { rules, faults };
+  return { rules, faults, asked: askedOf(annotations[applySharingAnnotation] ?? '', rules) };
+}
+
+function askedOf(text: string, rules: ReadonlyMap<string, Sharing>): ReadonlySet<string> {
+  const entries = text.split(',').map((entry) => entry.trim().split('='));
+  return new Set(
+    entries.flatMap(([slot = '', words = '']) => {
+      const rule = words.trim() === 'none' ? undefined : ruleOf([slot, ...words.trim().split(/\s+/)]);
+      return typeof rule !== 'string' && sharingText(rule) === sharingText(rules.get(slot)) ? [slot] : [];
+    }),
+  );
 }
 
 function ruleOf([slot = '', strategy = '', ...rest]: readonly string[]): Sharing | string {
@@ -70,13 +88,17 @@ function timeSlicingOf([word = '', ...rest]: readonly string[]): Sharing | strin
 }
 
 /** How slots are to be shared, and the lines that have no effect with the reason. Pure. */
-export function sharingsOf({ rules, faults }: SharingLines, slots: readonly PlanSlot[], driver: string): SharingLines {
+export function sharingsOf({ rules, faults, asked }: SharingLines, slots: readonly PlanSlot[], driver: string): SharingLines {
   const known = new Map(slots.map((slot) => [slot.name, slot]));
   const lacks = new Map([...rules].map(([slot, sharing]) => [slot, lackOf(sharing, known.get(slot), driver)]));
   const idle = [...lacks].flatMap(([slot, lack]): readonly SharingFault[] =>
     lack === undefined ? [] : [{ slot, message: `data.sharing of ${slot} has no effect: ${lack}` }],
   );
-  return { rules: new Map([...rules].filter(([slot]) => lacks.get(slot) === undefined)), faults: [...faults, ...idle] };
+  return {
+    rules: new Map([...rules].filter(([slot]) => lacks.get(slot) === undefined)),
+    faults: [...faults, ...idle],
+    asked: new Set([...asked].filter((slot) => lacks.get(slot) === undefined)),
+  };
 }
 
 function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): string | undefined {
@@ -119,7 +141,10 @@ function lateWord(now: InForce, wanted: Inventory['sharings']): Word | undefined
   const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(wanted.get(slot)));
   if (late.length === 0) return undefined;
   const told = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
-  const message = `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot: nobody is started anew for it`;
+  const cures = late.map(([slot]) => `${slot}=${wanted.has(slot) ? sharingText(wanted.get(slot)) : 'none'}`);
+  const message =
+    `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot; to have its engines started anew for it ` +
+    `annotate ConfigMap agentfleet-slots of the operator: ${applySharingAnnotation}=${cures.join(',')}`;
   return { status: 'False', reason: 'NextClaim', message };
 }
 
