@@ -93,6 +93,9 @@ describe.runIf(enabled)('engines of 7B on one GPU of 40 GiB', { timeout: 120_000
     const it = { namespace: gpus.namespace, labelSelector: `${labels.component}=turnstile,${labels.pool}=turns` };
     expect(await stage.client(resources.services).list(it)).toHaveLength(1);
     expect(await stage.client(resources.networkPolicies).list(it)).toHaveLength(2);
+    // Each of its objects was written once.
+    const written = stage.writes.filter((write) => /turns-(turnstile|turns)-/.test(write));
+    expect([written.length, new Set(written).size]).toEqual([4, 4]);
     // Those that would always be there still have no room.
     expect(said(await stage.pool('always'), 'PlacementFeasible')).toMatchObject({ status: 'False' });
   });
