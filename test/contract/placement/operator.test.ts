@@ -238,6 +238,13 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.until('it is told', async () => (await word())?.reason === 'NextClaim');
     console.log((await word())?.message);
     expect([await bound(), (await stage.pool('cut')).status?.plan]).toEqual(before);
+    // When a human asks, they start anew: the slice is free for the next claim when the last pod of the old one is gone.
+    await stage.annotateBook({ 'agentfleet.dev/apply-sharing': `${shared}=MPS 50` });
+    const claims = async () => ((await stage.pool('cut')).status?.plan?.assignments ?? []).map(({ claim = '' }) => claim);
+    await stage.until('they have the next claim', async () => (await claims()).filter((name) => name.endsWith('-mps-50')).length === 2);
+    const [next = ''] = (await claims()).filter((name) => name.endsWith('-mps-50'));
+    await stage.until('both sit on it', async () => (await gpus.claim(next)).status?.reservedFor?.length === 2);
+    expect((await word())?.message).toBe(`${shared}: MPS 50`);
     await stage.client(resources.expertPools).delete({ namespace: gpus.namespace, name: 'cut' });
     await stage.until('no Deployment is left', async () => (await stage.deployments()).length === 0);
   });
