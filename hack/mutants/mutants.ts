@@ -28,6 +28,7 @@ import { operatorCrashes } from './operatorCrash.ts';
 import { queues } from './queues.ts';
 import { suspensions } from './suspensions.ts';
 import { turns } from './turns.ts';
+import { turnstiles } from './turnstile.ts';
 import { tasksAtScale } from './tasksAtScale.ts';
 
 /** A planted bug: one exact replacement in one file, and the test that must fail because of it. */
@@ -66,6 +67,7 @@ export const mutants: readonly Mutant[] = [
   ...shadows,
   ...verifierGates,
   ...turns,
+  ...turnstiles,
   ...suspensions,
   ...queues,
   ...tasksAtScale,
