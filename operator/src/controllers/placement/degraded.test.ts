@@ -3,6 +3,7 @@ import type { DegradedState, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { restoreAfterMs } from './degraded.ts';
+import { degradedNote } from './degradedWords.ts';
 import { box, device, onGpu } from './testing/box.ts';
 import { atRest, core, draftBytes, draftedPool, gpuOf, verifier, withSick } from './testing/degrading.ts';
 import { now, of, settle, word } from './testing/world.ts';
@@ -66,7 +67,9 @@ describe('a draft that has no room when a GPU is lost', () => {
     const well = settle(withSick(world, 2, []), at(10));
     expect(degradedOf(well)).toEqual([{ mode: 'NoDraft', item: 'gen', since: '2030-01-01T00:00:00Z', fitsSince: '2030-01-01T00:00:10Z' }]);
     expect(placeOf(well, 'gen')).toEqual(placeOf(world, 'gen'));
-    expect(findCondition(conditionsOf(well), 'PlacementDegraded')?.message).toContain('comes back at 2030-01-01T00:02:10Z');
+    expect(findCondition(conditionsOf(well), 'PlacementDegraded')?.message).toContain(
+      'there is room again, and it ends at 2030-01-01T00:02:10Z',
+    );
     expect(decidePlacement(well, at(9 + after)).againAt).toBe(at(10 + after));
     expect(decidePlacement(well, at(9 + after)).statuses).toEqual([]);
     const back = settle(well, at(10 + after));
@@ -235,6 +238,15 @@ describe('a verifier whose GPU is lost', () => {
     expect(told.plan?.degraded).toBeUndefined();
     expect(word(decision, 'judge')?.status ?? 'False').toBe('False');
   });
+});
+
+test('what begins, changes and ends is told once each', () => {
+  const told = (reason: string) => [{ type: 'PlacementDegraded', status: 'True', reason, message: 'm', lastTransitionTime: '' } as const];
+  expect(degradedNote([], told('NoDraft'))).toMatchObject({ type: 'Warning', reason: 'NoDraft', note: 'm' });
+  expect(degradedNote(told('NoDraft'), told('NoDraft'))).toBeUndefined();
+  expect(degradedNote(told('NoDraft'), told('SharedVerifier'))).toMatchObject({ reason: 'SharedVerifier' });
+  expect(degradedNote(told('NoDraft'), [])).toMatchObject({ type: 'Normal', reason: 'PlanRestored' });
+  expect(degradedNote(undefined, undefined)).toBeUndefined();
 });
 
 test('engines give way by rank, whichever they are', () => {

@@ -37,11 +37,12 @@ function cureOf({ slots }: Inventory): string {
   return faults.length === 1 ? first : `${first} (and ${faults.length - 1} more)`;
 }
 
-function backAt(degraded: readonly DegradedState[]): string {
+/** When it ends, or else what helps. */
+function endOf(degraded: readonly DegradedState[], inventory: Inventory): string {
   const times = degraded.flatMap((entry) => endsAt(entry) ?? []);
-  if (times.length === 0) return 'it comes back by itself when there has been room for a while';
+  if (times.length === 0) return `${cureOf(inventory)}; it ends by itself when there has been room for a while`;
   const at = new Date(Math.max(...times)).toISOString().replace(/\.\d+Z$/, 'Z');
-  return `there is room again: what it lacks comes back at ${at}, unless the room is lost before`;
+  return `there is room again, and it ends at ${at} unless that is lost before`;
 }
 
 interface Word {
@@ -56,7 +57,7 @@ export function degradedWords(owner: Owner, { plan }: OwnerPlan, inventory: Inve
   const reason = order.find((mode) => degraded.some((entry) => entry.mode === mode));
   if (reason === undefined) return [];
   const what = degraded.map((entry) => wordOf(entry, owner.wishes)).join('; ');
-  const message = `since a GPU was lost, ${what} (${consent[owner.kind]}); ${cureOf(inventory)}; ${backAt(degraded)}`;
+  const message = `since a GPU was lost, ${what} (${consent[owner.kind]}); ${endOf(degraded, inventory)}`;
   return [[degradedCondition, { status: 'True', reason, message }]];
 }
 
