@@ -1,3 +1,4 @@
+import { degraded } from './degraded.ts';
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
 import { evaluations } from './evaluations.ts';
@@ -44,6 +45,7 @@ export interface Mutant {
 /** One planted bug for each guarantee. */
 export const mutants: readonly Mutant[] = [
   ...foundations,
+  ...degraded,
   ...durable,
   ...edits,
   ...evaluations,

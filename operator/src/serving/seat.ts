@@ -146,7 +146,7 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
 
 /** Images may say that they see all GPUs of a node. */
 function withoutAny(spec: Placeable['template']['spec']): object {
-  return { ...spec, containers: spec.containers.map((one) => ({ ...one, env: [...(one.env ?? []), ...withoutGpu.env] })) };
+  return { ...spec, containers: spec.containers.map((one) => ({ ...one, env: (one.env ?? []).concat(withoutGpu.env) })) };
 }
 
 /**

@@ -18,7 +18,7 @@ function made(withoutDraft: boolean): Deployment {
   const { object } = expertDeployment({ pool, expert, image: 'inference:1', replayHash: undefined });
   const status = { replicas: 1, updatedReplicas: 1, availableReplicas: 1, readyReplicas: 1, observedGeneration: 1 };
   const metadata = { ...object.metadata, generation: 1 };
-  return { ...object, metadata, spec: seatDeployment(object['spec'] as object, seat), status } as unknown as Deployment;
+  return { ...object, metadata, spec: seatDeployment(object['spec'] as object, seat), status };
 }
 
 test('an engine whose draft has no room is told nothing of it', () => {

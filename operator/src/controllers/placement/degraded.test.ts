@@ -186,6 +186,8 @@ describe('a GPU that experts and verifier share', () => {
     const world = settle(withSick(before, 2, [gpuOf(before, 'gen') ?? 0]), now);
     expect(gpuOf(world, 'gen')).toBe(gpuOf(before, 'gen'));
     expect(findCondition(conditionsOf(world), 'PlacementFeasible')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    const unjudged = settle(withSick(before, 2, [gpuOf(before, 'judge') ?? 0]), now);
+    expect(gpuOf(unjudged, 'judge')).toBe(gpuOf(before, 'judge'));
   });
 
   test('is none where the core shares with nobody at all', () => {
