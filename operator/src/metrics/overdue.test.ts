@@ -25,11 +25,11 @@ it('is late when its deadline, its pauses and what undoing may take are over', (
 it('counts them by pool, and tells none too', async () => {
   const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { allowedNamespaces: { from: 'All' } } };
   const caches = {
-    tasks: { lister: { values: () => [begun, begun, task({})] } },
+    tasks: { lister: { byIndex: (_: string, worker: string) => (worker === 'platform/w-1' ? [begun, begun, task({})] : []) } },
     pools: { lister: { values: () => [pool], get: () => pool, list: () => [pool] } },
     namespaces: { lister: { get: () => ({ metadata: { name: 'team' } }) } },
     pods: { lister: { get: () => undefined } },
-    census: { groups: () => [] },
+    census: { groups: () => [{ worker: 'platform/w-1' }, { worker: 'platform/w-1' }, { worker: undefined }] },
   } as unknown as Caches;
   for (const [now, count] of [
     [due, 0],

@@ -3,6 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Registry } from 'prom-client';
 import { Tenancy } from '../controllers/expertpool/index.ts';
 import type { Caches } from '../runtime/context.ts';
+import { workerIndex } from '../runtime/taskIndexes.ts';
 import { traitsOf } from '../runtime/taskTally.ts';
 import { sampledGauge, type Sample } from './sampled.ts';
 
@@ -18,11 +19,18 @@ export function isOverdue({ spec, status }: AgentTask, now: number): boolean {
   return Date.parse(clock.startedAt) + (clock.pausedSeconds + spec.deadlineSeconds) * 1000 + graceMs < now;
 }
 
+/** Tasks that a worker has or had; of those that wait there may be a million. */
+function* begun(tasks: TaskCaches['tasks'], census: TaskCaches['census']): Generator<AgentTask, undefined> {
+  const workers = new Set([...census.groups()].flatMap(({ worker }) => worker ?? []));
+  for (const worker of workers) yield* tasks.lister.byIndex(workerIndex, worker);
+  return undefined;
+}
+
 /** Overdue tasks by pool; empty: that of none. */
 function overdue({ tasks, ...caches }: TaskCaches, now: number): readonly Sample[] {
   const tenancy = new Tenancy(caches);
   const counts = new Map<string, number>([...caches.pools.lister.values()].map((pool) => [keyOf(pool), 0]));
-  for (const task of tasks.lister.values()) {
+  for (const task of begun(tasks, caches.census)) {
     if (!isOverdue(task, now)) continue;
     const pool = tenancy.poolOf(traitsOf(task));
     const key = pool === undefined ? '' : keyOf(pool);
