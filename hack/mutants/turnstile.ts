@@ -28,7 +28,7 @@ export const turnstiles: readonly Mutant[] = [
     file: `${folder}/policy.ts`,
     find: "return members.some(({ condition }) => condition === 'Unknown');",
     replace: 'return members.length === 0;',
-    test: simulation,
+    test: rules,
   },
   {
     guarantee: 'the turnstile grants nothing before all who were there could come',
@@ -45,10 +45,17 @@ export const turnstiles: readonly Mutant[] = [
     test: rules,
   },
   {
-    guarantee: 'turns go round: who had one waits for all who waited before',
+    guarantee: 'an engine that does not wake waits behind the others again',
     file: `${folder}/turns.ts`,
     find: "    if (kind !== 'Sleep') member.place = undefined;\n",
     replace: '',
+    test: rules,
+  },
+  {
+    guarantee: 'turns go round: who had one waits for all who waited before',
+    file: `${folder}/policy.ts`,
+    find: 'return ready.sort((a, b) => (a.place ?? 0) - (b.place ?? 0));',
+    replace: 'return ready.sort((a, b) => (b.place ?? 0) - (a.place ?? 0));',
     test: rules,
   },
   {

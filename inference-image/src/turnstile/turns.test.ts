@@ -1,64 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Look, UseState } from './member.ts';
-import { defaultTimes } from './policy.ts';
-import { Turns, type Command } from './turns.ts';
-import type { Memory } from './wire.ts';
-
-const nothing: Memory = { boot: null, members: [] };
-const look = (kind: Look['kind'], fault: string | null = null): Look => ({ kind, fault });
-
-/** A turnstile with a clock that the test turns, and engines that are what the test says. */
-class Bed {
-  now = 0;
-  turns = this.open('first');
-  readonly is = new Map<string, Look>();
-  readonly told: string[] = [];
-  readonly states = new Map<string, UseState[]>();
-
-  open(boot: string): Turns {
-    return new Turns({ times: defaultTimes, now: () => this.now, boot });
-  }
-
-  self(name: string) {
-    return { item: name, pod: `${name}-0`, engine: `http://${name}:8000` };
-  }
-
-  greet(name: string, memory = nothing, load: string | null = null) {
-    return this.turns.greet({ ...this.self(name), ...memory, load });
-  }
-
-  ask(name: string, id: string, more: { purpose?: 'Load' | 'Serve'; held?: boolean; memory?: Memory } = {}): (state: UseState) => void {
-    const states: UseState[] = [];
-    this.states.set(id, states);
-    const tell = (state: UseState): void => void states.push(state);
-    const { purpose = 'Serve', held = false, memory = nothing } = more;
-    this.turns.ask({ id, purpose, held, ...this.self(name), ...memory }, tell);
-    return tell;
-  }
-
-  state(id: string): UseState | undefined {
-    return this.states.get(id)?.at(-1);
-  }
-
-  /** Does what is due; engines do what they are told, at once. */
-  step(): void {
-    for (let round = 0; round < 8; round += 1) for (const command of this.turns.advance()) this.#run(command);
-  }
-
-  pass(millis: number): void {
-    for (const end = this.now + millis; this.now < end; this.now += 50) this.step();
-  }
-
-  #run(command: Command): void {
-    const name = command.pod.slice(0, -2);
-    if (command.kind === 'Look') return this.turns.looked(command, this.is.get(name) ?? look('NoRoute'));
-    this.told.push(`${command.kind} ${name}`);
-    const now = this.is.get(name)?.kind;
-    if (command.kind === 'Sleep' && now === 'Awake') this.is.set(name, look('Asleep'));
-    if (command.kind === 'Wake' && now === 'Asleep') this.is.set(name, look('Awake'));
-    this.turns.done(command, this.is.get(name) ?? look('NoRoute'));
-  }
-}
+import { Bed, look } from './testing/bed.ts';
 
 describe('turns', () => {
   let bed: Bed;
@@ -227,6 +168,33 @@ describe('turns', () => {
     expect(bed.state('1')).toBe('Waiting');
     expect(bed.told.filter((word) => word !== 'Sleep a')).toEqual([]);
     expect(bed.turns.views()[0]).toMatchObject({ state: 'Awake', fault: 'it did not sleep: answered with 500' });
+  });
+
+  test('are given to nobody while one may have woken by halves, until it tells how it is', () => {
+    settled('a', 'b', 'c');
+    bed.wakesTo.set('b', look('Failing', 'EngineDeadError'));
+    bed.ask('b', '1');
+    bed.pass(500);
+    bed.ask('c', '2');
+    bed.pass(8_000);
+    expect([bed.state('2'), bed.told]).toEqual(['Waiting', ['Sleep a', 'Wake b']]);
+    expect(bed.turns.views()[1]).toMatchObject({ state: 'Unknown', fault: 'it did not wake: EngineDeadError' });
+    bed.is.set('b', look('Asleep'));
+    bed.pass(1_500);
+    expect(bed.state('2')).toBe('Granted');
+  });
+
+  test('that an engine does not wake for are lost: it waits behind the others again', () => {
+    settled('a', 'b', 'c', 'd');
+    bed.wakesTo.set('b', look('Asleep'));
+    ['b', 'c', 'd'].forEach((name) => {
+      bed.ask(name, name);
+      bed.step();
+    });
+    bed.pass(6_000);
+    bed.turns.end('c');
+    bed.pass(500);
+    expect(bed.told.filter((word) => word.startsWith('Wake'))).toEqual(['Wake b', 'Wake c', 'Wake d']);
   });
 
   test('are lost with a pod: what cannot be reached for 10 s holds nothing, one that said it ends sooner if it sleeps', () => {
