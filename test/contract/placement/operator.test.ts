@@ -189,6 +189,22 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     expect(slots((await stage.pool('hybrid')).status?.plan)['g-gen']).toBe('gpu0');
   });
 
+  it('a taint that a human acknowledges keeps nobody away, the scheduler included', async () => {
+    const told = said(await stage.pool('hybrid'))?.message ?? '';
+    console.log(told);
+    const [, what = ''] = /acknowledge-taint=([^)]+)\)/.exec(told) ?? [];
+    expect(what).toMatch(/gpu0=gpu\.nvidia\.com\/xid@20\d\d-/);
+    const core = async () => (await stage.pool('hybrid')).status?.plan?.assignments.find(({ item }) => nameOf(item) === 'g-gen');
+    const before = await core();
+    await stage.annotateBook({ 'agentfleet.dev/acknowledge-taint': what });
+    await stage.until('it has another claim', async () => (await core())?.claim !== before?.claim && (await core())?.admitted === true);
+    const { claim = '' } = (await core()) ?? {};
+    await stage.until('its pod has the tainted device', async () => ((await gpus.claim(claim)).status?.reservedFor ?? []).length === 1);
+    const [result] = (await gpus.claim(claim)).status?.allocation?.devices?.results ?? [];
+    expect(result?.device).toBe('gpu-3');
+    expect(said(await stage.pool('hybrid'))).toMatchObject({ status: 'True' });
+  });
+
   it('claims go with the last tenant', async () => {
     for (const name of ['hybrid', 'fifth', 'big', 'nowhere', 'beside'])
       await stage.client(resources.expertPools).delete({ namespace: gpus.namespace, name });
