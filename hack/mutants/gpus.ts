@@ -79,4 +79,18 @@ export const gpus: readonly Mutant[] = [
     replace: 'replicas',
     test: seats,
   },
+  {
+    guarantee: 'nobody starts in the memory of who moved away before his pods are gone',
+    file: 'operator/src/controllers/placement/admit.ts',
+    find: 'new Set([...lingering, ...tenants.flatMap(',
+    replace: 'new Set([...tenants.flatMap(',
+    test: { kind: 'vitest', path: 'operator/src/controllers/placement/lingering.test.ts' },
+  },
+  {
+    guarantee: 'an engine that is to take turns has the whole GPU until its pods do',
+    file: 'operator/src/controllers/placement/observe.ts',
+    find: "if ((annotations?.[turnsAnnotation] === 'true') !== (awakeBytes !== undefined)) return 'Absent';",
+    replace: '',
+    test: { kind: 'vitest', path: 'operator/src/controllers/placement/lingering.test.ts' },
+  },
 ];

@@ -25,6 +25,8 @@ export type Seat =
       readonly admitted: boolean;
       /** Its engine runs without its draft, which has no room. */
       readonly withoutDraft?: true;
+      /** Whether it takes turns on its GPU with others. */
+      readonly takesTurns?: true;
       readonly pod: PodPlacement;
     }
   /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
@@ -82,12 +84,16 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
     holder: told(found.map(({ holder }) => holder)),
     admitted: found.every(({ admitted }) => admitted),
     ...(found.some(({ withoutDraft }) => withoutDraft === true) ? { withoutDraft: true } : {}),
+    ...(found.some(({ awakeBytes }) => awakeBytes !== undefined) ? { takesTurns: true } : {}),
     pod: podPlacementOf(plan.mode, places),
   };
 }
 
 /** Says of pods that the engine in them has no draft, so that the ledger knows whose room is free. */
 export const withoutDraftAnnotation = 'agentfleet.dev/without-draft';
+
+/** Says of pods that the engine in them sleeps while it is not its turn. */
+export const turnsAnnotation = 'agentfleet.dev/takes-turns';
 
 interface Container {
   readonly name?: string;
@@ -160,7 +166,7 @@ export function seatDeployment(spec: object, seat: Seat): object {
   if (seat.kind === 'OnCpu') return { ...spec, template: { ...template, spec: withoutAny(template.spec) } };
   const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
   if (seat.kind === 'Unseated') return { ...spec, replicas: 0, strategy };
-  const { slot, uuid, holder, admitted, withoutDraft, pod } = seat;
+  const { slot, uuid, holder, admitted, withoutDraft, takesTurns, pod } = seat;
   const annotations = {
     ...template.metadata?.annotations,
     [slotLabel]: slot,
@@ -168,6 +174,7 @@ export function seatDeployment(spec: object, seat: Seat): object {
     // A GPU that was let go may be somebody else's: who sat on it starts anew with the pod that holds it.
     ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
     ...(withoutDraft === true ? { [withoutDraftAnnotation]: 'true' } : {}),
+    ...(takesTurns === true ? { [turnsAnnotation]: 'true' } : {}),
   };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };
   return { ...spec, replicas: admitted ? replicas : 0, strategy, template: placed };

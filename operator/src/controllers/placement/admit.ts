@@ -28,15 +28,16 @@ function orderOf({ holder, item }: Tenant): string {
 /**
  * Lets engines of one GPU start one after another: each measures the free memory when it loads, and two at once take it
  * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. One on
- * several GPUs starts when all of them are free, and keeps those that are for itself until then. Pure.
+ * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `lingering` nobody
+ * starts: the memory of who moved away or was deleted is free when his pods are gone. Pure.
  */
-export function admit(holders: readonly Holder[], progress: ProgressOf): readonly Holder[] {
+export function admit(holders: readonly Holder[], progress: ProgressOf, lingering: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
   // Their supervisor keeps the order: a pod that got one engine after another would start all of them anew each time.
   for (const tenant of tenants)
     if (tenant.holder.mode === 'Monopod' && mayStart(tenant)) for (const assignment of tenant.assignments) admitted.add(assignment);
-  const taken = new Set(tenants.flatMap((tenant) => busySlots(tenant, progress)));
+  const taken = new Set([...lingering, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
   const waiting = tenants.filter((tenant) => mayStart(tenant) && !tenant.assignments.some((assignment) => admitted.has(assignment)));
   for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
     if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);

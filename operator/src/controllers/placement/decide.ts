@@ -5,6 +5,7 @@ import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { withoutAdmitted } from './degraded.ts';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
+import { lingeringOn, type Occupant } from './lingering.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
 import { planHash, planOwner, type OwnerPlan } from './plan.ts';
 import type { Presence } from './serve.ts';
@@ -24,6 +25,8 @@ export interface PlacementSnapshot {
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
   readonly present: Presence;
+  /** Who is on GPUs as the cluster shows it. */
+  readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
   readonly inUse: ReadonlySet<string>;
   /** The pod that asks a node for GPUs by environment. */
@@ -131,7 +134,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
     mode: owner.dryRun ? owner.plan?.mode : plan.mode,
     ending,
   }));
-  const holders = admit(planned, snapshot.progress);
+  const holders = admit(planned, snapshot.progress, lingeringOn(snapshot.occupants ?? [], planned));
   const statuses = outcomes.flatMap((outcome, index) => {
     const holder = holders[index];
     if (holder === undefined || isFixed(outcome.owner)) return [];

@@ -11,12 +11,14 @@ import {
   type SlotBinding,
   type SlotClaim,
 } from '../../placement/index.ts';
+import { gpuIndex, onGpus } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
-import { enginesIn, exceeded, rolledOut, withoutDraftAnnotation } from '../../serving/index.ts';
+import { enginesIn, exceeded, rolledOut, turnsAnnotation, withoutDraftAnnotation } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
+import { occupantsOf } from './lingering.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment } from './problem.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
@@ -53,7 +55,11 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 }
 
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
-export function progressOf(deployment: Deployment, { item, slot, uuid, holder, withoutDraft }: Assignment, replicas: number): Progress {
+export function progressOf(
+  deployment: Deployment,
+  { item, slot, uuid, holder, withoutDraft, awakeBytes }: Assignment,
+  replicas: number,
+): Progress {
   const template = deployment.spec?.template;
   const place = enginesIn(template).get(item);
   if (place !== undefined) return place.slot === slot ? started(deployment, 1) : 'Absent';
@@ -63,6 +69,8 @@ export function progressOf(deployment: Deployment, { item, slot, uuid, holder, w
     return 'Absent';
   // Before its pods are those without a draft, the room of the draft is not free.
   if ((annotations?.[withoutDraftAnnotation] === 'true') !== (withoutDraft === true)) return 'Absent';
+  // The same while its pods are those that keep the GPU awake, or take turns no more.
+  if ((annotations?.[turnsAnnotation] === 'true') !== (awakeBytes !== undefined)) return 'Absent';
   return started(deployment, replicas);
 }
 
@@ -133,6 +141,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
     claims,
     progress,
     present,
+    occupants: occupantsOf(caches.pods.lister.byIndex(gpuIndex, onGpus), caches.deployments.lister.list()),
     inUse: usedHolders(caches),
     probe: probeIn(ledger.reserve, config.namespace),
     revisions: { images: config.images, records: records.lister.list() },
