@@ -49,8 +49,9 @@ test('two experts that change places are both let go first, and then start', () 
   expect(admitted(settle({ ...between, occupants: [] }))).toEqual(['p/gen dgx-1/gpu1', 'p/js dgx-1/gpu0']);
 });
 
-const marked = (own: Readonly<Record<string, string>>, slot: string): Pod =>
-  ({ metadata: { name: 'x', namespace: 'platform', labels: own, annotations: { [slotLabel]: slot } } }) as unknown as Pod;
+const marked = (own: Readonly<Record<string, string>>, slot: string): Pod => ({
+  metadata: { name: 'x', namespace: 'platform', labels: own, annotations: { [slotLabel]: slot } },
+});
 
 test('occupants are engines of all kinds with all their slots, and no pods that hold a GPU for them', () => {
   const pods = [
@@ -60,7 +61,7 @@ test('occupants are engines of all kinds with all their slots, and no pods that 
   ];
   const deployment = (replicas: number): Deployment => {
     const { metadata } = marked({ [labels.pool]: 'a', [labels.expert]: 'js' }, 'dgx-1/gpu3');
-    return { metadata: { ...metadata, annotations: {} }, spec: { replicas, template: { metadata } } } as unknown as Deployment;
+    return { metadata: { ...metadata, annotations: {} }, spec: { replicas, template: { metadata } } };
   };
   const found = occupantsOf(pods, [deployment(0)]);
   expect(found).toEqual([
@@ -79,7 +80,7 @@ test('an engine that is to take turns has the whole GPU until its pods do', () =
     const plan = { hash: '0'.repeat(16), mode: 'DRA' as const, assignments: [assignment] };
     const spec = seatDeployment({ replicas: 1, template: { spec: { containers: [{ name: 'server' }] } } }, seatOf(true, { plan }, 'gen'));
     const status = { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1 };
-    return { metadata: { name: 'gen', generation: 1 }, spec, status } as unknown as Deployment;
+    return { metadata: { name: 'gen', generation: 1 }, spec, status };
   };
   expect(progressOf(made(true), { ...place, awakeBytes: 9 }, 1)).toBe('Ready');
   expect(progressOf(made(false), { ...place, awakeBytes: 9 }, 1)).toBe('Absent');
