@@ -6,6 +6,7 @@ import { buildArchive } from './buildah.ts';
 import { machineParts, once, selectImages, type ContextFile, type ImageDefinition, type Parts } from './catalogue.ts';
 import { hostArch, repository } from './parts.ts';
 import { ensurePrerequisites, type Prepare } from './prerequisites.ts';
+import { pruneImages } from './prune.ts';
 import type { RecipeName } from './recipes.ts';
 import { rootfs, type HashedFile } from './rootfs.ts';
 import { PartUnavailable } from './unavailable.ts';
@@ -78,6 +79,8 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
     outcome.status === 'rejected' ? failureOf(images[index], outcome.reason, options) : [],
   );
   if (failures.length > 0) throw new Error(failures.join('\n'));
+  // Whoever builds again and again would fill the disk.
+  if (outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value.built)) await pruneImages();
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }
 

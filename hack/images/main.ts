@@ -18,7 +18,7 @@ const usage = `usage: main.ts build [--json] [name…]   build images into the c
        main.ts stage                    fill the dist folders of our images, for docker build elsewhere
        main.ts llama                    put llama.cpp and its model into inference-image/llama, for tests and bench
        main.ts runner                   build the runner for all architectures
-       main.ts prune                    delete what was not used for 14 days`;
+       main.ts prune                    delete what is not used any more (builds do so too)`;
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 

@@ -17,6 +17,14 @@ test('an unfinished build is stale after a day', () => {
   expect(staleEntries([entry('dead', 2, true), entry('running', 0.1, true)], now).map(({ dir }) => dir)).toEqual(['dead']);
 });
 
+test('of what every change builds anew the eight last used stay, and what a run of today may use', () => {
+  const built = (name: string, ageDays: number) => entry(`${name}-${ageDays.toFixed(2).replace('.', '').padStart(16, '0')}`, ageDays);
+  const operator = [0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1].map((age) => built('operator', age));
+  const fresh = Array.from({ length: 12 }, (_, at) => built('agent', at / 100));
+  const rare = [1, 2].map((age) => built('operator-base', age));
+  expect(staleEntries([...rare, ...operator, ...fresh], now)).toEqual(operator.slice(8));
+});
+
 test('deletes old entries of images and touches nothing else in the cache', async () => {
   const root = await mkdtemp(join(tmpdir(), 'prune-'));
   const old = new Date(Date.now() - 20 * day);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 
 /** The kinds of cache entries that this folder makes; `reproduce` holds what a killed comparison left. */
@@ -26,9 +26,33 @@ export interface EntryAge {
   readonly unfinished: boolean;
 }
 
-/** The entries to delete: finished ones unused for 14 days, unfinished ones older than a day (no build takes that long). */
+const hour = day / 24;
+
+/** Contents of one name that are kept however often it is built. */
+const keepOfName = 8;
+/** Longer than any run that was given an entry may need it. */
+const keepHours = 6;
+
+const nameOf = ({ dir }: EntryAge): string => basename(dir).replace(/-[0-9a-f]{16}$/, '');
+
+/** Entries of which eight of the same name were used since: each change of the code makes another one. */
+function supersededEntries(entries: readonly EntryAge[], nowMs: number): readonly EntryAge[] {
+  const finished = entries.filter(({ unfinished }) => !unfinished).sort((a, b) => b.lastUsedMs - a.lastUsedMs);
+  const kept = new Map<string, number>();
+  return finished.filter((entry) => {
+    const before = kept.get(nameOf(entry)) ?? 0;
+    kept.set(nameOf(entry), before + 1);
+    return before >= keepOfName && nowMs - entry.lastUsedMs > keepHours * hour;
+  });
+}
+
+/**
+ * The entries to delete: finished ones unused for 14 days, or for 6 hours when 8 of the same name were used since; unfinished
+ * ones older than a day (no build takes that long).
+ */
 export function staleEntries(entries: readonly EntryAge[], nowMs: number, keepDays = 14): readonly EntryAge[] {
-  return entries.filter((entry) => nowMs - entry.lastUsedMs > (entry.unfinished ? 1 : keepDays) * day);
+  const superseded = new Set(supersededEntries(entries, nowMs));
+  return entries.filter((entry) => superseded.has(entry) || nowMs - entry.lastUsedMs > (entry.unfinished ? 1 : keepDays) * day);
 }
 
 /** Deletes stale entries of images and their parts; returns the folders that went. */
