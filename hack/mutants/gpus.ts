@@ -40,7 +40,7 @@ export const gpus: readonly Mutant[] = [
   {
     guarantee: 'engines of one GPU start one after another',
     file: `${controller}/admit.ts`,
-    find: 'const taken = new Set(tenants.flatMap((tenant) => busySlots(tenant, progress)));',
+    find: 'const taken = new Set([...lingering, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);',
     replace: 'const taken = new Set<string>();',
     test: course,
   },
