@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -127,9 +128,11 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     for (let n = 0; n < sessionBounds.sessions; n++) ids.push(await open('sh'));
     await expect(client.openSession({ sessionId: ulid() })).rejects.toMatchObject({ code: 'AF_SESSION_LIMIT' });
     await expect(client.openSession({ sessionId: ids[0] ?? '', shell: 'bash' })).rejects.toMatchObject({ code: 'AF_EXEC_ID_REUSED' });
-    const long = run('sleep 100', { timeoutSeconds: 60 });
+    // An interrupt is for what runs: as at a terminal, one that comes before the command has begun meets nobody.
+    const long = run(`sh -c ': >began; exec sleep 100'`, { timeoutSeconds: 50 });
     const running = client.runInSession(ids[0] ?? '', long);
-    await waitUntil(async () => (await client.info()).running === long.execId);
+    await waitUntil(() => Promise.resolve(existsSync(join(h.workspace, 'began'))), 30_000);
+    expect((await client.info()).running).toBe(long.execId);
     await expect(client.runInSession(ids[1] ?? '', run('true'))).rejects.toMatchObject({ code: 'AF_BUSY' });
     await expect(client.takeSnapshot()).rejects.toMatchObject({ code: 'AF_BUSY' });
     await client.interrupt(long.execId);
