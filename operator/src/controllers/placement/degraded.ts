@@ -99,7 +99,7 @@ export function maySet(owner: Owner, others: readonly Holder[]): boolean {
 }
 
 /** What the others of whom it may share a GPU say of that. */
-export function othersShare(owner: Owner, others: readonly Holder[]): readonly DegradedState[] {
+function othersShare(owner: Owner, others: readonly Holder[]): readonly DegradedState[] {
   const counterparts = owner.kind === 'ExpertPool' ? verifierOf(owner, others) : poolsOf(owner, others);
   return counterparts.flatMap((holder) => (holder.owner.plan?.degraded ?? []).filter(({ mode }) => mode === 'SharedVerifier'));
 }

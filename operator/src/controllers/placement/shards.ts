@@ -8,7 +8,7 @@ export function shardsOf({ engine }: Pick<Expert, 'engine'>): number {
   return engine.type === 'VLLM' ? (engine.vLLM.tensorParallel ?? 1) : 1;
 }
 
-/** The GPUs that a spec names for one that spans several; undefined: any that are joined. */
+/** The GPUs that a spec names for one that spans several; undefined: the plan chooses among those that are joined. */
 export function namedSlots({ engine }: Pick<Expert, 'engine'>): readonly string[] | undefined {
   return engine.type === 'VLLM' ? engine.vLLM.slots : undefined;
 }

@@ -33,7 +33,7 @@ export const noSharing: SharingLines = { rules: new Map(), faults: [], asked: ne
  * Annotation of the ConfigMap by which a human lets the tenants of a slot start anew for its line: `<slot>=MPS 40`, by commas; `none`
  * where the line was taken away. It says the line, so that a later change starts nobody anew.
  */
-export const applySharingAnnotation = 'agentfleet.dev/apply-sharing';
+const applySharingAnnotation = 'agentfleet.dev/apply-sharing';
 
 const cure =
   'write <node>/gpu0 MPS 40, <node>/gpu0 MPS 40 8Gi (percent of the processors, memory of each process), or <node>/gpu0 TimeSlicing Long';

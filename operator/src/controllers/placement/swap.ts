@@ -79,7 +79,7 @@ interface Turns {
   /** In whose name the solver places them. */
   readonly lead: string;
   readonly members: readonly Wish[];
-  /** The slot that they have; undefined: any is as good. */
+  /** The sound slot that they have; undefined: none, and the solver chooses. */
   readonly anchor: string | undefined;
   readonly wish: Wish;
 }
