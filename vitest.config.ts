@@ -18,7 +18,7 @@ export default defineConfig({
           exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/*.test.ts'],
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },
-          testTimeout: full ? 600_000 : 60_000,
+          testTimeout: full ? 600_000 : 180_000,
           // No module has state, so that files may share what they load: to load it for each takes a third of the time.
           isolate: false,
           // The process that starts them has next to nothing to do: on two cores its default would be one worker.
@@ -34,7 +34,7 @@ export default defineConfig({
           // Some files run an operator, which looks at the tasks of all of them: those wait for their turn.
           setupFiles: ['test/contract/turn.ts'],
           env: { AGENTFLEET_CONTRACT_REAL: '1' },
-          testTimeout: full ? 300_000 : 60_000,
+          testTimeout: full ? 600_000 : 240_000,
           hookTimeout: 900_000,
         },
       },
@@ -43,8 +43,8 @@ export default defineConfig({
           name: 'sandbox',
           include: ['test/sandbox/*.test.ts'],
           globalSetup: ['test/sandbox/globalSetup.ts'],
-          testTimeout: full ? 300_000 : 60_000,
-          hookTimeout: 180_000,
+          testTimeout: 360_000,
+          hookTimeout: 360_000,
           maxWorkers: 4,
         },
       },
@@ -53,7 +53,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/*.test.ts'],
           globalSetup: ['test/e2e/globalSetup.ts'],
-          testTimeout: 300_000,
+          testTimeout: 600_000,
           // A file may wait for its turn: some kill what others need, and run alone (test/turns).
           hookTimeout: 900_000,
           // They mostly wait, for pods and for slow checks.

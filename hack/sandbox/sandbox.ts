@@ -18,8 +18,8 @@ export interface Sandbox {
   token(options?: { readonly audience?: string; readonly seconds?: number; readonly serviceAccount?: string }): Promise<string>;
   /** Closes the connections and leaves the pod. */
   detach(): Promise<void>;
-  /** Closes the connections and deletes the pod. */
-  close(): Promise<void>;
+  /** Closes the connections and deletes the pod; with `wait: false` the pod may go later. */
+  close(options?: { readonly wait?: boolean }): Promise<void>;
 }
 
 export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage' | 'issuer'> &
@@ -37,22 +37,36 @@ export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage'
 export async function openSandbox(kubectl: Kubectl, options: SandboxOptions): Promise<Sandbox> {
   const { namespace } = options;
   const name = options.name ?? `sandbox-${randomBytes(3).toString('hex')}`;
-  await kubectl.apply(
-    sandboxPod({
-      ...options,
-      name,
-      task: options.task ?? name,
-      linkKey: randomBytes(32).toString('base64url'),
-      clients: [`system:serviceaccount:${namespace}:${workerServiceAccount}`],
-    }),
-  );
-  await kubectl.waitReady(namespace, name, options.readySeconds ?? 90);
-  const pod = await kubectl.json<{ metadata: { uid: string }; status: { podIP: string } }>(['-n', namespace, 'get', 'pod', name]);
+  const pod = sandboxPod({
+    ...options,
+    name,
+    task: options.task ?? name,
+    linkKey: randomBytes(32).toString('base64url'),
+    clients: [`system:serviceaccount:${namespace}:${workerServiceAccount}`],
+  });
+  await kubectl.apply(withSmallRequests(pod));
+  await kubectl.waitReady(namespace, name, options.readySeconds ?? 180);
+  const live = await kubectl.json<{ metadata: { uid: string }; status: { podIP: string } }>(['-n', namespace, 'get', 'pod', name]);
   const forward =
     options.direct === true
-      ? { url: `http://${pod.status.podIP}:${keeperPort}`, close: () => Promise.resolve() }
+      ? { url: `http://${live.status.podIP}:${keeperPort}`, close: () => Promise.resolve() }
       : await portForward(kubectl, namespace, name, keeperPort);
-  return connect(kubectl, namespace, name, pod.metadata.uid, forward);
+  return connect(kubectl, namespace, name, live.metadata.uid, forward);
+}
+
+/**
+ * The pod with CPU requests so small that many of them fit on a node of two cores, whatever its limits: a limit
+ * without a request would be requested whole.
+ */
+function withSmallRequests(pod: ReturnType<typeof sandboxPod>): ReturnType<typeof sandboxPod> {
+  const { spec } = pod;
+  if (spec === undefined) return pod;
+  const small = (container: (typeof spec.containers)[number]): typeof container => ({
+    ...container,
+    resources: { ...container.resources, requests: { ...container.resources?.requests, cpu: '5m' } },
+  });
+  const init = spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(small) };
+  return { ...pod, spec: { ...spec, ...init, containers: spec.containers.map(small) } };
 }
 
 async function connect(
@@ -74,9 +88,10 @@ async function connect(
     await Promise.all(clients.map((client) => client.close()));
     await forward.close();
   };
-  const close = async (): Promise<void> => {
+  const close: Sandbox['close'] = async ({ wait = true } = {}) => {
     await detach();
-    await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', '--timeout=60s']);
+    const how = wait ? '--timeout=60s' : '--wait=false';
+    await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', how]);
   };
   return { namespace, name, uid, url: forward.url, client: clientWith({}), clientWith, token, detach, close };
 }

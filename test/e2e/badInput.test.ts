@@ -51,6 +51,6 @@ describe('bad input', () => {
     });
     const task = await fleet.until('unreachable', 'an attempt failed', 60, ({ status }) => (status?.attempts ?? []).length > 0);
     expect(task.status?.attempts?.[0]).toMatchObject({ class: 'Infrastructure' });
-    await fleet.run('delete', 'aft', 'unreachable', '--timeout=30s');
+    await fleet.run('delete', 'aft', 'unreachable', '--timeout=240s');
   });
 });

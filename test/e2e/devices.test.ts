@@ -63,7 +63,7 @@ describe.skipIf(!isOurNode())('GPUs of the real node (a driver runs beside our o
 
   test('when the pool goes, nothing stays prepared, and the claims go', async () => {
     const claims = await claimsOf(fleet);
-    await fleet.run('delete', 'expertpool', 'pool', '--timeout=60s');
+    await fleet.run('delete', 'expertpool', 'pool', '--timeout=240s');
     await eventually(fleet, 'no claim is left', 60, async () => (await claimsOf(fleet)).length === 0);
     await eventually(fleet, 'nothing is prepared', 60, async () => (await prepared(claims)).length === 0);
   });

@@ -136,7 +136,7 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     expect((await tell({})).waiting).toBe(1);
     await tell({ held: false });
     expect(await pending).toMatchObject(answered);
-    await fleet.run('wait', '--for=delete', `pod/${core.metadata.name}`, '--timeout=60s');
+    await fleet.run('wait', '--for=delete', `pod/${core.metadata.name}`, '--timeout=240s');
     const next = await newest('core');
     expect(next.metadata.name).not.toBe(core.metadata.name);
     expect(next.spec?.nodeName).toBe(core.spec?.nodeName);

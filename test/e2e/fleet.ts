@@ -10,6 +10,9 @@ import { Turns } from '../turns/turns.ts';
 
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 
+/** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
+const patience = 4;
+
 type PodSecurity = 'restricted' | 'privileged';
 
 /** What a test file works with: a namespace with a pool, and the record of all that happens in it. */
@@ -53,13 +56,13 @@ export class Fleet {
     return this.tasks.named(name).at(-1);
   }
 
-  /** Waits until a recorded state satisfies the predicate. */
+  /** Waits until a recorded state satisfies the predicate; throws after `seconds` (on an idle machine, {@link patience}). */
   async until(name: string, what: string, seconds: number, holds: (task: AgentTask) => boolean): Promise<AgentTask> {
-    const deadline = Date.now() + seconds * 1000;
+    const deadline = Date.now() + patience * seconds * 1000;
     for (;;) {
       const found = this.tasks.named(name).find(holds);
       if (found !== undefined) return found;
-      if (Date.now() > deadline) throw new Error(`${name}: not within ${seconds} s: ${what}\n${await this.explain(name)}`);
+      if (Date.now() > deadline) throw new Error(`${name}: not within ${patience} × ${seconds} s: ${what}\n${await this.explain(name)}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
@@ -146,7 +149,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
       ...(options.storage === false ? {} : storageOf()),
       ...options.pool,
     });
-    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${options.readySeconds ?? 90}s`);
+    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${patience * (options.readySeconds ?? 90)}s`);
   });
   afterAll(async () => {
     try {

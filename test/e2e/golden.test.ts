@@ -157,6 +157,6 @@ async function strangers(fleet: Fleet, urls: readonly string[]): Promise<string>
   const container = { ...set, args: [], command: ['/usr/local/bin/node', '-e', ask] };
   const spec = { ...template.template.spec, containers: [container], restartPolicy: 'Never' };
   await fleet.kubectl.apply({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'stranger', namespace: fleet.namespace }, spec });
-  await fleet.run('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/stranger', '--timeout=60s');
+  await fleet.run('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/stranger', '--timeout=240s');
   return (await fleet.run('logs', 'stranger')).trim();
 }

@@ -41,7 +41,7 @@ describe('an AgentTask', () => {
 
   test('keeps nothing of a finished sandbox', async () => {
     await fleet.finished('fix');
-    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=fix', '--timeout=60s');
+    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=fix', '--timeout=240s');
   });
 
   test('tells its story to somebody who never saw the project', async () => {
@@ -71,7 +71,7 @@ describe('an AgentTask', () => {
     const task = await fleet.finished('ordered');
     expect(task.status?.phase, await fleet.explain('ordered')).toBe('Cancelled');
     expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
-    await fleet.run('wait', '--for=jsonpath={.status.state}=Done', 'agenttaskorder/cancel-ordered', '--timeout=30s');
+    await fleet.run('wait', '--for=jsonpath={.status.state}=Done', 'agenttaskorder/cancel-ordered', '--timeout=240s');
   });
 
   test('waits while it is suspended and goes on afterwards', async () => {
@@ -88,7 +88,7 @@ describe('an AgentTask', () => {
   test('that is deleted in the middle leaves nothing behind', async () => {
     await fleet.task('gone', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('gone', 'runs', 60, (task) => task.status?.phase === 'Running');
-    await fleet.run('delete', 'aft', 'gone', '--timeout=30s');
-    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=gone', '--timeout=60s');
+    await fleet.run('delete', 'aft', 'gone', '--timeout=240s');
+    await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=gone', '--timeout=240s');
   });
 });

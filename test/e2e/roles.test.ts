@@ -16,7 +16,7 @@ const fleet = useFleet('roles', {
   },
   before: async (bench) => {
     await bench.apply('EnergyModel', 'verifier', { artifact: { uri: 'builtin://features-v1' } });
-    await bench.run('wait', '--for=condition=Ready', 'energymodel/verifier', '--timeout=90s');
+    await bench.run('wait', '--for=condition=Ready', 'energymodel/verifier', '--timeout=240s');
   },
 });
 
@@ -24,7 +24,7 @@ const pool = (): Promise<ExpertPool> => fleet.kubectl.json<ExpertPool>(['-n', fl
 
 describe('a pool of all roles', () => {
   test('tells each of them: phase, digest and address', async () => {
-    await fleet.run('wait', '--for=jsonpath={.status.experts[3].phase}=Ready', 'afp/pool', '--timeout=90s');
+    await fleet.run('wait', '--for=jsonpath={.status.experts[3].phase}=Ready', 'afp/pool', '--timeout=240s');
     const { status } = await pool();
     expect(status?.experts?.map(({ name, role, phase }) => [name, role, phase])).toEqual([
       ['gen', 'Generalist', 'Ready'],
@@ -127,7 +127,7 @@ describe('what is refused, and why', () => {
     await fleet.run('scale', 'deployment', '-l', 'agentfleet.dev/expert=hrm', '--replicas=0').catch(() => undefined);
     const experts = (await pool()).spec.experts.map((one) => (one.name === 'hrm' ? { ...one, replicas: 0 } : one));
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { experts } }));
-    await fleet.run('wait', '--for=jsonpath={.status.experts[1].phase}=Scaled', 'afp/pool', '--timeout=60s');
+    await fleet.run('wait', '--for=jsonpath={.status.experts[1].phase}=Scaled', 'afp/pool', '--timeout=240s');
     await fleet.task('alone', oneBug);
     const task = await fleet.finished('alone');
     expect(task.status?.phase, await fleet.explain('alone')).toBe('Succeeded');

@@ -114,7 +114,7 @@ describe('a task with a volume', () => {
     const times = await suspend(fleet, 'stored', async () => {
       await fleet.until('stored', 'is a snapshot', 60, (task) => condition(task, 'StorageReady')?.reason === 'Snapshotted');
       expect(await namesOf('volumesnapshots', 'stored')).toEqual(['stored-1']);
-      await fleet.run('wait', '--for=delete', 'pvc/stored-1', '--timeout=30s');
+      await fleet.run('wait', '--for=delete', 'pvc/stored-1', '--timeout=240s');
     });
     const task = await fleet.finished('stored');
     expect(task.status?.phase, await fleet.explain('stored')).toBe('Succeeded');
@@ -127,15 +127,15 @@ describe('a task with a volume', () => {
     expect(countOf(trace, 'TreeWritten')).toBe(countOf(plain, 'TreeWritten'));
     expect(brokenPromises(fleet, 'stored')).toEqual([]);
     await fleet.until('stored', 'the end is a snapshot', 60, ({ status }) => status?.storage?.volumeSnapshot === 'stored-2');
-    await fleet.run('delete', 'aft', 'stored', '--timeout=60s');
-    await fleet.run('wait', '--for=delete', 'volumesnapshot,pvc', '-l', 'agentfleet.dev/task=stored', '--timeout=60s');
+    await fleet.run('delete', 'aft', 'stored', '--timeout=240s');
+    await fleet.run('wait', '--for=delete', 'volumesnapshot,pvc', '-l', 'agentfleet.dev/task=stored', '--timeout=240s');
   });
 
   test('says what is missing', async () => {
     await fleet.task('lacking', oneBug, { sandbox: { storage: { ...storage, storageClassName: 'none-such' } } });
     const task = await fleet.until('lacking', 'says so', 30, (one) => condition(one, 'Scheduled')?.reason === 'StorageClassNotFound');
     expect(condition(task, 'Scheduled')?.message).toContain('there is no StorageClass none-such');
-    await fleet.run('delete', 'aft', 'lacking', '--timeout=30s');
+    await fleet.run('delete', 'aft', 'lacking', '--timeout=240s');
   });
 });
 

@@ -55,7 +55,7 @@ async function source(sandbox: Sandbox, epoch: number, path: string): Promise<st
   return (await sandbox.clientWith({ epoch }).readFile(`/workspace/${path}`)).toString();
 }
 
-test('a bug that tests show is repaired, proved in a fresh container and kept as files', { timeout: 120_000 }, async () => {
+test('a bug that tests show is repaired, proved in a fresh container and kept as files', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const spec = await example('fix-parser');
   const run = begin(sandbox, { spec });
@@ -75,7 +75,7 @@ test('a bug that tests show is repaired, proved in a fresh container and kept as
   );
 });
 
-test('a check that no edit meets ends with the budget, and all of it is taken back', { timeout: 120_000 }, async () => {
+test('a check that no edit meets ends with the budget, and all of it is taken back', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const run = begin(sandbox, { spec: { ...(await example('cannot-be-met')), budget: { toolCalls: 60, whenExceeded: 'Fail' as const } } });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'BudgetExceeded', reason: 'ToolCallsExceeded' });
@@ -104,7 +104,7 @@ test.each([
     'SetupFailed',
     /prepare failed: exit status 3.*no such mirror/s,
   ],
-] as const)('%s is told before anything is tried', { timeout: 120_000 }, async (_, change, reason, message) => {
+] as const)('%s is told before anything is tried', { timeout: 360_000 }, async (_, change, reason, message) => {
   const sandbox = await bench.open();
   const spec = { ...calculator('a - b', 'high'), ...(change as unknown as Partial<AgentTaskSpec>) };
   const run = begin(sandbox, { spec });
@@ -114,7 +114,7 @@ test.each([
   expect(run.reported.usage?.candidates).toBe(0);
 });
 
-test('two bugs are repaired by two steps, each kept as a snapshot', { timeout: 180_000 }, async () => {
+test('two bugs are repaired by two steps, each kept as a snapshot', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const run = begin(sandbox, { spec: calculator('a - b', 'low') });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
@@ -123,7 +123,7 @@ test('two bugs are repaired by two steps, each kept as a snapshot', { timeout: 1
   expect(run.reported.patch?.match(/^\+[^+]/gm)).toHaveLength(2);
 });
 
-test('another worker goes on where one was paused, and tries nothing twice', { timeout: 180_000 }, async () => {
+test('another worker goes on where one was paused, and tries nothing twice', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const spec = await example('fix-parser');
   const first: Run = begin(sandbox, {
@@ -145,7 +145,7 @@ test('another worker goes on where one was paused, and tries nothing twice', { t
   expect(new Set(tried).size).toBe(tried.length);
 });
 
-test('a next attempt that keeps the tree measures it first', { timeout: 180_000 }, async () => {
+test('a next attempt that keeps the tree measures it first', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const spec = { ...calculator('a - b', 'low'), attempts: { rules: [{ class: 'Stuck', action: 'Retry' }] } } as Partial<AgentTaskSpec>;
   const first = begin(sandbox, { spec, experts: { choose: () => bed.expert, generate: () => Promise.reject(new Error('away')) } });
@@ -160,12 +160,12 @@ test('a next attempt that keeps the tree measures it first', { timeout: 180_000 
   expect(await source(sandbox, 2, 'calc.py')).toContain('a + b');
 });
 
-test('a check that never ends is ended when the attempt is stopped', { timeout: 120_000 }, async () => {
+test('a check that never ends is ended when the attempt is stopped', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const checks = [{ name: 'unit', command: ['sleep', '300'], timeoutSeconds: 400 }] as unknown as AgentTaskSpec['checks'];
   const run: Run = begin(sandbox, { spec: { ...calculator('a - b', 'low'), checks } });
   const ended = expect(bed.engine.run(run.context)).rejects.toBe('Stop');
-  await expect.poll(async () => (await sandbox.client.info()).running, { timeout: 60_000 }).not.toBeNull();
+  await expect.poll(async () => (await sandbox.client.info()).running, { timeout: 360_000 }).not.toBeNull();
   run.abort('Stop');
   await ended;
   expect((await sandbox.client.info()).running).toBeNull();

@@ -130,7 +130,7 @@ test.each(cheats.filter(([name]) => unguarded.has(name)))('without protection, o
   expect(run.reported.usage).toMatchObject({ candidates: 1, vetoes: 0 });
 });
 
-test('what one check lets the source write is not there for the next one', { timeout: 120_000 }, async () => {
+test('what one check lets the source write is not there for the next one', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const quick = { name: 'quick', command: ['python3', '-c', 'import calc; assert calc.add(1, 1) == 2'] };
   const checks = [quick, { name: 'unit', command: ['sh', 'run.sh'] }] as unknown as AgentTaskSpec['checks'];

@@ -150,11 +150,11 @@ async function refuses(goal: string, layer: 'Denied' | 'Judged', why: RegExp): P
   expect((await sandbox.clientWith({ epoch: attempt }).diff(initial ?? '')).entries).toEqual([]);
 }
 
-test.each(edits)('an edit that %s does not succeed', { timeout: 60_000 }, refuses);
+test.each(edits)('an edit that %s does not succeed', { timeout: 360_000 }, refuses);
 
-test.each(acts)('a command that %s does not succeed', { timeout: 60_000 }, (goal, why) => refuses(goal, 'Denied', why));
+test.each(acts)('a command that %s does not succeed', { timeout: 360_000 }, (goal, why) => refuses(goal, 'Denied', why));
 
-test.each(honest)('a repair %s succeeds', { timeout: 60_000 }, async (goal) => {
+test.each(honest)('a repair %s succeeds', { timeout: 360_000 }, async (goal) => {
   // Each has its own: a container that is replaced again and again starts later and later.
   const own = await bench.open();
   const run = bed.begin(own, { spec: spec(goal) });

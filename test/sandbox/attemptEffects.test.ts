@@ -84,7 +84,7 @@ async function external({ reported }: Run): Promise<unknown> {
   return (JSON.parse(text) as { external: unknown }).external;
 }
 
-test('a push of an attempt is taken back by its rollback, and the bundle says so', { timeout: 180_000 }, async () => {
+test('a push of an attempt is taken back by its rollback, and the bundle says so', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   await pushed(sandbox);
   const rollback = bed.begin(sandbox, { spec });
@@ -97,7 +97,7 @@ test('a push of an attempt is taken back by its rollback, and the bundle says so
   ]);
 });
 
-test('a push that somebody has pushed over stays, and is told with its way back', { timeout: 180_000 }, async () => {
+test('a push that somebody has pushed over stays, and is told with its way back', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   await pushed(sandbox);
   const theirs = `git clone -q ${remote} /tmp/theirs && cd /tmp/theirs && git -c user.name=b -c user.email=b@example.org commit -q --allow-empty -m theirs && git push -q origin main`;

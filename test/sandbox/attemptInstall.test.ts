@@ -48,8 +48,8 @@ function spec(files: Readonly<Record<string, string>>, setup: Steps, check: read
   return {
     goal: 'Nothing is to be done.',
     workspace: { type: 'Inline', inline: { files: all.map(([path, content]) => ({ path, content, mode: 0o644 })) } },
-    setup: setup.map((command, at) => ({ name: `step-${at + 1}`, command, network: 'Registries', timeoutSeconds: 60 })),
-    checks: [{ name: 'works', command: check, expect: 'Pass', timeoutSeconds: 60 }],
+    setup: setup.map((command, at) => ({ name: `step-${at + 1}`, command, network: 'Registries', timeoutSeconds: 240 })),
+    checks: [{ name: 'works', command: check, expect: 'Pass', timeoutSeconds: 240 }],
   } as unknown as Partial<AgentTaskSpec>;
 }
 
@@ -82,7 +82,7 @@ async function egressNotes(sandbox: Sandbox): Promise<readonly unknown[]> {
   return found;
 }
 
-test('npm ci installs what the lock says, and no snapshot holds its cache', { timeout: 120_000 }, async () => {
+test('npm ci installs what the lock says, and no snapshot holds its cache', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const { outcome } = await attempt(own, spec(project(npm.integrity), [['npm', 'ci']], ['npm', 'test']));
   expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'AlreadyHolds', checks: [{ passed: 1, failed: 0 }] });
@@ -93,7 +93,7 @@ test('npm ci installs what the lock says, and no snapshot holds its cache', { ti
   expect(await egressNotes(own)).toMatchObject([{ attempt: 1, mode: 'Registries', requests: [{ host, port, decision: 'Allowed' }] }]);
 });
 
-test('a package that is another one than the lock says is not installed', { timeout: 120_000 }, async () => {
+test('a package that is another one than the lock says is not installed', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const other = await npmPackage('halves', '1.0.0', 'export const half = () => 4;\n');
   const { outcome } = await attempt(own, spec(project(other.integrity), [['npm', 'ci']], ['npm', 'test']));
@@ -101,7 +101,7 @@ test('a package that is another one than the lock says is not installed', { time
   expect((outcome as { message: string }).message).toMatch(/EINTEGRITY/);
 });
 
-test('a lock that names another host gets nothing from it', { timeout: 120_000 }, async () => {
+test('a lock that names another host gets nothing from it', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const elsewhere = `https://elsewhere.example:${registry.port}/halves/-/halves-1.0.0.tgz`;
   const { outcome } = await attempt(own, spec(project(npm.integrity, elsewhere), [['npm', 'ci']], ['npm', 'test']));
@@ -124,7 +124,7 @@ with zipfile.ZipFile(sys.argv[1], 'w') as out:
 test.each([
   ['for the user', ['python3 -m pip install --user halves'], 'python3'],
   ['into an environment', ['python3 -m venv .venv', '.venv/bin/pip install halves'], '.venv/bin/python'],
-])('pip installs %s, and no snapshot holds its cache', { timeout: 180_000 }, async (_, commands, python) => {
+])('pip installs %s, and no snapshot holds its cache', { timeout: 360_000 }, async (_, commands, python) => {
   const own = await bench.open();
   await own.client.writeFile('/home/agent/wheel.py', wheel);
   await shell(own, 'python3 ~/wheel.py ~/halves-1.0.0-py3-none-any.whl');

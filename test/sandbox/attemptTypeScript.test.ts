@@ -125,7 +125,7 @@ test.each([
   ['npm test', ['npm', 'test']],
   ['node --test', ['node', '--test']],
   ['node --test in TAP', ['node', '--test', '--test-reporter=tap']],
-])('a TypeScript project is repaired by %s, from the coverage of each test', { timeout: 180_000 }, async (_, command) => {
+])('a TypeScript project is repaired by %s, from the coverage of each test', { timeout: 360_000 }, async (_, command) => {
   const sandbox = await bench.open();
   const { experts, told } = watched();
   const run = bed.begin(sandbox, { spec: spec(typescript, command), experts });
@@ -147,7 +147,7 @@ test.each([
   expect(failingTests?.map(({ id }) => id)).toEqual(['clamp > edges > high (> high) # 1']);
 });
 
-test('a bug in a second file of a JavaScript project is found by what the failing test executes', { timeout: 180_000 }, async () => {
+test('a bug in a second file of a JavaScript project is found by what the failing test executes', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const { experts, told } = watched();
   const run = bed.begin(sandbox, { spec: spec(javascript, ['npm', 'test']), experts });
@@ -161,7 +161,7 @@ test('a bug in a second file of a JavaScript project is found by what the failin
 test.each([
   ['npm test', ['npm', 'test']],
   ['node --test in TAP', ['node', '--test', '--test-reporter=tap']],
-])('a test file that does not load is told before anything is tried: %s', { timeout: 120_000 }, async (_, command) => {
+])('a test file that does not load is told before anything is tried: %s', { timeout: 360_000 }, async (_, command) => {
   const sandbox = await bench.open();
   const broken = { ...typescript, 'src/other.test.ts': "import test from 'node:test';\n\ntest('cut', () => {\n" };
   const run = bed.begin(sandbox, { spec: spec(broken, command) });
@@ -171,7 +171,7 @@ test.each([
   expect(run.reported.usage?.candidates).toBe(0);
 });
 
-test('a source that does not load is the work, not a fault of the task', { timeout: 180_000 }, async () => {
+test('a source that does not load is the work, not a fault of the task', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const cut = { ...javascript, 'price.js': (javascript['price.js'] ?? '').replace('price * rate;', 'price * rate);') };
   const run = bed.begin(sandbox, { spec: { ...spec(cut, ['npm', 'test']), budget: { toolCalls: 40, whenExceeded: 'Fail' as const } } });

@@ -48,7 +48,7 @@ const change = 'cd /workspace; rm -r src; mkdir src; echo other > src/else; chmo
 test.each([
   ['with layers', true],
   ['without layers', false],
-])('a checkpoint of a sandbox with layers is restored, verified, in a new one %s', { timeout: 180_000 }, async (_, layered) => {
+])('a checkpoint of a sandbox with layers is restored, verified, in a new one %s', { timeout: 360_000 }, async (_, layered) => {
   const old = await bench.open({ layered: true });
   expect((await old.client.info()).snapshots).toMatchObject({ engine: 'Overlay' });
   const worker = await attach(old, 1, {});
