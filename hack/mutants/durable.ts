@@ -105,6 +105,13 @@ export const durable: readonly Mutant[] = [
     test: vitest(`${worker}/durable/durability.test.ts`),
   },
   {
+    guarantee: 'durable: a checkpoint names nothing that was swept since it was stored',
+    file: `${worker}/durable/writer.ts`,
+    find: 'if (lost.size === 0) return',
+    replace: 'if (lost.size >= 0) return',
+    test: vitest(`${worker}/durable/durability.faults.test.ts`),
+  },
+  {
     guarantee: 'durable: a worker that was replaced removes nothing of its successor',
     file: `${worker}/durable/writer.ts`,
     find: 'range.epoch <= epoch',

@@ -112,6 +112,39 @@ describe('bad input', () => {
     expect(await knowsNothing(next)).toBe(true);
   });
 
+  it('a pack that is lost before the checkpoint names it is stored again', async () => {
+    const { old, worker } = await bench.lost();
+    writeFileSync(join(old.workspace, 'src/c.py'), noise(3000));
+    await old.client().takeSnapshot('newest');
+    let lost = false;
+    bench.store.before = (call) => {
+      const [put, key = ''] = call.split(' ');
+      if (lost || put !== 'put' || !key.endsWith('.manifest')) return;
+      lost = true;
+      for (const pack of bench.store.keys('.pack').filter((one) => one !== key)) bench.store.objects.delete(pack);
+    };
+    await worker.checkpoint(signal);
+    expect(lost).toBe(true);
+    const next = await bench.elsewhere();
+    await next.attach();
+    expect(tree(next.keeper)).toEqual(tree(old));
+    expect(notes(await records(next.keeper, 2), 'Recovered')).toMatchObject([{ passedOver: [] }]);
+  });
+
+  it('a checkpoint is told though what is old could not be removed', async () => {
+    const { old, worker } = await bench.lost();
+    await old.client().note('More', {});
+    bench.store.before = (call) => {
+      if (call.startsWith('remove')) throw new StoreFailure('Denied', call);
+    };
+    const { head } = await worker.checkpoint(signal);
+    expect(bench.written.at(-1)).toMatchObject({ head, uri: `memory://${bench.newest()}` });
+    bench.store.comeBack();
+    await old.client().note('More', {});
+    await worker.checkpoint(signal);
+    expect(bench.store.keys('.json')).toHaveLength(2);
+  });
+
   it('an act waits for its intent, and is not begun when that cannot be stored', async () => {
     const { old, worker } = await bench.lost();
     await old.client().note('Intent', { command: 'git push' });

@@ -61,12 +61,12 @@ export class Durability {
    */
   async attach(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     if (this.#attached?.keeper === keeper) return;
-    const { store, task, epoch, clock } = this.#options;
+    const { store, task, epoch, clock, log } = this.#options;
     const shelf = await this.#options.shelf();
     const places = placesOf(task);
     await this.#recover(keeper, shelf, signal);
     const mirror = new LogMirror({ store, sealer: shelf.sealer, places, keeper, epoch });
-    const writer = new CheckpointWriter({ store, shelf, places, mirror, keeper, task, epoch, clock });
+    const writer = new CheckpointWriter({ store, shelf, places, mirror, keeper, task, epoch, clock, log });
     this.#attached = { keeper, mirror, writer };
   }
 

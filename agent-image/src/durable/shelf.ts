@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { DurableFailure } from './failure.ts';
-import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder } from './places.ts';
+import { blobName, doomedFolder, doomedKey, indexKey, manifestKey, packKey, packsFolder } from './places.ts';
 import type { Sealer } from './seal.ts';
 
 /** Indexes that are known at once; what is in older packs may be stored a second time. */
@@ -46,16 +46,32 @@ export class PackShelf {
   async refresh(signal: AbortSignal): Promise<void> {
     const doomed = await this.#store.list(doomedFolder, signal);
     this.#doomed = new Set(doomed.map((key) => key.slice(doomedFolder.length)));
-    const there = (await this.#store.entries(packsFolder, signal)).filter(({ key }) => key.endsWith('.index'));
+    const there = await this.#store.entries(packsFolder, signal);
+    const keys = new Set(there.map(({ key }) => key));
     const usable = there
+      .filter(({ key }) => key.endsWith('.index'))
       .sort((a, b) => b.modifiedAt - a.modifiedAt)
       .map(({ key }) => blobName(key))
-      .filter((name) => name !== null && !this.#doomed.has(name))
+      .filter((name) => name !== null && !this.#doomed.has(name) && keys.has(packKey(name)))
       .slice(0, maxIndexes) as string[];
     const kept = new Set(usable);
     for (const name of this.#indexes.keys()) if (!kept.has(name)) this.#indexes.delete(name);
     for (const name of usable) if (!this.#indexes.has(name)) await this.#load(name, signal).catch(unlessUseless);
     this.#rebuild();
+  }
+
+  /** Those of some packs and manifests that are not in the store now, or that a sweep has marked. */
+  async unreliable(
+    named: { readonly packs: readonly string[]; readonly manifests: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string>> {
+    const keys = new Set(await this.#store.list(packsFolder, signal));
+    for (const key of await this.#store.list(doomedFolder, signal)) keys.add(key);
+    const whole = (name: string, parts: readonly string[]): boolean => parts.every((key) => keys.has(key)) && !keys.has(doomedKey(name));
+    return new Set([
+      ...named.packs.filter((name) => !whole(name, [packKey(name), indexKey(name)])),
+      ...named.manifests.filter((name) => !whole(name, [manifestKey(name)])),
+    ]);
   }
 
   /** Learns what the packs of a checkpoint hold, whatever their age. @throws DurableFailure, StoreFailure */

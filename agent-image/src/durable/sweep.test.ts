@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLog } from '@agentfleet/kube';
+import { silentLog, type Clock } from '@agentfleet/kube';
 import { partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
 import { graceMs, sweep, type Swept } from './sweep.ts';
+import type { ArtifactStore } from '../store/index.ts';
+import type { MemoryStore } from './testing/memoryStore.ts';
 import { DurableBench, signal, task, tree } from './testing/bench.ts';
 
 let bench: DurableBench;
@@ -14,11 +16,28 @@ beforeEach(() => {
 });
 afterEach(() => bench[Symbol.asyncDispose]());
 
+const clockOf = (store: MemoryStore): Clock => ({ now: () => store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) });
+
 /** A sweep after so many hours of the store. */
 function swept(hours: number): Promise<Swept> {
   bench.store.now += hours * graceMs;
-  const clock = { now: () => bench.store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) };
-  return sweep({ store: bench.store, clock, log: silentLog, worker: 'worker-0' }, signal);
+  return sweep({ store: bench.store, clock: clockOf(bench.store), log: silentLog, worker: 'worker-0' }, signal);
+}
+
+/** A store that lets something happen between the first listing of checkpoints and the first look into one. */
+function replacedWhileRead(store: MemoryStore, meanwhile: () => Promise<void>): ArtifactStore {
+  let waits = true;
+  return {
+    put: (...of) => store.put(...of),
+    list: (prefix) => store.list(prefix),
+    entries: (prefix) => store.entries(prefix),
+    remove: (keys) => store.remove(keys),
+    get: async (key) => {
+      if (waits) await meanwhile();
+      waits = false;
+      return store.get(key);
+    },
+  };
 }
 
 const pack = (content: string): Buffer => {
@@ -90,6 +109,29 @@ describe('a sweep', () => {
     bench.store.objects.set('checkpoints/other/uid/00000000010000.json', { content: Buffer.from('{'), modifiedAt: 0 });
     await expect(swept(3)).rejects.toMatchObject({ code: 'Damaged' });
     expect(bench.store.calls.filter((call) => call.startsWith('remove') && call.includes('packs/'))).toEqual([]);
+  });
+
+  it('removes nothing that a checkpoint names which was written while it read the others', async () => {
+    const { old, worker } = await bench.lost();
+    await swept(1.5);
+    const late = new Set(bench.store.keys('packs/'));
+    await worker.checkpoint(signal);
+    // Marked by two sweeps, of which each saw only checkpoints that were replaced before it came to read them.
+    for (const hours of [1.5, 1.5]) {
+      const slow = replacedWhileRead(bench.store, async () => {
+        for (const more of ['one', 'two']) {
+          await old.client().note('More', { more });
+          await worker.checkpoint(signal);
+        }
+      });
+      bench.store.now += hours * graceMs;
+      await sweep({ store: slow, clock: clockOf(bench.store), log: silentLog, worker: 'worker-0' }, signal);
+    }
+    expect(bench.store.keys('packs/').filter((key) => late.has(key))).toEqual([...late]);
+    expect(bench.store.keys('doomed/')).toEqual([]);
+    const next = await bench.elsewhere();
+    await next.attach();
+    expect(tree(next.keeper)).toEqual(tree(old));
   });
 
   it('removes the checkpoints of a task that has expired, and then its packs', async () => {

@@ -1,6 +1,6 @@
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore, StoredEntry } from '../store/index.ts';
-import { readEnvelope } from './checkpointIndex.ts';
+import { readEnvelope, type Envelope } from './checkpointIndex.ts';
 import { DurableFailure } from './failure.ts';
 import { blobName, checkpointNumber, checkpointsFolder, doomedFolder, doomedKey, folderOf, packsFolder } from './places.ts';
 import { read } from './shelf.ts';
@@ -82,11 +82,7 @@ async function liveNames(
     tasks.set(folderOf(key), [...(tasks.get(folderOf(key)) ?? []), key]);
   }
   for (const [folder, keys] of tasks) {
-    const envelopes = [];
-    for (const key of keys) {
-      const content = await read(store, key, signal).catch(unlessGone);
-      if (content !== null) envelopes.push(readEnvelope(key, content));
-    }
+    const envelopes = await envelopesOf(store, folder, keys, signal);
     const expires = envelopes.at(-1)?.expires ?? null;
     if (expires !== null && Date.parse(expires) < clock.now()) {
       log.info('the checkpoints of a task have expired', { folder });
@@ -99,7 +95,32 @@ async function liveNames(
   return { named, removedTasks };
 }
 
-/** One that its writer has replaced since it was listed names nothing that its successor does not. */
+/** How often the checkpoints of a task are looked at that are replaced while they are read. */
+const looks = 5;
+
+/**
+ * What the checkpoints of a task say. When one has gone since they were listed there are newer ones, which name what is not in
+ * those that were read: then all are listed again. @throws DurableFailure when they are replaced faster than they are read
+ */
+async function envelopesOf(
+  store: ArtifactStore,
+  folder: string,
+  listed: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly Envelope[]> {
+  let keys = listed;
+  for (let look = 1; look <= looks; look += 1) {
+    const envelopes: Envelope[] = [];
+    for (const key of keys) {
+      const content = await read(store, key, signal).catch(unlessGone);
+      if (content !== null) envelopes.push(readEnvelope(key, content));
+    }
+    if (envelopes.length === keys.length) return envelopes;
+    keys = (await store.list(folder, signal)).filter((key) => checkpointNumber(key) !== null);
+  }
+  throw new DurableFailure('Missing', `the checkpoints in ${folder} are replaced faster than they can be read`);
+}
+
 function unlessGone(error: unknown): null {
   if (error instanceof DurableFailure && error.code === 'Missing') return null;
   throw error;

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { Clock } from '@agentfleet/kube';
+import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { partsOf, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ArtifactStore } from '../store/index.ts';
@@ -19,6 +19,7 @@ export interface CheckpointWriterOptions {
   readonly task: Checkpoint['task'];
   readonly epoch: number;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /** A checkpoint that is in the store. */
@@ -35,6 +36,18 @@ interface Stored {
   readonly packs: readonly string[];
 }
 
+/** Names of what a checkpoint relies on. */
+interface Named {
+  readonly packs: readonly string[];
+  readonly manifests: readonly string[];
+}
+
+interface Expiry {
+  readonly expiresMs: number | undefined;
+}
+
+/** How often snapshots are stored for one checkpoint, should what was stored vanish again. */
+const storeRounds = 3;
 /** How many checkpoints of a task stay. */
 const kept = 2;
 /** What is known of the packs of others is believed for so long, ms; far less than a sweep waits. */
@@ -47,6 +60,8 @@ export class CheckpointWriter {
   #numbers: number[] | null = null;
   #last: { readonly said: string; readonly written: Written } | null = null;
   #previous: Checkpoint | null = null;
+  /** What the newest checkpoint names: no sweep removes it. */
+  #named: ReadonlySet<string> = new Set();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CheckpointWriterOptions) {
@@ -58,28 +73,69 @@ export class CheckpointWriter {
    * `expiresMs`: after so long nobody needs it; absent while the task goes on. @throws StoreFailure, KeeperRefusal, DurableFailure
    */
   async write(signal: AbortSignal, expiresMs?: number): Promise<Written> {
-    const { store, shelf, places, mirror, clock, task, epoch, keeper } = this.#options;
-    const numbers = (this.#numbers ??= await this.#begin(signal));
-    const snapshots = await keeper.snapshots();
-    const head = await mirror.catchUp(signal);
-    const said = JSON.stringify([head.seq, snapshots.map(({ id }) => id), expiresMs ?? null]);
-    if (this.#last?.said === said) return { ...this.#last.written, fresh: false };
-    await mirror.compact(signal);
-    const manifests: Record<string, string> = {};
-    for (const snapshot of snapshots) manifests[snapshot.id] = (await this.#store(snapshot, signal)).manifest;
-    const packs = [...new Set(snapshots.flatMap(({ manifestDigest: digest }) => this.#stored.get(digest)?.packs ?? []))];
-    const at = clock.now();
-    const checkpoint: Checkpoint = { task, epoch, at: new Date(at).toISOString(), head, snapshots, manifests, logs: mirror.ranges };
-    const number = nextNumber(numbers, epoch);
+    const { keeper, mirror } = this.#options;
+    try {
+      const numbers = (this.#numbers ??= await this.#begin(signal));
+      const snapshots = await keeper.snapshots();
+      const head = await mirror.catchUp(signal);
+      const said = JSON.stringify([head.seq, snapshots.map(({ id }) => id), expiresMs ?? null]);
+      if (this.#last?.said === said) return { ...this.#last.written, fresh: false };
+      await mirror.compact(signal);
+      const names = await this.#storeAll(snapshots, signal);
+      const checkpoint = this.#checkpointOf(snapshots, head);
+      const uri = await this.#put(numbers, checkpoint, { ...names, expiresMs }, signal);
+      const written = { uri, head, fresh: true };
+      this.#last = { said, written };
+      await this.#tidy(numbers, checkpoint, signal).catch((error: unknown) =>
+        this.#options.log.warn('what no checkpoint names could not be removed', { error: asError(error).message }),
+      );
+      return written;
+    } finally {
+      // What the newest checkpoint does not name may be swept before the next one is written.
+      this.#forget(({ manifest, packs }) => [manifest, ...packs].every((name) => this.#named.has(name)));
+    }
+  }
+
+  /** Stores all snapshots; what is lost or about to go when they are all stored is stored again. Returns the packs that hold them. */
+  async #storeAll(snapshots: readonly SnapshotRecord[], signal: AbortSignal): Promise<Named> {
+    for (let round = 1; ; round += 1) {
+      for (const snapshot of snapshots) await this.#store(snapshot, signal);
+      const stored = snapshots.flatMap(({ manifestDigest: digest }) => this.#stored.get(digest) ?? []);
+      const packs = [...new Set(stored.flatMap((one) => one.packs))];
+      const manifests = [...new Set(stored.map(({ manifest }) => manifest))];
+      if ([...packs, ...manifests].every((name) => this.#named.has(name))) return { packs, manifests };
+      const lost = await this.#options.shelf.unreliable({ packs, manifests }, signal);
+      if (lost.size === 0) return { packs, manifests };
+      if (round === storeRounds)
+        throw new DurableFailure('Missing', `${[...lost].slice(0, 3).join(', ')} was stored ${round} times and is not in the store`);
+      this.#forget(({ manifest, packs: its }) => ![manifest, ...its].some((name) => lost.has(name)));
+      this.#refreshedAt = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  #checkpointOf(snapshots: readonly SnapshotRecord[], head: Checkpoint['head']): Checkpoint {
+    const { task, epoch, clock, mirror } = this.#options;
+    const manifests = Object.fromEntries(snapshots.map(({ id, manifestDigest: digest }) => [id, this.#stored.get(digest)?.manifest ?? '']));
+    return { task, epoch, at: new Date(clock.now()).toISOString(), head, snapshots, manifests, logs: mirror.ranges };
+  }
+
+  /** The one step that makes a checkpoint the newest. */
+  async #put(numbers: number[], checkpoint: Checkpoint, named: Named & Expiry, signal: AbortSignal): Promise<string> {
+    const { places, shelf, store } = this.#options;
+    const { packs, manifests, expiresMs } = named;
+    const number = nextNumber(numbers, checkpoint.epoch);
     const key = places.checkpoint(number);
-    const expires = expiresMs === undefined ? null : new Date(at + expiresMs).toISOString();
+    const expires = expiresMs === undefined ? null : new Date(Date.parse(checkpoint.at) + expiresMs).toISOString();
     const text = await encodeCheckpoint(shelf.sealer, key, checkpoint, { packs, expires });
     const { uri } = await store.put(key, text, 'application/json', signal);
     numbers.push(number);
-    const written = { uri, head, fresh: true };
-    this.#last = { said, written };
-    await this.#tidy(numbers, checkpoint, signal);
-    return written;
+    // One that expires holds nothing for longer than that.
+    this.#named = new Set(expires === null ? [...packs, ...manifests] : []);
+    return uri;
+  }
+
+  #forget(stays: (stored: Stored) => boolean): void {
+    for (const [digest, stored] of this.#stored) if (!stays(stored)) this.#stored.delete(digest);
   }
 
   /** What earlier workers have stored of this task. */
