@@ -92,7 +92,7 @@ export const durable: readonly Mutant[] = [
   },
   {
     guarantee: 'durable: what was adopted and not restored is restored by the next worker',
-    file: `${worker}/durable/durability.ts`,
+    file: `${worker}/durable/history.ts`,
     find: "if (type === 'Adopted') return 'Adopted';",
     replace: "if (type === 'Adopted') return 'Knows';",
     test: vitest(`${worker}/durable/durability.test.ts`),
@@ -110,6 +110,13 @@ export const durable: readonly Mutant[] = [
     find: 'if (lost.size === 0) return',
     replace: 'if (lost.size >= 0) return',
     test: vitest(`${worker}/durable/durability.faults.test.ts`),
+  },
+  {
+    guarantee: 'durable: the log of a sandbox that is there is compared with the reported root, too',
+    file: `${worker}/durable/durability.ts`,
+    find: 'if (told.auditRoot === undefined || hasExpected || gaps.has(told.auditRoot)) return;',
+    replace: "if (told.auditRoot === undefined || hasExpected || root !== '') return;",
+    test: vitest(`${worker}/durable/durability.test.ts`),
   },
   {
     guarantee: 'durable: a worker that was replaced removes nothing of its successor',

@@ -80,6 +80,36 @@ describe('a task goes on in another sandbox', () => {
     expect(tree(next.keeper)).toEqual(before);
   });
 
+  it.each([
+    ['before the restore', 'restore'],
+    ['before it could note what it had done', 'note'],
+  ] as const)('and notes once where it came from and what is lost, though a worker died %s', async (_, step) => {
+    const { old } = await bench.lost();
+    const from = bench.newest();
+    await old.client().note('Tried', { attempt: 1 });
+    const { root } = (await old.client().info()).audit;
+    const keeper = await bench.keeper();
+    const told = { ...bench.told, auditRoot: root };
+    const dying = keeper.client(2);
+    Object.assign(dying, { [step]: () => Promise.reject(new Error('killed')) });
+    await expect(bench.worker({ epoch: 2, told }).attach(dying, signal)).rejects.toThrow('killed');
+    for (const epoch of [3, 4]) await bench.worker({ epoch, told }).attach(keeper.client(epoch), signal);
+    const log = await records(keeper, 4);
+    expect(notes(log, 'Recovered')).toMatchObject([{ checkpoint: from }]);
+    expect(notes(log, 'AuditGap')).toMatchObject([{ expected: root }]);
+    expect(bench.gaps).toBe(1);
+    expect(tree(keeper)).toEqual(tree(old));
+  });
+
+  it('and says once that the log of a sandbox that is there lacks what was reported', async () => {
+    const { old } = await bench.lost();
+    const told = { ...bench.told, auditRoot: 'ab'.repeat(32) };
+    for (const epoch of [2, 3]) await bench.worker({ epoch, told }).attach(old.client(epoch), signal);
+    await bench.worker({ epoch: 4, told: bench.told }).attach(old.client(4), signal);
+    expect(notes(await records(old, 4), 'AuditGap')).toMatchObject([{ expected: 'ab'.repeat(32) }]);
+    expect(bench.gaps).toBe(1);
+  });
+
   it('leaves a keeper alone that knows the task, and one of a task that never had a checkpoint', async () => {
     const { old } = await bench.lost();
     writeFileSync(join(old.workspace, 'later'), 'x');

@@ -1,11 +1,11 @@
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { AuditRecord, KeeperInfo } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { patiently, throwIfSuperseded } from '../attempt/patience.ts';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { adoptNewest, type Recovered } from './adopt.ts';
 import { DurableFailure } from './failure.ts';
+import { historyOf, type History } from './history.ts';
 import { LogMirror } from './logMirror.ts';
 import { placesOf } from './places.ts';
 import type { PackShelf } from './shelf.ts';
@@ -36,8 +36,12 @@ export const checkpointMs = 180_000;
 /** What an act may wait for its intent to be durable, ms. */
 const intentMs = 60_000;
 
-/** Records that a keeper writes by itself: one that has no others knows nothing of a task. */
-const ofItsOwn = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'NetworkProbed', 'EpochRaised']);
+/** A root that was reported and is in no record, and where the log that is there ends. */
+interface Gap {
+  readonly expected: string;
+  readonly found: string;
+  readonly records: number;
+}
 
 interface Attached {
   readonly keeper: KeeperClient;
@@ -130,10 +134,9 @@ export class Durability {
   async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
     const { store, task, clock, log, told, epoch } = this.#options;
     const patience = { clock, signal };
-    if (told.checkpointURI === undefined && epoch === 1) return;
-    const state = await patiently(() => stateOf(keeper), patience);
-    if (state === 'Knows') return;
-    if (state === 'Adopted') return this.#restore(keeper, signal);
+    if (told.checkpointURI === undefined && told.auditRoot === undefined && epoch === 1) return;
+    const history = await patiently(() => historyOf(keeper, told.auditRoot), patience);
+    if (history.state !== 'Fresh') return this.#takeUp(keeper, history, signal);
     let recovered: Recovered | null;
     try {
       recovered = await patiently(() => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal), patience);
@@ -147,6 +150,19 @@ export class Durability {
     if (recovered === null) return this.#beginsAnew(keeper, signal);
     await this.#restore(keeper, signal);
     await this.#tell(keeper, recovered, signal);
+  }
+
+  /** A sandbox that has a history: what an earlier worker could not do or note any more is done and noted. */
+  async #takeUp(keeper: KeeperClient, { state, untold, gaps, hasExpected, root, records }: History, signal: AbortSignal): Promise<void> {
+    const { told, clock } = this.#options;
+    if (state === 'Adopted') await this.#restore(keeper, signal);
+    if (untold !== null) {
+      const { origin, records: adopted, root: until, lastAt } = untold;
+      const facts = { checkpoint: origin, lastAt, records: adopted, root: until };
+      await patiently(() => keeper.note('Recovered', facts), { clock, signal });
+    }
+    if (told.auditRoot === undefined || hasExpected || gaps.has(told.auditRoot)) return;
+    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
   }
 
   /** The tree as the newest snapshot has it; whoever goes on may restore another one. */
@@ -164,14 +180,11 @@ export class Durability {
 
   /** The sandbox is empty, as after the loss of a volume and all copies: what is known to be lost is refused or told. */
   async #beginsAnew(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
-    const { told, log, clock } = this.#options;
+    const { told, clock } = this.#options;
     if (told.checkpointURI !== undefined) throw missing(told.checkpointURI);
     if (told.auditRoot === undefined) return;
     const { root, records } = (await patiently(() => keeper.info(), { clock, signal })).audit;
-    const gap = { expected: told.auditRoot, found: root, records };
-    log.error('the event log that was reported is lost, and no checkpoint has it', gap);
-    this.#options.onGap?.();
-    await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
+    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
   }
 
   async #tell(keeper: KeeperClient, { key, checkpoint, records, root, passedOver, has }: Recovered, signal: AbortSignal): Promise<void> {
@@ -180,25 +193,14 @@ export class Durability {
     log.info('a sandbox went on from a checkpoint', facts);
     await patiently(() => keeper.note('Recovered', facts), { clock, signal });
     if (told.auditRoot === undefined || has(told.auditRoot)) return;
-    const gap = { expected: told.auditRoot, found: root, records };
-    log.error('the event log that was recovered is older than the one that was reported', gap);
-    this.#options.onGap?.();
-    await patiently(() => keeper.note('AuditGap', gap), { clock, signal });
+    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
   }
-}
 
-/** Whether a keeper knows nothing of a task, has adopted it and not restored anything since, or knows it. */
-async function stateOf(keeper: Pick<KeeperClient, 'info' | 'events'>): Promise<'Fresh' | 'Adopted' | 'Knows'> {
-  const { snapshots }: KeeperInfo = await keeper.info();
-  let state: 'Fresh' | 'Adopted' | 'Knows' = snapshots.count === 0 ? 'Fresh' : 'Knows';
-  for await (const { type, body } of keeper.events()) state = next(state, type, body);
-  return state;
-}
-
-function next(state: 'Fresh' | 'Adopted' | 'Knows', type: AuditRecord['type'], body: AuditRecord['body']): 'Fresh' | 'Adopted' | 'Knows' {
-  if (type === 'Adopted') return 'Adopted';
-  if (state === 'Adopted') return type === 'SnapshotRestored' && body['phase'] === 'Done' ? 'Knows' : state;
-  return ofItsOwn.has(type) ? state : 'Knows';
+  async #gap(keeper: KeeperClient, gap: Gap, signal: AbortSignal): Promise<void> {
+    this.#options.log.error('the event log lacks what was reported of it', { ...gap });
+    this.#options.onGap?.();
+    await patiently(() => keeper.note('AuditGap', { ...gap }), { clock: this.#options.clock, signal });
+  }
 }
 
 function missing(uri: string): AttemptFailure {

@@ -28,7 +28,7 @@ function swept(hours: number): Promise<Swept> {
 function replacedWhileRead(store: MemoryStore, meanwhile: () => Promise<void>): ArtifactStore {
   let waits = true;
   return {
-    put: (...of) => store.put(...of),
+    put: (key, content) => store.put(key, content),
     list: (prefix) => store.list(prefix),
     entries: (prefix) => store.entries(prefix),
     remove: (keys) => store.remove(keys),

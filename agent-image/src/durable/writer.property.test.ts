@@ -32,7 +32,7 @@ class Snapshots {
     this.#texts.set(id, text);
     this.#all.push({ id, manifestDigest: manifestDigest(text) } as SnapshotRecord);
     const seq = this.#records.length + 1;
-    this.#records.push({ seq, at: '', type: 'SnapshotTaken', epoch: 1, body: { id }, prev: '', hash: `${seq}` } as AuditRecord);
+    this.#records.push({ seq, at: '', type: 'SnapshotTaken', epoch: 1, body: { id }, prev: '', hash: `${seq}` });
   }
 
   collect(): void {
