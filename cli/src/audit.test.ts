@@ -167,7 +167,7 @@ describe('fleet audit verify', () => {
     );
     addTask(api, content, 'pvc://claim/p/trace.ndjson');
     expect((await fleet(api, ['audit', 'verify', 'one'])).err).toMatch(
-      /PersistentVolumeClaim claim at p\/trace.ndjson; copy it out of a pod/,
+      /PersistentVolumeClaim claim at p\/trace.ndjson; copy it out of a worker.*\nkubectl --namespace team exec .*artifacts\/p\/trace.ndjson'\).*> trace.ndjson/,
     );
     store.close();
     store.closeAllConnections();

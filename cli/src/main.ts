@@ -5,6 +5,12 @@ import { run } from './run.ts';
 const abort = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
 
+// Who reads only the beginning (`fleet show task | head`) has what was wanted.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   clock: systemClock,

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
@@ -205,4 +207,10 @@ describe('failures are told with their cure', () => {
     expect(api.orders.size).toBe(0);
     expect(await fleet(api, ['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('approve') as string });
   });
+});
+
+test('a reader that has enough is no failure', () => {
+  const main = fileURLToPath(new URL('main.ts', import.meta.url));
+  const command = '"$0" --disable-warning=ExperimentalWarning "$1" --help | true; exit "${PIPESTATUS[0]}"';
+  expect(execFileSync('bash', ['-c', command, process.execPath, main], { encoding: 'utf8', stdio: 'pipe' })).toBe('');
 });

@@ -143,11 +143,11 @@ export const isolation: readonly Mutant[] = [
     test: vitest(effects),
   },
   {
-    guarantee: 'the patch of the status begins with what was written, not with what git keeps',
-    file: 'agent-image/src/attempt/artifacts.ts',
-    find: 'const unified = gitLast(patch);',
-    replace: 'const unified = patch;',
-    test: vitest('agent-image/src/attempt/artifacts.test.ts'),
+    guarantee: 'git applies the patch of a task at the root of its repository',
+    file: 'agent-image/src/attempt/workspacePatch.ts',
+    find: "(path ?? '').replace(/^(\"?)workspace\\//, '$1')",
+    replace: "(path ?? '')",
+    test: vitest('agent-image/src/attempt/workspacePatch.test.ts'),
   },
   {
     guarantee: 'an effect that was taken back is not told as standing',

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
+import { copyCommand } from '../../cli/src/evidence/obtain.ts';
 import { condition, useFleet } from './fleet.ts';
 import { oneBug } from './repositories.ts';
 
@@ -20,5 +22,10 @@ describe('a pool without object storage', () => {
     const content = await readFile(join(dirname(kubeconfig), 'volumes', 'agentfleet-local', path));
     expect(createHash('sha256').update(content).digest('hex')).toBe(patch?.sha256);
     expect(content.toString('utf8')).toMatch(/^\+.*start <= merged/m);
+    // The command that the CLI prints to somebody who has no access to the volume.
+    const { bins } = inject('fleet');
+    const env = { KUBECONFIG: kubeconfig, PATH: `${dirname(bins['kubectl'] ?? '')}:${process.env['PATH'] ?? ''}` };
+    const fetched = await execa('sh', ['-c', copyCommand(task, '/dev/stdout', path)], { env, stripFinalNewline: false });
+    expect(fetched.stdout).toBe(content.toString('utf8'));
   });
 });

@@ -4,6 +4,7 @@ import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
 import type { AttemptContext } from './ports.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
+import { workspacePatch } from './workspacePatch.ts';
 
 type Artifact = NonNullable<Run['artifacts']>[number];
 
@@ -74,7 +75,7 @@ export function trace({ context, signal }: Keeping): Keepsake {
 
 export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
   const content = async (): Promise<string> =>
-    (await patiently(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified;
+    workspacePatch((await patiently(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
   return { name: 'change.patch', type: 'text/x-diff', content };
 }
 
@@ -87,20 +88,13 @@ export function json(name: string, value: unknown): Keepsake {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
-/** The patch as the status holds it: what is git's own last, whole, or cut at a character with a mark. */
-export function shownPatch(patch: string): string {
-  const unified = gitLast(patch);
-  if (unified.length <= maxPatchCharacters) return unified;
+/** Returns the patch as the status holds it: whole, or cut at the end of a line with a mark. */
+export function shownPatch(unified: string): string {
+  const patch = workspacePatch(unified);
+  if (patch.length <= maxPatchCharacters) return patch;
   const room = maxPatchCharacters - cutMark.length;
-  const whole = unified.slice(0, room).replace(/[\uD800-\uDBFF]$/, '');
+  const whole = patch.slice(0, room).replace(/[\uD800-\uDBFF]$/, '');
   return `${whole.slice(0, Math.max(whole.lastIndexOf('\n'), 0))}${cutMark}`;
-}
-
-/** An agent that commits changes files of git before, by name, all that it wrote itself. */
-function gitLast(unified: string): string {
-  const files = unified.split(/^(?=diff --git )/m);
-  const own = (file: string): boolean => /^diff --git .*\/\.git\//.test(file);
-  return [...files.filter((file) => !own(file)), ...files.filter(own)].join('');
 }
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */

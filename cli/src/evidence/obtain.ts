@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { S3Store, StoreFailure } from '@agentfleet/agent/store';
 import type { Clock, Random } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { artifactsDir } from '@agentfleet/protocol/pool';
 import { CliError } from '../failure.ts';
 import { artifactOf, keyIn, mismatch, type Artifact } from './artifact.ts';
 
@@ -38,7 +39,7 @@ const patienceMs = 20_000;
 export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags, fetching: Fetching): Promise<Obtained> {
   const artifact = artifactOf(task, name);
   if (artifact === undefined) throw missing(task, name);
-  const content = flags.file === undefined ? await fetched(artifact, flags, fetching) : await copy(flags.file);
+  const content = flags.file === undefined ? await fetched(task, artifact, flags, fetching) : await copy(flags.file);
   return { artifact, content, wrong: mismatch(artifact, content) };
 }
 
@@ -67,11 +68,24 @@ async function copy(file: string): Promise<Buffer> {
   return readFile(file);
 }
 
-async function fetched({ name, uri }: Artifact, flags: ArtifactFlags, { clock, random, signal }: Fetching): Promise<Buffer> {
+/** A shell command that copies a file out of a worker of the task's pool, whose image has Node and no tar, as `kubectl cp` needs. */
+export function copyCommand({ metadata, spec }: AgentTask, name: string, path: string): string {
+  const { name: pool = 'POOL', namespace = metadata.namespace ?? 'default' } = spec.poolRef ?? {};
+  const kubectl = `kubectl --namespace ${namespace}`;
+  const workers = `--selector agentfleet.dev/component=worker,agentfleet.dev/pool=${pool} --output name`;
+  return `${kubectl} exec "$(${kubectl} get pods ${workers} | head -n 1)" -- node --eval "fs.createReadStream('${artifactsDir}/${path}').pipe(process.stdout)" > ${name}`;
+}
+
+async function fetched(
+  task: AgentTask,
+  { name, uri }: Artifact,
+  flags: ArtifactFlags,
+  { clock, random, signal }: Fetching,
+): Promise<Buffer> {
   const [, scheme, owner = '', path = ''] = /^(\w+):\/\/([^/]+)\/(.*)$/s.exec(uri) ?? [];
   if (scheme === 'pvc')
     throw new CliError(
-      `${name} lies on the volume of PersistentVolumeClaim ${owner} at ${path}; copy it out of a pod that mounts the claim (kubectl cp), then name it with --file`,
+      `${name} lies on the volume of PersistentVolumeClaim ${owner} at ${path}; copy it out of a worker, which mounts the claim, then name it with --file:\n${copyCommand(task, name, path)}`,
     );
   if (scheme !== 's3' || flags.endpoint === undefined)
     throw new CliError(`${name} lies at ${uri}; fetch it and name it with --file, or give --endpoint and --credential-file of the store`);
