@@ -136,6 +136,13 @@ export const isolation: readonly Mutant[] = [
     test: vitest('agent-image/src/attempt/acts/perform.test.ts'),
   },
   {
+    guarantee: 'an act whose end nobody saw is not run again',
+    file: 'agent-image/src/attempt/acts/earlierRun.ts',
+    find: 'if (begun === undefined || begun.judged) return nothing;',
+    replace: 'if (begun === undefined || begun.after === null) return nothing;',
+    test: vitest('agent-image/src/attempt/acts/earlierRun.test.ts'),
+  },
+  {
     guarantee: 'a way back that nobody allowed does not run',
     file: 'agent-image/src/attempt/acts/outward.ts',
     find: "return approved ? null : 'a person has to allow its way back';",

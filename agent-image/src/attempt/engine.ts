@@ -1,6 +1,7 @@
 import { refuseAblations } from './ablations.ts';
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
+import { BegunActs } from './acts/earlierRun.ts';
 import { Approvals } from './approvals.ts';
 import { AttemptFailure } from './failure.ts';
 import { Hands } from './hands.ts';
@@ -60,12 +61,16 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const meter = new Meter(context.clock, context.used, bounds);
   const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
-  await hands.events(notes.visit);
+  const begun = new BegunActs();
+  await hands.events((record) => {
+    notes.visit(record);
+    begun.visit(record);
+  });
   const { noted } = notes;
   const progress = new Progress(context, meter);
   const approvals = new Approvals({ context, hands, meter, progress, noted: noted.decided });
   const sources = createSourceReader(hands, options.grammars);
-  return { context, options, hands, sources, meter, progress, approvals, noted };
+  return { context, options, hands, sources, meter, progress, approvals, noted, begun };
 }
 
 /** The phases of an attempt, one after the other. */

@@ -31,7 +31,7 @@ export class Frontier {
     }
     for (const { state, id, step, result, facts } of noted.tried) {
       const node = this.#nodes.get(state);
-      // What held in place and was not refused in a fresh container after it was cut off before that: it is found again.
+      // What held in place and was cut off before its fresh container said more is found again; commands are not, see `earlierRun`.
       if (node === undefined || result === 'Reached') continue;
       node.tried.add(id);
       if (facts === undefined) continue;

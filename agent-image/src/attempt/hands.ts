@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type { AuditRecord, ExecRequest, KeeperInfo, Redaction, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import type { ActIdentity } from './acts/earlierRun.ts';
 import { AttemptFailure } from './failure.ts';
 import type { OpenEgress } from '../egress/index.ts';
 import type { Meter } from './meter.ts';
@@ -15,8 +16,8 @@ interface Command {
   readonly timeoutSeconds: number;
   /** What it may reach outside of the sandbox; default: nothing. */
   readonly reach?: Reach | null;
-  /** Whether an expert proposed it: what it destroys or reaches must be in the durable log before it runs. */
-  readonly act?: boolean;
+  /** Of which candidate it is: what it destroys or reaches must be in the durable log before it runs. */
+  readonly act?: ActIdentity;
   /** Text on its standard input. */
   readonly stdin?: string;
   /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
@@ -67,7 +68,7 @@ export class Hands {
    */
   async exec(command: HandsCommand): Promise<ExecResult> {
     const { reach = null } = command;
-    if (reach !== null || command.act === true) await this.#declare(command);
+    if (reach !== null || command.act !== undefined) await this.#declare(command);
     if (reach === null) return this.#exec(this.#request(command, {}));
     const openEgress = this.#openEgress;
     if (openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
@@ -88,7 +89,8 @@ export class Hands {
   async #declare(command: HandsCommand): Promise<void> {
     const what = 'argv' in command ? command.argv.join(' ') : command.command;
     const { reach = null } = command;
-    await this.note('Intent', { attempt: this.#context.assignment.attempt, reach: reach?.mode ?? 'None', command: what.slice(0, 2000) });
+    const told = { reach: reach?.mode ?? 'None', command: what.slice(0, 2000), ...command.act };
+    await this.note('Intent', { attempt: this.#context.assignment.attempt, ...told });
     await this.#context.intentDurable();
   }
 

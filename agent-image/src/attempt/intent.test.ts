@@ -38,11 +38,12 @@ function open(durable: () => Promise<void> = () => Promise.resolve()) {
   return { order, hands: new Hands(context, meter, { roots: [{ name: 'workspace', path: '/workspace' }] }, () => Promise.resolve(egress)) };
 }
 
+const act = { action: 'sha256:1', state: 'root', candidate: 'c', once: true };
 const reach = { mode: 'Allowed', hosts: [], environment: {} } as const;
 
 describe('a command that may not be undone', () => {
   it.each([
-    ['an act of an expert', { act: true }],
+    ['an act of an expert', { act }],
     ['one that may reach hosts', { reach }],
   ])('is declared, and the declaration is durable, before it runs: %s', async (_, more) => {
     const { order, hands } = open();
@@ -59,7 +60,7 @@ describe('a command that may not be undone', () => {
 
   it('does not run when its declaration cannot be stored', async () => {
     const { order, hands } = open(() => Promise.reject(new Error('the store is away')));
-    await expect(hands.exec({ command: 'rm -r legacy', timeoutSeconds: 1, act: true })).rejects.toThrow('the store is away');
+    await expect(hands.exec({ command: 'rm -r legacy', timeoutSeconds: 1, act })).rejects.toThrow('the store is away');
     expect(order).toEqual(['Intent rm -r legacy']);
   });
 

@@ -31,6 +31,8 @@ export interface TriedNote {
   readonly decision: string;
   readonly result: TrialResult;
   readonly why?: string;
+  /** It was not run, because an earlier worker had begun its commands and nobody saw their end. */
+  readonly possiblyDone?: true;
   /** What the planner wants to know of it; absent in notes of older workers. */
   readonly facts?: StepFacts;
   /** What it was chosen by. */

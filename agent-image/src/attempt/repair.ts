@@ -250,7 +250,7 @@ interface Noting {
   readonly attempt: number;
 }
 
-function noteOf({ node, candidate, trial: { result, decision, why }, attempt }: Noting): TriedNote {
+function noteOf({ node, candidate, trial: { result, decision, why, possiblyDone }, attempt }: Noting): TriedNote {
   const { id, operator, location } = candidate;
   return {
     attempt,
@@ -262,5 +262,6 @@ function noteOf({ node, candidate, trial: { result, decision, why }, attempt }: 
     decision,
     result,
     why: why.slice(0, 500),
+    ...(possiblyDone && { possiblyDone }),
   };
 }

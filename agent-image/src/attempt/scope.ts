@@ -6,6 +6,7 @@ import type { CoverageRun } from '@agentfleet/protocol/inference';
 import type { OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
+import type { BegunActs } from './acts/earlierRun.ts';
 import type { Approvals } from './approvals.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
@@ -60,4 +61,6 @@ export interface Scope {
   readonly approvals: Approvals;
   /** What was tried before this worker came. */
   readonly noted: Noted;
+  /** Which commands had been begun before this worker came. */
+  readonly begun: BegunActs;
 }

@@ -1,11 +1,13 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
-import { approve, consentTo } from './acts/consent.ts';
+import { approve, consentTo, type Consent } from './acts/consent.ts';
+import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from './acts/earlierRun.ts';
 import { judgeEffects } from './acts/effects.ts';
+import { reachOfActs } from './acts/outward.ts';
 import { onlyOnce, perform, runActs, snapshotOf } from './acts/perform.ts';
 import type { Baseline, JudgedCheck } from './baseline.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
 import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
-import type { Gate, GateVerdict } from './gate.ts';
+import type { Gate, GateVerdict, Proposal } from './gate.ts';
 import { enter, leave, type SearchNode } from './node.ts';
 import type { TrialResult } from './notes.ts';
 import type { Scope } from './scope.ts';
@@ -22,9 +24,11 @@ export interface Trial {
   readonly proofs: readonly Proof[];
   /** Snapshot that was taken before it, by the task's policy. */
   readonly snapshotFirst: boolean;
+  /** It was refused, and an earlier worker may have done its commands. */
+  readonly possiblyDone: boolean;
 }
 
-const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false } as const;
+const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false, possiblyDone: false } as const;
 
 /** A candidate that passed the gates. */
 interface Admitted {
@@ -35,6 +39,7 @@ interface Admitted {
   readonly approved: boolean;
   /** Gate 2 allowed what the rails left to it. */
   readonly reviewed: boolean;
+  readonly earlier: EarlierRun;
 }
 
 /** Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. */
@@ -53,18 +58,29 @@ export async function attemptCandidate(
   const { acts = [] } = candidate;
   const verdict = gate.judge({ rewrites, acts });
   const { decision, snapshotFirst } = verdict;
-  const consent = verdict.allowed
-    ? await consentTo(scope, candidate, { rewrites, acts }, verdict)
-    : { allowed: false, approved: false, why: verdict.why };
+  const earlier = await earlierRun(scope, node, candidate);
+  const consent = await consentOf(scope, candidate, { rewrites, acts }, verdict, earlier);
   if (!consent.allowed) {
     meter.add('vetoes');
-    return { result: 'Denied', decision, why: consent.why, ...nothing };
+    return { result: 'Denied', decision, why: consent.why, ...nothing, possiblyDone: earlier.unseen > 0 };
   }
   await snapshotBefore(scope, node, verdict, acts.length > 0);
-  const admitted = { candidate, rewrites, acts, approved: consent.approved, reviewed: verdict.review.length > 0 };
+  const admitted = { candidate, rewrites, acts, approved: consent.approved, reviewed: verdict.review.length > 0, earlier };
   const tried = await tryTwice({ scope, baseline, gate, node }, admitted);
   if (tried.result === 'Denied') meter.add('vetoes');
-  return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst };
+  return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst, possiblyDone: false };
+}
+
+/** What ended before this worker came was allowed before it was begun. */
+async function consentOf(
+  scope: Scope,
+  candidate: Candidate,
+  proposal: Proposal,
+  verdict: GateVerdict,
+  { after, unseen }: EarlierRun,
+): Promise<Consent> {
+  if (!verdict.allowed) return { allowed: false, approved: false, why: verdict.why };
+  return after === null ? consentTo(scope, candidate, proposal, verdict, unseen) : { allowed: true, approved: true, why: '' };
 }
 
 async function readable(candidate: Candidate, read: Parameters<typeof rewritesOf>[1]): Promise<readonly Rewrite[] | string> {
@@ -98,8 +114,9 @@ type Tried = Judged & Pick<Trial, 'after'>;
  * Commands that had ended by then are not run again; those that a person allowed or that reach out never are.
  */
 async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
-  const first = await tryOnce(place, admitted, null);
-  if (first.result !== 'Crashed' || (first.after === null && onlyOnce(place.gate, admitted))) return first;
+  const first = await tryOnce(place, admitted, admitted.earlier.after);
+  const reach = reachOfActs(place.scope.context);
+  if (first.result !== 'Crashed' || (first.after === null && onlyOnce(place.gate, { ...admitted, reach }))) return first;
   return tryOnce(place, admitted, first.after);
 }
 
@@ -131,17 +148,31 @@ async function toolsAgain({ hands }: Scope): Promise<void> {
 /** Runs the commands, and holds what they left to the rules for edits before any check may be believed. */
 async function act(
   { scope, baseline, gate, node }: Place,
-  { candidate, acts, approved, reviewed }: Admitted,
+  { candidate, acts, approved, reviewed, earlier }: Admitted,
 ): Promise<Omit<Judged, 'proofs'> | { readonly after: string }> {
-  const failed = await runActs(scope, gate, { acts, approved: approved || reviewed });
+  const { context, hands } = scope;
+  const reach = reachOfActs(context);
+  const identity = { ...identityOf(scope, node, candidate), once: onlyOnce(gate, { acts, approved, reach }) };
+  const failed = await runActs(scope, gate, { acts, approved: approved || reviewed, reach }, identity);
   if (failed !== null) return failed;
-  const after = (await scope.hands.snapshot(`after commands on ${node.planId}`)).id;
-  const { refused, deleted } = await judgeEffects(scope.hands, baseline, gate, snapshotOf(node), after);
+  const snapshot = await hands.snapshot(`after commands on ${node.planId}`);
+  const { refused, deleted } = await judgeEffects(hands, baseline, gate, snapshotOf(node), snapshot.id);
   if (refused !== null) return { result: 'Denied', why: refused };
-  const required = scope.context.task.spec.policy.approvals?.require.includes('Destructive') === true;
-  if (deleted.length === 0 || approved || !required) return { after };
-  const consent = await approve(scope, candidate, `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`);
-  return consent.allowed ? { after } : { result: 'Denied', why: consent.why };
+  const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
+  if (deleted.length > 0 && !approved && required) {
+    const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
+    const consent = await approve(scope, candidate, evidence, earlier.unseen);
+    if (!consent.allowed) return { result: 'Denied', why: consent.why };
+  }
+  await noteEnd(scope, identity, snapshot);
+  return { after: snapshot.id };
+}
+
+/** Whoever takes over goes on from the snapshot where commands must not be run twice. */
+async function noteEnd({ context, hands }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
+  if (!identity.once) return;
+  const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
+  await hands.note('Acted', { ...note });
 }
 
 /** The checks that fail at the baseline first, the fastest first; then, when these are better, all the others. */

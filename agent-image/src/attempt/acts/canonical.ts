@@ -12,7 +12,12 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt. */
-export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[]): string {
-  return `sha256:${createHash('sha256').update(canonicalJson({ task, edits, acts })).digest('hex')}`;
+/**
+ * Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt.
+ *
+ * @param unseen how many of its commands were begun and may be done: to do them again is another act, which nobody allowed yet
+ */
+export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
+  const act = { task, edits, acts, ...(unseen > 0 && { unseen }) };
+  return `sha256:${createHash('sha256').update(canonicalJson(act)).digest('hex')}`;
 }

@@ -13,8 +13,22 @@ export interface Consent {
   readonly approved: boolean;
 }
 
-/** Asks gate 2, and then a person, about what gate 1 leaves open or does not vouch for. */
-export async function consentTo(scope: Scope, candidate: Candidate, proposal: Proposal, verdict: GateVerdict): Promise<Consent> {
+const possiblyDone = 'an earlier worker began its commands and their end was not seen: they may be done';
+
+/**
+ * Asks gate 2, and then a person, about what gate 1 leaves open or does not vouch for, or what may be done already.
+ *
+ * @param unseen see `EarlierRun`
+ */
+export async function consentTo(
+  scope: Scope,
+  candidate: Candidate,
+  proposal: Proposal,
+  verdict: GateVerdict,
+  unseen = 0,
+): Promise<Consent> {
+  if (unseen > 0 && scope.context.task.spec.policy.approvals === undefined)
+    return { allowed: false, approved: false, why: `${possiblyDone}; nobody can be asked whether to do it again` };
   let energy: number | null = null;
   const doubts: string[] = [];
   for (const part of [...verdict.review, ...verdict.scored]) {
@@ -34,15 +48,16 @@ export async function consentTo(scope: Scope, candidate: Candidate, proposal: Pr
     if (!asked) return { allowed: false, approved: false, why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})` };
     doubts.push(`gate 2 would refuse it: ${opinion.why}`);
   }
-  if (verdict.approval.length === 0) return { allowed: true, approved: false, why: '' };
-  const evidence = [...verdict.approval.flatMap(evidenceOf), ...doubts];
-  return approve(scope, candidate, [...evidence, ...(energy === null ? [] : [`energy ${energy.toFixed(3)}`])].join('; '));
+  if (verdict.approval.length === 0 && unseen === 0) return { allowed: true, approved: false, why: '' };
+  const evidence = [...(unseen === 0 ? [] : [possiblyDone]), ...verdict.approval.flatMap(evidenceOf), ...doubts];
+  const measured = energy === null ? [] : [`energy ${energy.toFixed(3)}`];
+  return approve(scope, candidate, [...evidence, ...measured].join('; '), unseen);
 }
 
-/** Waits for a person's word about a candidate. @param evidence why it is held */
-export async function approve(scope: Scope, candidate: Candidate, evidence: string): Promise<Consent> {
+/** Waits for a person's word about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */
+export async function approve(scope: Scope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
   const { edits, acts = [] } = candidate;
-  const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts);
+  const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts, unseen);
   const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence });
   if (decision === 'Approved') return { allowed: true, approved: true, why: '' };
   return { allowed: false, approved: false, why: `it was rejected ${by}` };

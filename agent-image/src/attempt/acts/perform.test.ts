@@ -10,11 +10,12 @@ const task = { spec: { policy, protect: { mode: 'Default' } } } as unknown as Ag
 const gate = createGate({ rails, task, roots: ['/workspace'], absolute: (path) => `/workspace/${path}` }, null);
 
 test.each([
-  ['make build', false, false],
-  ['make build', true, true],
-  ['git commit -qam x && git push origin main', false, true],
-  ['kubectl apply -f app.yaml', false, true],
-])('%s, allowed by a person: %s, is run only once: %s', (command, approved, once) => {
+  ['make build', false, false, false],
+  ['make build', true, false, true],
+  ['make build', false, true, true],
+  ['git commit -qam x && git push origin main', false, false, true],
+  ['kubectl apply -f app.yaml', false, false, true],
+])('%s, allowed by a person: %s, with a way out: %s, is run only once: %s', (command, approved, reaches, once) => {
   expect(
     onlyOnce(gate, {
       acts: [
@@ -22,6 +23,7 @@ test.each([
         { tool: 'Shell', command },
       ],
       approved,
+      reach: reaches ? { mode: 'Allowed', hosts: [], environment: {} } : null,
     }),
   ).toBe(once);
 });

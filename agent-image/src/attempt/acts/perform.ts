@@ -2,9 +2,11 @@ import type { ShellAct } from '@agentfleet/protocol/inference';
 import { tail } from '../checkRun.ts';
 import type { Gate } from '../gate.ts';
 import { write, type SearchNode } from '../node.ts';
+import type { Reach } from '../reach.ts';
 import type { Scope } from '../scope.ts';
 import type { Trial } from '../trial.ts';
-import { effectJournal, reachOfActs } from './outward.ts';
+import type { ActIdentity } from './earlierRun.ts';
+import { effectJournal } from './outward.ts';
 
 /** Wall time of one command of a candidate, seconds. */
 export const actSeconds = 60;
@@ -15,9 +17,18 @@ export interface Failed {
   readonly why: string;
 }
 
+/** Commands of one candidate. */
+export interface Acts {
+  readonly acts: readonly ShellAct[];
+  /** A person allowed them. */
+  readonly approved: boolean;
+  /** What they may reach; null: nothing. */
+  readonly reach: Reach | null;
+}
+
 /** Whether commands must not be run a second time: a person allowed them once, or what they did outside may stand. */
-export function onlyOnce(gate: Gate, { acts, approved }: { readonly acts: readonly ShellAct[]; readonly approved: boolean }): boolean {
-  return approved || acts.some(({ command }) => gate.outward(command).external.length > 0);
+export function onlyOnce(gate: Gate, { acts, approved, reach }: Acts): boolean {
+  return approved || (reach !== null && acts.length > 0) || acts.some(({ command }) => gate.outward(command).external.length > 0);
 }
 
 /**
@@ -27,13 +38,13 @@ export function onlyOnce(gate: Gate, { acts, approved }: { readonly acts: readon
 export async function runActs(
   { context, hands }: Scope,
   gate: Gate,
-  { acts, approved }: { readonly acts: readonly ShellAct[]; readonly approved: boolean },
+  { acts, approved, reach }: Acts,
+  identity: ActIdentity,
 ): Promise<Failed | null> {
-  const reach = reachOfActs(context);
   const journal = effectJournal({ context, hands });
   for (const { command } of acts) {
     const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
-      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach, act: true });
+      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;
