@@ -37,13 +37,15 @@ import {
   type TreeDiff,
   type TreeWritten,
 } from '@agentfleet/protocol/keeper';
+import { answerBounds as bounds } from './bounds.ts';
 import { collect, type ExecResult } from './result.ts';
 import { Transport, type KeeperClientOptions } from './transport.ts';
 import { openTunnel } from './tunnel.ts';
 
 /**
  * Client of one keeper (`@agentfleet/protocol/keeper` lists the requests).
- * Every method rejects with a `KeeperRefusal` when the keeper says no.
+ * Every method rejects with a `KeeperRefusal` when the keeper says no, and when its answer is longer, later or deeper than
+ * that of the route may be (bounds.ts): nothing of it is held then.
  */
 export class KeeperClient {
   readonly #options: KeeperClientOptions;
@@ -60,17 +62,18 @@ export class KeeperClient {
 
   /** Starts a command, or replays it when its execId is known, and yields its events to the end. */
   exec(body: ExecRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#http.lines({ method: 'POST', path: '/v1/exec', json: body, signal });
+    return this.#http.lines({ method: 'POST', path: '/v1/exec', json: body, signal, bound: bounds.exec });
   }
 
   /** Follows a known command from sequence number `from` on. */
   follow(execId: string, from = 1, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#http.lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal });
+    return this.#http.lines({ method: 'GET', path: `/v1/exec/${execId}`, query: { from }, signal, bound: bounds.exec });
   }
 
   /** A range of output that is in a file of the store (`ExecEnd.spill`); by default all of it. */
   async spilledOutput(execId: string, stream: 'stdout' | 'stderr', offset?: number, bytes?: number): Promise<Readable> {
-    return (await this.#http.send({ method: 'GET', path: `/v1/exec/${execId}/output`, query: { stream, offset, bytes } })).body;
+    const query = { stream, offset, bytes };
+    return (await this.#http.stream({ method: 'GET', path: `/v1/exec/${execId}/output`, query, bound: bounds.spill })).body;
   }
 
   /** Runs a command to its end and collects both outputs. */
@@ -109,7 +112,7 @@ export class KeeperClient {
 
   /** Starts a command in a session and yields its events to the end; else as {@link exec}. */
   execInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
-    return this.#http.lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal });
+    return this.#http.lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal, bound: bounds.exec });
   }
 
   /** Runs a command in a session to its end and collects both outputs. */
@@ -126,9 +129,8 @@ export class KeeperClient {
   }
 
   /** A file without its secrets; `Raw` gives its exact bytes, as edits and artifacts need them, which is noted. */
-  async readFile(path: string, redaction?: Redaction): Promise<Buffer> {
-    const response = await this.#http.send({ method: 'GET', path: '/v1/files', query: { path, redaction } });
-    return Buffer.from(await response.body.arrayBuffer());
+  readFile(path: string, redaction?: Redaction): Promise<Buffer> {
+    return this.#http.bytes({ method: 'GET', path: '/v1/files', query: { path, redaction }, bound: bounds.file });
   }
 
   /** Writes a file atomically; `mode` is octal text such as `755`. Only `Check` looks at the syntax of what is written. */
@@ -138,27 +140,27 @@ export class KeeperClient {
 
   /** Lines of a text file, from 1, both ends included. */
   readLines(path: string, from?: number, to?: number): Promise<FileLines> {
-    return this.#http.json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to } });
+    return this.#http.json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to }, bound: bounds.report });
   }
 
   /** What stands below a folder, `depth` levels deep. */
   listFiles(path: string, depth?: number, limit?: number): Promise<FileList> {
-    return this.#http.json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit } });
+    return this.#http.json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit }, bound: bounds.report });
   }
 
   /** Lines that hold a text or match a regular expression, in the text files below a folder. */
   searchFiles(query: SearchQuery, signal?: AbortSignal): Promise<SearchResult> {
-    return this.#http.json({ method: 'GET', path: '/v1/files/search', query, signal });
+    return this.#http.json({ method: 'GET', path: '/v1/files/search', query, signal, bound: bounds.report });
   }
 
   /** Replaces a text that stands exactly once in a file. */
   replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
-    return this.#http.json({ method: 'POST', path: '/v1/files/replace', json: edit });
+    return this.#http.json({ method: 'POST', path: '/v1/files/replace', json: edit, bound: bounds.report });
   }
 
   /** Replaces code by its structure: `$NAME` is one node, `$$$NAME` any number of neighbours. */
   astEdit(edit: AstEditRequest): Promise<AstEditReport> {
-    return this.#http.json({ method: 'POST', path: '/v1/files/ast-edit', json: edit });
+    return this.#http.json({ method: 'POST', path: '/v1/files/ast-edit', json: edit, bound: bounds.report });
   }
 
   /** Names the values that no answer may show, in the place of those before. A keeper that restarts forgets them. */
@@ -168,22 +170,22 @@ export class KeeperClient {
 
   /** Reads the whole snapshot store and compares it with its hashes. */
   scrub(signal?: AbortSignal): Promise<ScrubReport> {
-    return this.#http.json({ method: 'POST', path: '/v1/scrub', signal });
+    return this.#http.json({ method: 'POST', path: '/v1/scrub', signal, bound: bounds.work });
   }
 
   /** Applies a unified diff whole or not at all; a known requestId is answered again. */
   applyPatch(patch: PatchRequest): Promise<PatchReport> {
-    return this.#http.json({ method: 'POST', path: '/v1/files/patch', json: patch });
+    return this.#http.json({ method: 'POST', path: '/v1/files/patch', json: patch, bound: bounds.report });
   }
 
   /** Unpacks a tar below a folder. It is not atomic: take a snapshot first, restore it when this rejects. */
   writeTree(path: string, tar: Readable | Uint8Array, signal?: AbortSignal): Promise<TreeWritten> {
-    return this.#http.json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal });
+    return this.#http.json({ method: 'PUT', path: '/v1/tree', query: { path }, tar, signal, bound: bounds.work });
   }
 
   /** A tar of all that is below a folder; how many sockets, fifos, devices and closed files it leaves out. Read it to its end or destroy it. */
   async readTree(path: string, signal?: AbortSignal): Promise<{ readonly tar: Readable; readonly skipped: number }> {
-    const { body, headers } = await this.#http.send({ method: 'GET', path: '/v1/tree', query: { path }, signal });
+    const { body, headers } = await this.#http.stream({ method: 'GET', path: '/v1/tree', query: { path }, signal, bound: bounds.tree });
     return { tar: body, skipped: Number(headers[treeHeaders.skipped] ?? 0) };
   }
 
@@ -193,21 +195,21 @@ export class KeeperClient {
   }
 
   takeSnapshot(label?: string): Promise<SnapshotRecord> {
-    return this.#http.json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label } });
+    return this.#http.json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label }, bound: bounds.work });
   }
 
   async snapshots(): Promise<readonly SnapshotRecord[]> {
-    return (await this.#http.json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots' })).items;
+    return (await this.#http.json<{ items: SnapshotRecord[] }>({ method: 'GET', path: '/v1/snapshots', bound: bounds.report })).items;
   }
 
   /** Canonical text of a snapshot's manifest; its SHA-256 is the snapshot's digest. */
   manifest(id: string, signal?: AbortSignal): Promise<Buffer> {
-    return this.#http.bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal });
+    return this.#http.bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal, bound: bounds.manifest });
   }
 
   /** Parts of contents, each behind its header; read them with `partsOf`. */
   exportParts(parts: readonly Part[], signal?: AbortSignal): Promise<Buffer> {
-    return this.#http.bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal });
+    return this.#http.bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal, bound: bounds.parts });
   }
 
   /** Begins, step by step, to bring log and snapshots of a lost keeper into this one, which must know nothing. */
@@ -216,20 +218,20 @@ export class KeeperClient {
   }
 
   async adoptLog(lines: Readable | Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#http.json({ method: 'PUT', path: '/v1/adoption/log', bytes: lines, signal });
+    await this.#http.json({ method: 'PUT', path: '/v1/adoption/log', bytes: lines, signal, bound: bounds.work });
   }
 
   async adoptParts(parts: Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#http.json({ method: 'PUT', path: '/v1/adoption/objects', bytes: parts, signal });
+    await this.#http.json({ method: 'PUT', path: '/v1/adoption/objects', bytes: parts, signal, bound: bounds.work });
   }
 
   async adoptManifest(id: string, text: Uint8Array, signal?: AbortSignal): Promise<void> {
-    await this.#http.json({ method: 'PUT', path: `/v1/adoption/manifests/${id}`, bytes: text, signal });
+    await this.#http.json({ method: 'PUT', path: `/v1/adoption/manifests/${id}`, bytes: text, signal, bound: bounds.work });
   }
 
   /** Puts all in place, or nothing. */
   commitAdoption(request: AdoptionRequest, signal?: AbortSignal): Promise<Adopted> {
-    return this.#http.json({ method: 'POST', path: '/v1/adoption/commit', json: request, signal });
+    return this.#http.json({ method: 'POST', path: '/v1/adoption/commit', json: request, signal, bound: bounds.work });
   }
 
   async dropAdoption(): Promise<void> {
@@ -237,25 +239,25 @@ export class KeeperClient {
   }
 
   restore(id: string): Promise<RestoreReport> {
-    return this.#http.json({ method: 'POST', path: `/v1/snapshots/${id}/restore` });
+    return this.#http.json({ method: 'POST', path: `/v1/snapshots/${id}/restore`, bound: bounds.work });
   }
 
   /** `Raw` for a diff that is to be applied, or whose names are judged. */
   diff(from: string, to?: string, redaction?: Redaction): Promise<TreeDiff> {
-    return this.#http.json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction } });
+    return this.#http.json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction }, bound: bounds.diff });
   }
 
   /** The tar with the revert script of `from` → `to`. */
   async revertBundle(from: string, to?: string): Promise<Readable> {
-    return (await this.#http.send({ method: 'GET', path: '/v1/revert', query: { from, to } })).body;
+    return (await this.#http.stream({ method: 'GET', path: '/v1/revert', query: { from, to }, bound: bounds.tree })).body;
   }
 
   events(from = 1): AsyncGenerator<AuditRecord> {
-    return this.#http.lines({ method: 'GET', path: '/v1/events', query: { from } });
+    return this.#http.lines({ method: 'GET', path: '/v1/events', query: { from }, bound: bounds.log });
   }
 
   audit(): Promise<AuditReport> {
-    return this.#http.json({ method: 'GET', path: '/v1/audit' });
+    return this.#http.json({ method: 'GET', path: '/v1/audit', bound: bounds.work });
   }
 
   /** Asks for a fresh tools container. The kubelet starts it; `info().tools.instance` then differs. */

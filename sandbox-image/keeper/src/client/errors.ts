@@ -1,11 +1,23 @@
 import { keeperErrors, type ErrorBody, type KeeperErrorCode } from '@agentfleet/protocol/keeper';
 
-/** The keeper's refusal, with its code and cure. `status` is the HTTP status. */
+/** What is wrong with an answer itself, whatever the keeper says in it. */
+export const answerFaults = {
+  AF_UNREADABLE: 'check that this address is a keeper',
+  AF_ANSWER_TOO_LARGE: 'replace the sandbox: what answers is no keeper of this version',
+  AF_ANSWER_LATE: 'replace the sandbox: its keeper does not end what it began',
+  AF_ANSWER_MALFORMED: 'replace the sandbox: what answers is no keeper of this version',
+} as const;
+export type AnswerFault = keyof typeof answerFaults;
+
+/** Characters of a refusal's words; those of a hostile keeper end in logs and conditions. */
+const mostCharacters = 4096;
+
+/** The keeper's refusal, with its code and cure, or ours of its answer. `status` is the HTTP status. */
 export class KeeperRefusal extends Error {
-  readonly code: KeeperErrorCode | 'AF_UNREADABLE';
+  readonly code: KeeperErrorCode | AnswerFault;
   readonly status: number;
   readonly cure: string;
-  constructor(status: number, code: KeeperErrorCode | 'AF_UNREADABLE', message: string, cure: string) {
+  constructor(status: number, code: KeeperErrorCode | AnswerFault, message: string, cure: string) {
     super(`${code}: ${message} (${cure})`);
     this.name = 'KeeperRefusal';
     this.code = code;
@@ -18,11 +30,17 @@ export class KeeperRefusal extends Error {
     try {
       const { error } = JSON.parse(body) as ErrorBody;
       if (typeof error.code === 'string' && error.code in keeperErrors) {
-        return new KeeperRefusal(status, error.code as KeeperErrorCode, error.message, error.cure);
+        const [message, cure] = [error.message, error.cure].map((words: unknown) => String(words).slice(0, mostCharacters));
+        return new KeeperRefusal(status, error.code as KeeperErrorCode, message ?? '', cure ?? '');
       }
     } catch {
       // not JSON: told below
     }
-    return new KeeperRefusal(status, 'AF_UNREADABLE', `HTTP ${status}: ${body.slice(0, 200)}`, 'check that this address is a keeper');
+    return new KeeperRefusal(status, 'AF_UNREADABLE', `HTTP ${status}: ${body.slice(0, 200)}`, answerFaults.AF_UNREADABLE);
+  }
+
+  /** Our own no to an answer. */
+  static ofAnswer(code: AnswerFault, message: string): KeeperRefusal {
+    return new KeeperRefusal(200, code, message, answerFaults[code]);
   }
 }

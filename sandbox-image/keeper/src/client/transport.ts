@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import { Agent, request, type Dispatcher } from 'undici';
 import { epochHeader, execBounds } from '@agentfleet/protocol/keeper';
+import { counted, limited, parseAnswer, readWhole } from './answer.ts';
+import { answerBounds, maxRefusalBytes, type AnswerBound } from './bounds.ts';
 import { KeeperRefusal } from './errors.ts';
 import { readLines } from './ndjson.ts';
 
@@ -13,6 +15,8 @@ export interface KeeperClientOptions {
   /** Epoch of the assignment; the keeper refuses lower ones than it has seen. */
   readonly epoch: number;
   readonly dispatcher?: Dispatcher;
+  /** Calls back after `ms` unless the function returned is called; default: a timer of the process. For tests. */
+  readonly after?: (ms: number, run: () => void) => () => void;
 }
 
 export interface Call {
@@ -23,6 +27,26 @@ export interface Call {
   readonly bytes?: Readable | Uint8Array;
   readonly tar?: Readable | Uint8Array;
   readonly signal?: AbortSignal | undefined;
+  /** What the answer may cost; default: that of a small one. */
+  readonly bound?: AnswerBound;
+}
+
+/** An answer whose body is a stream with a bound. */
+export interface Streamed {
+  readonly body: Readable;
+  readonly headers: Dispatcher.ResponseData['headers'];
+}
+
+/** A request with its time. */
+interface Asked {
+  readonly response: Dispatcher.ResponseData;
+  /** Ends the time; nothing more comes. */
+  readonly end: () => void;
+}
+
+function processTimer(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms).unref();
+  return () => clearTimeout(timer);
 }
 
 /** Requests to one keeper, each with a fresh token and the epoch. */
@@ -41,21 +65,50 @@ export class Transport {
   }
 
   async json<T>(call: Call): Promise<T> {
-    const response = await this.send(call);
-    const text = await response.body.text();
-    return (text === '' ? undefined : JSON.parse(text)) as T;
+    const text = (await this.bytes(call)).toString('utf8');
+    return (text === '' ? undefined : parseAnswer(text, `the answer to ${call.path}`)) as T;
   }
 
   async bytes(call: Call): Promise<Buffer> {
-    return Buffer.from(await (await this.send(call)).body.arrayBuffer());
+    const { response, end } = await this.#send(call);
+    try {
+      return await readWhole(response.body, call.path, boundOf(call).bytes);
+    } finally {
+      end();
+    }
   }
 
   async *lines<T>(call: Call): AsyncGenerator<T> {
-    const response = await this.send(call);
-    yield* readLines<T>(response.body);
+    const { response, end } = await this.#send(call);
+    try {
+      yield* readLines<T>(counted(response.body, call.path, boundOf(call).bytes));
+    } finally {
+      end();
+    }
   }
 
-  async send(call: Call): Promise<Dispatcher.ResponseData> {
+  /** Read the body to its end or destroy it. */
+  async stream(call: Call): Promise<Streamed> {
+    const { response, end } = await this.#send(call);
+    return { body: limited(response.body, call.path, boundOf(call).bytes, end), headers: response.headers };
+  }
+
+  async #send(call: Call): Promise<Asked> {
+    const { seconds } = boundOf(call);
+    const late = new AbortController();
+    const words = `the answer to ${call.path} was not whole within ${seconds} s`;
+    const after = this.#options.after ?? processTimer;
+    const end = after(seconds * 1000, () => late.abort(KeeperRefusal.ofAnswer('AF_ANSWER_LATE', words)));
+    try {
+      const signal = call.signal === undefined ? late.signal : AbortSignal.any([call.signal, late.signal]);
+      return { response: await this.#request(call, signal), end };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async #request(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const url = new URL(call.path, this.#options.baseUrl);
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -65,16 +118,21 @@ export class Transport {
       method: call.method,
       dispatcher: this.#dispatcher,
       body,
+      signal,
       headers: {
         authorization: `Bearer ${await this.#options.token()}`,
         [epochHeader]: String(this.#options.epoch),
         ...(body === null ? {} : { 'content-type': mediaType(call) }),
       },
-      ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
-    if (response.statusCode >= 300) throw KeeperRefusal.from(response.statusCode, await response.body.text());
-    return response;
+    if (response.statusCode < 300) return response;
+    const said = await readWhole(response.body, call.path, maxRefusalBytes);
+    throw KeeperRefusal.from(response.statusCode, said.toString('utf8'));
   }
+}
+
+function boundOf({ bound = answerBounds.small }: Call): AnswerBound {
+  return bound;
 }
 
 function mediaType(call: Call): string {

@@ -2,11 +2,12 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { egressUpgrade } from '@agentfleet/protocol/keeper';
+import { readWhole } from './answer.ts';
+import { maxRefusalBytes } from './bounds.ts';
 import { KeeperRefusal } from './errors.ts';
 
 /** How long the keeper may take to answer, ms. */
 const answerMs = 15_000;
-const maxRefusalBytes = 64 * 1024;
 
 /** Asks for an upgrade on a connection of its own. Rejects with {@link KeeperRefusal}, or when nobody answers. */
 export function openTunnel(url: URL, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Duplex> {
@@ -20,10 +21,12 @@ export function openTunnel(url: URL, headers: Readonly<Record<string, string>>, 
     ...(signal === undefined ? {} : { signal }),
   });
   const late = Object.assign(new Error(`the keeper did not answer within ${answerMs / 1000} s`), { code: 'ETIMEDOUT' });
-  asked.setTimeout(answerMs, () => asked.destroy(late));
+  // All of the answer in that time, not only the next byte of it.
+  const timer = setTimeout(() => asked.destroy(late), answerMs);
+  asked.once('close', () => clearTimeout(timer));
   asked.once('error', reject);
   asked.once('upgrade', (_answer, socket: Duplex, head: Buffer) => {
-    asked.setTimeout(0);
+    clearTimeout(timer);
     socket.on('error', () => undefined); // its close tells
     if (head.length > 0) socket.unshift(head);
     resolve(socket);
@@ -34,11 +37,6 @@ export function openTunnel(url: URL, headers: Readonly<Record<string, string>>, 
 }
 
 async function refusalOf(answer: IncomingMessage): Promise<KeeperRefusal> {
-  let text = '';
-  answer.setEncoding('utf8');
-  for await (const part of answer) {
-    text += part as string;
-    if (text.length > maxRefusalBytes) break;
-  }
-  return KeeperRefusal.from(answer.statusCode ?? 0, text);
+  const said = await readWhole(answer, '/v1/egress', maxRefusalBytes);
+  return KeeperRefusal.from(answer.statusCode ?? 0, said.toString('utf8'));
 }
