@@ -1,6 +1,7 @@
 import { controllerReference, isApiError, isConflict, isControlledBy, keyOf, type ObjectName, type ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { imagesOf } from '../../pools/made.ts';
 import { isUnclaimed } from '../../pools/warm.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { sandboxFinalizer } from './names.ts';
@@ -19,7 +20,7 @@ export type ClaimAnswer = { readonly kind: 'Claimed'; readonly pod: Pod } | { re
 export class Claims {
   readonly #pods: ResourceClient<Pod>;
   /** By the key of the task. */
-  readonly #uncertain = new Map<string, ObjectName>();
+  readonly #uncertain = new Map<string, ObjectName & { readonly uid: string | undefined }>();
 
   constructor(pods: ResourceClient<Pod>) {
     this.#pods = pods;
@@ -36,11 +37,11 @@ export class Claims {
 
   /** The sandbox that an earlier write of ours took without our hearing of it; undefined: none. */
   async recover(task: AgentTask, signal: AbortSignal): Promise<Pod | undefined> {
-    const name = this.#uncertain.get(keyOf(task));
-    if (name === undefined) return undefined;
-    const pod = await this.#pods.find(name, { signal });
+    const tried = this.#uncertain.get(keyOf(task));
+    if (tried === undefined) return undefined;
+    const pod = await this.#pods.find(tried, { signal });
     this.#uncertain.delete(keyOf(task));
-    return pod !== undefined && isControlledBy(pod, task) ? pod : undefined;
+    return pod !== undefined && pod.metadata.uid === tried.uid && isControlledBy(pod, task) ? pod : undefined;
   }
 
   forget(key: string): void {
@@ -52,18 +53,22 @@ export class Claims {
       return { kind: 'Claimed', pod: await this.#write(task, pod, signal) };
     } catch (error) {
       if (isApiError(error) && definite.has(error.code)) return { kind: 'Taken' };
-      this.#uncertain.set(keyOf(task), { namespace: pod.metadata.namespace, name: pod.metadata.name });
+      const { namespace, name, uid } = pod.metadata;
+      this.#uncertain.set(keyOf(task), { namespace, name, uid });
       if (!isConflict(error)) throw error;
     }
     return this.#afterConflict(task, pod, signal);
   }
 
   /** It may have been our own first try, the kubelet, or another task: only the pod knows. */
-  async #afterConflict(task: AgentTask, { metadata: { name, namespace } }: Pod, signal: AbortSignal) {
+  async #afterConflict(task: AgentTask, tried: Pod, signal: AbortSignal) {
+    const { name, namespace, uid } = tried.metadata;
     const seen = await this.#pods.find({ name, namespace }, { signal });
     this.#uncertain.delete(keyOf(task));
-    if (seen !== undefined && isControlledBy(seen, task)) return { kind: 'Claimed', pod: seen } as const;
-    if (seen === undefined || !isClaimable(seen) || !sandboxState(seen, false).ready) return { kind: 'Taken' } as const;
+    // Another one of its name, or with other images, is not what was looked at.
+    if (seen === undefined || seen.metadata.uid !== uid || imagesOf(seen) !== imagesOf(tried)) return { kind: 'Taken' } as const;
+    if (isControlledBy(seen, task)) return { kind: 'Claimed', pod: seen } as const;
+    if (!isClaimable(seen) || !sandboxState(seen, false).ready) return { kind: 'Taken' } as const;
     return { kind: 'Changed', pod: seen } as const;
   }
 

@@ -134,6 +134,7 @@ class Reconciler {
       clock,
       registriesListed: config.egress.registries.length > 0,
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
+      namespace: config.namespace,
       ledger: this.#ledger,
       leases,
       order,

@@ -3,6 +3,7 @@ import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agen
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolLookup } from '../../pools/lookup.ts';
+import { MadeSandboxes } from '../../pools/made.ts';
 import { resolvePool, type Resolution } from '../../pools/resolve.ts';
 import { templateAnnotation, warmIndex } from '../../pools/warm.ts';
 import type { Caches } from '../../runtime/context.ts';
@@ -28,6 +29,8 @@ export interface ObserverOptions {
   readonly registriesListed: boolean;
   /** Hash of what sandboxes of a pool are made from under a floor of isolation. */
   readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
+  /** Namespace of the operator, which holds the record of the sandboxes that it made ahead. */
+  readonly namespace: string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
   /** Of tasks of one namespace. */
@@ -56,12 +59,14 @@ export class Observer {
   readonly #options: ObserverOptions;
   readonly #preparations: Preparations;
   readonly #queues: Queues;
+  readonly #made: MadeSandboxes;
   /** Undefined: something changed. */
   #ground: Ground | undefined;
 
   constructor(options: ObserverOptions) {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
+    this.#made = new MadeSandboxes(options.caches.configMaps, options.namespace);
     this.#queues = new Queues(options.caches, options.ledger, options.order);
     const change = (): void => void (this.#ground = undefined);
     const { nodes, runtimeClasses, namespaces } = options.caches;
@@ -153,6 +158,7 @@ export class Observer {
     if (task.spec.sandbox !== undefined) return [];
     const waiting = caches.pods.lister
       .byIndex(warmIndex, keyOf(pool))
+      .filter((pod) => this.#made.has(keyOf(pool), pod))
       .filter((pod) => pod.metadata.namespace === namespace && isClaimable(pod) && sandboxState(pod, false).ready)
       .filter(({ metadata: { uid = '' } }) => !excluded.has(uid) && !ledger.isSpokenFor(uid));
     if (waiting.length === 0) return [];

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Consistency, Controller, done, keyOf, requeueAfter, watches, type KubeObject, type Outcome, type Source } from '@agentfleet/kube';
+import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { warmPoolOf } from '../../pools/warm.ts';
+import type { ConfigMap, Pod } from '../../runtime/objects.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { jwksConfigMap } from '../agenttask/names.ts';
 import { Preparations } from '../agenttask/prepared.ts';
@@ -11,6 +13,7 @@ import { TemplateHashes, type WarmSource } from '../agenttask/warmTemplate.ts';
 import { decideWarm } from './decide.ts';
 import { WarmExecutor } from './execute.ts';
 import { placesOf } from './observe.ts';
+import { WarmRecords } from './record.ts';
 
 /** What tests set. */
 export interface WarmPoolOptions {
@@ -31,8 +34,9 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
     [...pools.lister.values()]
       .filter(({ spec }) => spec.sandbox.warm?.some((entry) => entry.namespace === namespace))
       .map((pool) => keyOf(pool));
-  const prepared = ({ metadata }: KubeObject): readonly string[] => {
+  const prepared = ({ metadata, data }: ConfigMap): readonly string[] => {
     const { namespace = '', name, labels: own } = metadata;
+    if (own?.[labels.component] === recordComponent) return data?.[recordKeys.pool] === undefined ? [] : [data[recordKeys.pool] ?? ''];
     if (name === jwksConfigMap) return wanting(namespace);
     const pool = own?.[labels.pool];
     return pool === undefined ? [] : [`${namespace}/${pool}`];
@@ -79,7 +83,8 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const { caches, clock, config, log, registry, tokens } = context;
   const consistency = new Consistency({ clock, pollMs: options.pollMs ?? 25 });
   const newLinkKey = options.newLinkKey ?? ((): string => randomBytes(32).toString('base64url'));
-  const executor = new WarmExecutor({ context, consistency, newLinkKey });
+  const records = new WarmRecords(context, consistency);
+  const executor = new WarmExecutor({ context, consistency, newLinkKey, records });
   const preparations = new Preparations(caches);
   const hashes = new TemplateHashes();
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
@@ -88,12 +93,12 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
       pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), ground: groundOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, preparations, key, pool);
-    const madeAt = executor.madeAt(
-      key,
-      places.flatMap(({ pods }) => pods),
-    );
-    const { actions, requeueAfterMs } = decideWarm({ places, template, madeAt }, clock.now());
+    const waiting = places.flatMap(({ pods }) => pods);
+    const isOurs = (pod: Pod): boolean => records.has(key, pod);
+    const { actions, requeueAfterMs } = decideWarm({ places, template, isOurs, madeAt: executor.madeAt(key, waiting) }, clock.now());
     const refusals = await executor.run(key, actions, source, signal);
+    if (pool === undefined && waiting.length === 0) await records.remove(key, signal);
+    else await records.write(key, waiting, signal);
     tell(context, pool, refusals);
     const waits = [requeueAfterMs ?? Infinity, refusals.size === 0 ? Infinity : refusedRetryMs];
     const next = Math.min(...waits);

@@ -40,6 +40,9 @@ const pod = (
   ...(status === undefined ? {} : { status }),
 });
 
+/** Those of others are called so. */
+const isOurs = ({ metadata }: Pod): boolean => !metadata.name.startsWith('foreign');
+
 const place = (replicas: number, pods: readonly Pod[], change: Partial<WarmPlace> = {}): WarmPlace => ({
   namespace: 'team',
   entry: { namespace: 'team', replicas, maxAgeSeconds: 100 },
@@ -49,7 +52,7 @@ const place = (replicas: number, pods: readonly Pod[], change: Partial<WarmPlace
 });
 
 function effect(at: WarmPlace): readonly string[] {
-  return decideWarm({ places: [at], template: 't1', madeAt: new Map() }, now).actions.map((action) =>
+  return decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).actions.map((action) =>
     action.type === 'create' ? `create ${action.count}` : `delete ${action.pod.metadata.name}`,
   );
 }
@@ -57,6 +60,7 @@ function effect(at: WarmPlace): readonly string[] {
 describe('sandboxes that wait', () => {
   test.each<readonly [string, WarmPlace, readonly string[]]>([
     ['are made when there are none', place(2, []), ['create 2']],
+    ['that somebody else made go, and count for nothing', place(1, [pod('foreign')]), ['delete foreign', 'create 1']],
     ['are made a few at a time', place(40, []), [`create ${startingAtOnce}`]],
     [
       'are not made while as many are starting',
@@ -98,13 +102,13 @@ describe('sandboxes that wait', () => {
 
   test('are looked at again when the next one comes of age', () => {
     const at = place(2, [pod('a', { age: 30 }), pod('b', { age: 130 })]);
-    expect(decideWarm({ places: [at], template: 't1', madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
-    expect(decideWarm({ places: [place(0, [])], template: 't1', madeAt: new Map() }, now).requeueAfterMs).toBeUndefined();
+    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
+    expect(decideWarm({ places: [place(0, [])], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBeUndefined();
   });
 
   test('are as old as this process knows, where it made them', () => {
     const at = place(1, [{ ...pod('a', { age: 500 }), metadata: { ...pod('a', { age: 500 }).metadata, uid: 'u-a' } }]);
-    expect(decideWarm({ places: [at], template: 't1', madeAt: new Map([['u-a', now - 40_000]]) }, now)).toEqual({
+    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toEqual({
       actions: [],
       requeueAfterMs: 60_000,
     });

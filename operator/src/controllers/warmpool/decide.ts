@@ -19,6 +19,8 @@ export interface WarmSnapshot {
   readonly places: readonly WarmPlace[];
   /** When this process made them, by uid, ms by its own clock: clocks differ, and a wrong one must not make all of them old. */
   readonly madeAt: ReadonlyMap<string, number>;
+  /** Whether the operator made a pod. What everybody may write on one proves nothing. */
+  readonly isOurs: (pod: Pod) => boolean;
   /** Hash of the present template. */
   readonly template: string;
 }
@@ -46,6 +48,7 @@ const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
 
 interface View {
   readonly template: string;
+  readonly isOurs: (pod: Pod) => boolean;
   /** Wall ms. */
   readonly bornAt: (pod: Pod) => number;
 }
@@ -58,14 +61,15 @@ interface Sorted {
   readonly aged: readonly Pod[];
 }
 
-function sorted({ pods }: WarmPlace, { template, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
+function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
   const actions: WarmAction[] = [];
   const [fresh, aged]: [Pod[], Pod[]] = [[], []];
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
     const age = now - bornAt(pod);
     const ended = lossOf(pod, pod.metadata.name);
-    if (ended !== undefined) actions.push({ type: 'delete', pod, why: ended });
+    if (!isOurs(pod)) actions.push({ type: 'delete', pod, why: 'it is not, or not as, the operator made it' });
+    else if (ended !== undefined) actions.push({ type: 'delete', pod, why: ended });
     else if (pod.metadata.annotations?.[templateAnnotation] !== template)
       actions.push({ type: 'delete', pod, why: 'the template has changed' });
     else if (age >= patience * entry.maxAgeSeconds * 1000) actions.push({ type: 'delete', pod, why: 'it is too old' });
@@ -107,9 +111,9 @@ function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): rea
 }
 
 /** What is to be made and deleted so that as many sandboxes wait as the pool asks for. `now` is wall time in ms. Pure. */
-export function decideWarm({ places, madeAt, template }: WarmSnapshot, now: number): WarmDecision {
+export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, now: number): WarmDecision {
   const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
-  const view: View = { template, bornAt };
+  const view: View = { template, isOurs, bornAt };
   const ages = places.flatMap((place) => nextAge(place, view, now));
   return {
     actions: places.flatMap((place) => decidePlace(place, view, now)),

@@ -4,12 +4,14 @@ import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 import { warmPod, type WarmSource } from '../agenttask/warmTemplate.ts';
 import type { WarmAction } from './decide.ts';
+import type { WarmRecords } from './record.ts';
 
 export interface WarmExecutorOptions {
   readonly context: OperatorContext;
   readonly consistency: Consistency;
   /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
   readonly newLinkKey: () => string;
+  readonly records: Pick<WarmRecords, 'add'>;
 }
 
 /** Makes and deletes waiting sandboxes. */
@@ -66,12 +68,13 @@ export class WarmExecutor {
     { namespace, count }: Extract<WarmAction, { type: 'create' }>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { consistency, context, newLinkKey } = this.#options;
+    const { consistency, context, newLinkKey, records } = this.#options;
     for (let made = 0; made < count; made += 1) {
       try {
         const pod = await this.#pods.create(warmPod(source, namespace, newLinkKey()), { fieldManager: 'agentfleet-operator', signal });
         consistency.wrote(key, context.caches.pods, pod);
         this.#remember(key, pod);
+        records.add(key, pod);
       } catch (error) {
         if (isApiError(error) && [400, 403, 404, 422].includes(error.code)) return asError(error).message;
         throw error;

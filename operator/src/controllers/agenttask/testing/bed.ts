@@ -56,7 +56,7 @@ export class Bed extends Stage {
     const time = new VirtualClock();
     const clock = { ...systemClock, now: (): number => time.now() };
     const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }), time);
-    for (const name of ['platform', 'team', 'other']) bed.server.createNamespace(name);
+    for (const name of ['platform', 'team', 'other', config.namespace]) bed.server.createNamespace(name);
     await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
     await bed.addWorker('w-1');
