@@ -163,4 +163,25 @@ export const isolation: readonly Mutant[] = [
     replace: 'external.filter(({ state }) => state !== undefined)',
     test: vitest('cli/src/undo.test.ts'),
   },
+  {
+    guarantee: 'a task sets no label of its sandbox that its pool does not list',
+    file: 'operator/src/controllers/agenttask/sandboxBounds.ts',
+    find: 'pool.spec.policy[list]?.includes(asked) !== true',
+    replace: 'pool.spec.policy[list]?.includes(asked) === false',
+    test: vitest('operator/src/controllers/agenttask/sandboxBounds.test.ts'),
+  },
+  {
+    guarantee: 'a waiting sandbox that the operator did not make is taken by nobody',
+    file: 'operator/src/controllers/agenttask/observe.ts',
+    find: '.filter((pod) => this.#made.has(keyOf(pool), pod))',
+    replace: '',
+    test: vitest('operator/src/controllers/warmpool/foreign.test.ts'),
+  },
+  {
+    guarantee: 'no more of an answer of a keeper is read than it may have',
+    file: 'sandbox-image/keeper/src/client/answer.ts',
+    find: 'if (bytes > maxBytes) throw tooLarge(path, maxBytes);',
+    replace: '',
+    test: vitest('sandbox-image/keeper/src/client/hostile.test.ts'),
+  },
 ];

@@ -87,6 +87,12 @@ export const fullPool: Node = {
       allowUnenforcedNetwork: true,
       profiles: ['Default', 'Permissive'],
       maxBudget: { wallSeconds: 3600, toolCalls: 500 },
+      allowedPodLabels: ['cost-center'],
+      allowedPodAnnotations: ['example.com/note'],
+      allowedNodeLabels: ['topology.kubernetes.io/zone'],
+      allowedTolerations: ['sandboxes'],
+      allowedPriorityClasses: ['batch'],
+      allowedRuntimeClasses: ['fast'],
     },
     storage: {
       uri: 's3://agents/fleet',

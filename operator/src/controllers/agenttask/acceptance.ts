@@ -2,6 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import { usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { withoutGround } from './groundRefusal.ts';
+import { sandboxNotAllowed } from './sandboxBounds.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Why a task is not taken on. */
@@ -37,6 +38,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   const { pool } = resolution;
   const lasting =
     overBudget(snapshot, pool) ??
+    unlistedInSandbox(snapshot, pool) ??
     belowFloor(snapshot, pool) ??
     withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
@@ -60,6 +62,11 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
   if (isolationFloor(snapshot, pool) !== 'RuntimeClass' || runtimeClass !== undefined) return undefined;
   const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; set spec.sandbox.runtimeClassName, or that of the template of ExpertPool ${nameOf(pool)}`;
   return { reason: 'IsolationBelowFloor', message, stalled: true };
+}
+
+function unlistedInSandbox({ task, ground }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const message = sandboxNotAllowed(task, pool, ground);
+  return message === undefined ? undefined : { reason: 'SandboxFieldNotAllowed', message, stalled: true };
 }
 
 const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });

@@ -2,6 +2,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Refusal } from './acceptance.ts';
 import { handlerOffered, hasOwnUsers, runtimeClassOf, userMode, userNamespaces, type Wish } from './nodeAbility.ts';
+import { mergedTemplate } from './sandboxBounds.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Reasons that may go when a node or a RuntimeClass changes. */
@@ -19,7 +20,7 @@ const refused = (reason: string, message: string): Refusal => ({ reason, message
  * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
  */
 export function withoutGround({ task, ground }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
-  const wish: Wish = { ...pool.spec.sandbox.template, ...task.spec.sandbox };
+  const wish: Wish = mergedTemplate(task, pool);
   return (
     runtimeMissing(ground, wish, pool) ??
     layersRefused(ground, wish, pool, task.metadata.namespace ?? '') ??

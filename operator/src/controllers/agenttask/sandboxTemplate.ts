@@ -6,6 +6,7 @@ import { workerServiceAccount } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
 import { hasOwnUsers, imageVolumes, userMode, type Ground } from './nodeAbility.ts';
+import { mergedTemplate } from './sandboxBounds.ts';
 import type { SandboxPodInput } from './sandboxPod.ts';
 
 const longest = 63;
@@ -40,11 +41,6 @@ export function bytesOf(quantity: string): number {
   const [, digits, unit = ''] = /^([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/.exec(quantity) ?? [];
   if (digits === undefined) throw new RangeError(`${quantity} is no amount of bytes; write one such as 2Gi`);
   return Math.ceil(Number(digits) * (units[unit] ?? 1));
-}
-
-/** The template of the pool with what the task says of its own: a field of the task replaces that of the pool as a whole. */
-export function mergedTemplate(task: AgentTask, pool: ExpertPool): Sandbox {
-  return { ...pool.spec.sandbox.template, ...task.spec.sandbox };
 }
 
 /** Where sandboxes of a pool come from. */

@@ -139,12 +139,16 @@ export type SandboxStorage = Static<typeof SandboxStorage>;
 const withStorage = { ...templateFields('spec.sandbox'), storage: optional(SandboxStorage) };
 
 /** `spec.sandbox`. */
-export const Sandbox = struct('The sandbox pod. What is left out is as the pool says.', withStorage, {
-  rules: [
-    rule(
-      '!has(self.storage) || !has(self.workspaceSizeLimit) || quantity(self.storage.size).compareTo(quantity(self.workspaceSizeLimit)) > 0',
-      'spec.sandbox.storage.size must be more than spec.sandbox.workspaceSizeLimit, because the keeper stores its snapshots there too; raise the size',
-    ),
-  ],
-});
+export const Sandbox = struct(
+  'The sandbox pod. What is left out is as the pool says. Labels, annotations, node labels, tolerations and priority are those of the pool with what its spec.policy.allowed… lists let a task add.',
+  withStorage,
+  {
+    rules: [
+      rule(
+        '!has(self.storage) || !has(self.workspaceSizeLimit) || quantity(self.storage.size).compareTo(quantity(self.workspaceSizeLimit)) > 0',
+        'spec.sandbox.storage.size must be more than spec.sandbox.workspaceSizeLimit, because the keeper stores its snapshots there too; raise the size',
+      ),
+    ],
+  },
+);
 export type Sandbox = Static<typeof Sandbox>;

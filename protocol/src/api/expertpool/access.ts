@@ -57,6 +57,12 @@ const MaxBudget = struct('Most that one task may use, and what a task gets that 
   toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
 });
 
+/** What tasks may choose of their sandboxes; nothing is the default. */
+function choosable(description: string) {
+  const choices = text('One of them.', { max: 317, min: 1, pattern: '^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$' });
+  return optional(setOf(`${description} Default: none.`, choices, { max: 32 }));
+}
+
 /** `spec.policy`. */
 export const PoolPolicy = struct(
   'Floors and ceilings for all tasks of the pool.',
@@ -70,6 +76,14 @@ export const PoolPolicy = struct(
       }),
     ),
     maxBudget: optional(MaxBudget),
+    allowedPodLabels: choosable('Keys of labels that tasks may set in spec.sandbox.podMetadata.labels.'),
+    allowedPodAnnotations: choosable('Keys of annotations that tasks may set in spec.sandbox.podMetadata.annotations.'),
+    allowedNodeLabels: choosable('Keys of node labels that tasks may set in spec.sandbox.nodeSelector.'),
+    allowedTolerations: choosable('Keys of taints that tasks may name in spec.sandbox.tolerations.'),
+    allowedPriorityClasses: choosable('PriorityClasses that tasks may name in spec.sandbox.priorityClassName.'),
+    allowedRuntimeClasses: choosable(
+      'RuntimeClasses that tasks may name in spec.sandbox.runtimeClassName; those of gVisor and Kata they always may.',
+    ),
   },
   { filled: true },
 );
