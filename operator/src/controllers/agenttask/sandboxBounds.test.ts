@@ -5,7 +5,7 @@ import type { Ground } from './nodeAbility.ts';
 import { mergedTemplate, sandboxNotAllowed } from './sandboxBounds.ts';
 import { newPool, newTask } from './testing/objects.ts';
 
-const runtimeClass = (name: string, handler: string): RuntimeClass => ({ metadata: { name }, handler }) as unknown as RuntimeClass;
+const runtimeClass = (name: string, handler: string): RuntimeClass => ({ metadata: { name }, handler });
 const ground: Ground = {
   nodes: [],
   runtimeClasses: [
