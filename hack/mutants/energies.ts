@@ -109,6 +109,13 @@ export const energies: readonly Mutant[] = [
     test: vitest('agent-image/src/attempt/gate.test.ts'),
   },
   {
+    guarantee: 'a person is asked about objects that decide assertions',
+    file: `${rails}/rails.ts`,
+    find: "{ rail: 'assertion-override', severity: 'Unknown',",
+    replace: "{ rail: 'assertion-override', severity: 'Notice',",
+    test: vitest('agent-image/src/attempt/gate.test.ts'),
+  },
+  {
     guarantee: 'nobody vouches for what runs programs by an option',
     file: 'agent-image/src/rails/vouch.ts',
     find: 'isReadOnly(command) && !widened(command)',

@@ -12,12 +12,12 @@ beforeAll(async () => {
 
 const tree = ['calc.py', 'test_calc.py', 'package.json'];
 
-function gate(policy: object = {}): Gate {
-  const spec = { policy: { profile: 'Default', network: { mode: 'Loopback' }, ...policy }, protect: { mode: 'Default' } };
+function gate(policy: object = {}, protect: object = { mode: 'Default' }): Gate {
+  const spec = { policy: { profile: 'Default', network: { mode: 'Loopback' }, ...policy }, protect };
   const set = protectedPaths(
     tree,
     [{ name: 'unit', command: ['python3', '-m', 'unittest'] }],
-    { mode: 'Default', paths: [] },
+    { mode: 'Default', paths: [], ...protect },
     () => undefined,
   );
   const absolute = (path: string): string => `/workspace/${path}`;
@@ -111,6 +111,38 @@ describe('commands of a candidate', () => {
   test('an edit that is refused refuses the whole candidate', () => {
     const rewrites = [{ path: 'test_calc.py', before: Buffer.from(''), after: Buffer.from('x = 1\n') }];
     expect(gate().judge({ rewrites, acts: [{ tool: 'Shell', command: 'true' }] })).toMatchObject({ allowed: false, decision: 'Deny' });
+  });
+});
+
+describe('an edit that lets objects decide assertions', () => {
+  const before = Buffer.from('def add(a, b):\n    return a - b\n');
+  const number = 'class Sum(int):\n    def __eq__(self, other):\n        return isinstance(other, int)\n\n\n';
+  const money =
+    'class Money:\n    def __init__(self, v):\n        self.v = v\n\n    def __eq__(self, other):\n        return isinstance(other, Money) and self.v == other.v\n';
+  const judge = (text: string, policy: object = {}, path = 'calc.py', protect: object = { mode: 'Default' }): GateVerdict =>
+    gate(policy, protect).judge({ rewrites: [{ path, before, after: Buffer.from(text + before.toString()) }], acts: [] });
+
+  test('waits for a person, and is refused where nobody is asked or the profile is strict', () => {
+    expect(judge(number)).toMatchObject({
+      allowed: false,
+      decision: 'NeedsApproval',
+      why: expect.stringMatching(/^assertion-override: calc\.py: Sum\.__eq__/) as string,
+    });
+    const asked = judge(number, asks('External'));
+    expect(asked).toMatchObject({
+      allowed: true,
+      approval: [{ subject: 'calc.py', findings: [expect.stringMatching(/Sum\.__eq__ can answer true/)] }],
+    });
+    for (const policy of [{ profile: 'Strict' }, { profile: 'Strict', ...asks('External') }])
+      expect(judge(number, policy)).toMatchObject({ allowed: false, decision: 'Deny' });
+    expect(judge(number, { profile: 'Permissive' })).toMatchObject({ allowed: true, review: [{ subject: 'calc.py' }] });
+  });
+
+  test('is none when a class compares the state of both objects, or a task opens its tests', () => {
+    expect(judge(money)).toMatchObject({ allowed: true, review: [], approval: [] });
+    expect(judge(number, {}, 'tests/test_sum.py', { mode: 'None' })).toMatchObject({ allowed: true, approval: [] });
+    expect(judge(number, {}, 'calc.py', { mode: 'None' })).toMatchObject({ allowed: false });
+    expect(judge(number, {}, 'spec/sum.py')).toMatchObject({ allowed: false });
   });
 });
 

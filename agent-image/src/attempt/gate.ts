@@ -5,6 +5,7 @@ import { forgery, type ProtectedSet } from '../checks/index.ts';
 import {
   decisions,
   decisionTable,
+  isTest,
   rails as allRails,
   risks,
   type Act,
@@ -14,6 +15,7 @@ import {
   type Policy,
   type Rails,
   type Risk,
+  type SourceChange,
   type Verdict,
 } from '../rails/index.ts';
 import type { Rewrite } from './edits.ts';
@@ -86,6 +88,8 @@ interface Judging {
   readonly policy: Policy;
   readonly absolute: (path: string) => string;
   readonly workspace: string;
+  /** The task lets the agent write tests, which may compare as they like. */
+  readonly openTests: boolean;
 }
 
 /** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
@@ -99,7 +103,7 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
     network: network.mode,
     protectedPaths: (path) => protectedSet !== null && protectedSet.why(relative(path)) !== null,
   };
-  const judging: Judging = { rails, policy, absolute, workspace };
+  const judging: Judging = { rails, policy, absolute, workspace, openTests: task.spec.protect?.mode === 'None' };
   return {
     judge: ({ rewrites, acts }) => {
       const refused =
@@ -146,8 +150,8 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask): string |
 }
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
-  const { rails, policy, absolute } = judging;
-  const findings = newFindings(rewrite, judging);
+  const { rails, policy, absolute, openTests } = judging;
+  const findings = [...newFindings(rewrite, judging), ...(openTests && isTest(rewrite.path) ? [] : rails.judgeChange(textOf(rewrite)))];
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
@@ -161,6 +165,12 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
     content,
   };
 }
+
+const textOf = ({ path, before, after }: Rewrite): SourceChange => ({
+  path,
+  before: before?.toString('utf8') ?? null,
+  after: after.toString('utf8'),
+});
 
 /** Lines of the new content that the old one has nowhere: an edit does not answer for the rest of its file. */
 function addedLines({ before, after }: Rewrite): string {

@@ -24,9 +24,15 @@ export function railsPage(): string {
     ...table([
       ['Rail', 'Worst', 'Finds'],
       ...rails.map((rail) => [`\`${rail.id}\``, rail.severity, rail.title]),
+      [
+        '`assertion-override`',
+        'Unknown',
+        'comparison, truth or type checks that a change overrides, and that can answer as an assertion wants',
+      ],
       ['`tool`', 'Critical', 'a tool that the policy does not list'],
     ]),
     '',
+    '`overrides/` looks at what a change of a source file adds (`judgeChange`).',
     '`syntax/` holds the parsers, `shell/` walks a command line to simple commands, `language/` turns calls of other',
     'languages into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
     '',

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { newOverrides, type Override } from './overrides/index.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';
@@ -25,6 +26,17 @@ export interface RailsOptions {
 export interface Rails {
   /** Decides about one act from its text alone: the same act and policy always get the same verdict. */
   judge(act: Act, policy: Policy): Verdict;
+  /** What a change of a source file adds that decides by itself how assertions about it end. */
+  judgeChange(change: SourceChange): readonly Finding[];
+}
+
+/** A source file before and after a change. */
+export interface SourceChange {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  /** Null for a new file. */
+  readonly before: string | null;
+  readonly after: string;
 }
 
 const maxCommand = 65_536;
@@ -38,7 +50,15 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
       if (act.tool === 'FileRead' || act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
       return judgeCommand(act, policy, grammars, home);
     },
+    judgeChange: (change) => newOverrides(change, grammars).map((one) => overrideFinding(one, change)),
   };
+}
+
+/** A person can tell whether the goal asks for it; the profile says what happens where nobody is asked. */
+function overrideFinding({ where, what }: Override, { path }: SourceChange): Finding {
+  const reason = `${path}: ${where} ${what}`;
+  const cure = 'Return plain values; where a class has to compare, compare the state of both objects (docs/reference/gates.md).';
+  return { rail: 'assertion-override', severity: 'Unknown', span: { start: 0, end: path.length }, reason, cure };
 }
 
 /** What needs no look inside: the tool, and the size of the text. */

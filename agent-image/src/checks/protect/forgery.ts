@@ -23,7 +23,7 @@ const python: readonly Sign[] = [
   { pattern: /\bsetattr\s*\(|\bgetattr\s*\(\s*[^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
   { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b[^\n]*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports' },
   { pattern: /\b(?:subprocess|multiprocessing|pty|concurrent\.futures)\b|\bos\s*\.\s*(?:system|popen|spawn\w*)|\bthreading\b|\b_thread\b/, what: 'starts processes or threads' },
-  { pattern: /def\s+__(?:eq|ne|lt|le|gt|ge|instancecheck|subclasscheck|bool|contains)__\s*\([^)]*\)[^:\n]*:\s*(?:#[^\n]*)?\s*return\s+(?:True|False|1|0)\b/, what: 'makes an object equal to everything' },
+  { pattern: /def\s+__(?:(?:eq|ne|lt|le|gt|ge|instancecheck|subclasscheck|contains)__\s*\([^)]*\)[^:\n]*:\s*(?:#[^\n]*)?\s*return\s+(?:False|0|True|1)|bool__\s*\([^)]*\)[^:\n]*:\s*(?:#[^\n]*)?\s*return\s+(?:True|1))\b/, what: 'makes an object equal to everything' },
   { pattern: /\bRan \d|\bran \{|\.\.\. ok\b|['"][-=]['"]\s*\*\s*70\b|-{70}|={70}|\b\d+ passed\b|\bFAILED \(/, what: 'prints what a test runner prints' },
   { pattern: /['"][^'"\n]*(?:\btest_\w*|_test|\btests?\/|conftest|sitecustomize|usercustomize|\.pth|\.bashrc|\.profile)[^'"\n]*['"]/, what: 'names files of tests or of start-up' },
 ]; // prettier-ignore

@@ -1,6 +1,6 @@
-import { stripTypeScriptTypes } from 'node:module';
 import { walk, type Node } from '../../rails/syntax/node.ts';
 import type { Grammars } from '../../rails/syntax/grammars.ts';
+import { withoutTypes } from '../../rails/syntax/types.ts';
 
 /** A source of JavaScript or TypeScript as a tree, or in how many places it cannot be read; null: the parser does not tell. */
 export type ReadSource = { readonly root: Node } | { readonly broken: number } | null;
@@ -18,18 +18,4 @@ export function readSource(path: string, text: string, grammars: Grammars): Read
   if (!parsed.broken) return { root: parsed.root };
   const places = [...walk(parsed.root)].filter(({ type }) => type === 'ERROR').length;
   return { broken: Math.min(mostBroken, Math.max(1, places)) };
-}
-
-/** The parser of Node itself says whether TypeScript can be read. */
-function withoutTypes(text: string): string | { readonly broken: 1 } | null {
-  for (const mode of ['strip', 'transform'] as const) {
-    try {
-      return stripTypeScriptTypes(text, { mode });
-    } catch (error) {
-      const { code } = error as { readonly code?: string };
-      if (code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') return { broken: 1 };
-      if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return null;
-    }
-  }
-  return null;
 }

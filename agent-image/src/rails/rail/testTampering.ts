@@ -63,6 +63,9 @@ function restored(command: Command, words: readonly string[], around: Surroundin
   return path === undefined ? nothing : found('Suspicious', `git ${words[0]} changes ${path}, which decides about success`);
 }
 
+/** Whether a file is one of tests by its name or folder. */
+export const isTest = (path: string): boolean => testFile.test(path);
+
 /** Content that a FileWrite puts into a test. */
 export function tampersBy(path: string, content: string): boolean {
   return testFile.test(path) && skipMarker.test(content);

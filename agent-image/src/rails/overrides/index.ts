@@ -1,0 +1,71 @@
+import { extname } from 'node:path';
+import type { Grammars } from '../syntax/grammars.ts';
+import { withoutTypes } from '../syntax/types.ts';
+import { scriptOverrides } from './javascript/index.ts';
+import type { Override } from './override.ts';
+import { pythonOverrides } from './python/index.ts';
+
+export type { Override } from './override.ts';
+
+/** Words of what is looked for: all that counts in a text that no parser reads. */
+const words: Readonly<Record<'python' | 'javascript', RegExp>> = {
+  python: /__(?:eq|ne|lt|le|gt|ge|bool|contains|instancecheck|subclasscheck|subclasshook|getattr|getattribute)__|\bfailureException\b/g,
+  javascript: /\bSymbol\s*\.\s*(?:toPrimitive|hasInstance|toStringTag)\b|\bvalueOf\s*[(:=]|\basymmetricMatch\b|\bnew\s+Proxy\b/g,
+};
+
+function languageOf(path: string): 'python' | 'javascript' | null {
+  const extension = extname(path).toLowerCase();
+  if (/^\.pyi?w?$/.test(extension)) return 'python';
+  return /^\.[cm]?[jt]sx?$/.test(extension) ? 'javascript' : null;
+}
+
+/**
+ * What a change of a source file adds that decides by itself how an assertion ends: comparison, truth and type checks of its
+ * own objects, and of what tests are made of. An override that was there before with the same text is not the change's.
+ * Pure.
+ *
+ * A class may say when two of its objects are equal, in which order they come and whether one holds, as long as each way
+ * to that answer compares the state of both, or looks at the object; the rules stand in docs/reference/gates.md.
+ *
+ * @param before null for a new file
+ * @example
+ * newOverrides({ path: 'a.py', before: null, after: 'class A:\n  def __eq__(self, other): return bool(other)' }, grammars);
+ * // [{ where: 'A.__eq__', what: 'can answer true without comparing the state of both objects', … }]
+ */
+export function newOverrides(
+  { path, before, after }: { readonly path: string; readonly before: string | null; readonly after: string },
+  grammars: Grammars,
+): readonly Override[] {
+  const language = languageOf(path);
+  if (language === null || after === before) return [];
+  const now = overridesIn(language, path, after, grammars);
+  if (now.length === 0 || before === null) return now;
+  const left = overridesIn(language, path, before, grammars).map(keyOf);
+  return now.filter((one) => {
+    const at = left.indexOf(keyOf(one));
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}
+
+const keyOf = ({ where, what, text }: Override): string => `${where} ${what} ${text.replace(/\s+/g, ' ')}`;
+
+function overridesIn(language: 'python' | 'javascript', path: string, text: string, grammars: Grammars): readonly Override[] {
+  if (text.search(words[language]) === -1 && !mayHide(language, text)) return [];
+  const plain = /\.[cm]?ts$/.test(path) ? withoutTypes(text) : text;
+  const parsed = typeof plain === 'string' ? grammars.parse(language, plain) : null;
+  const found = parsed === null ? [] : language === 'python' ? pythonOverrides(parsed.root) : scriptOverrides(parsed.root);
+  if (parsed !== null && !parsed.broken) return found;
+  const named = [...text.matchAll(words[language])].map(([word]) => word);
+  return [...found, ...named.map((word) => ({ where: word, what: 'is named in a text that cannot be read', text: word }))];
+}
+
+/** Cheap signs of all that is looked for beside the words. */
+const mayHide = (language: 'python' | 'javascript', text: string): boolean =>
+  language === 'python'
+    ? /__|\bmock\b|\b(?:asynctest|dirty_equals|callee|hamcrest|doublex|flexmock)\b|\btype\s*\(|\bnew_class\b|\blocals\b|\.register\b|\bassert[A-Z]|addTypeEqualityFunc/.test(
+        text,
+      )
+    : /\bSymbol\b|\bProxy\b|\btoString\b|\bvalueOf\b|\btoJSON\b|\basymmetric|\b(?:assert|expect|chai|should|vi|jest|sinon|td)\b|\boverwrite\w+|addEqualityTesters/.test(
+        text,
+      );
