@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { Check } from '@agentfleet/protocol/api';
 import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
 import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
+import { seenAtBaseline } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
 import { createGate } from './gate.ts';
 import type { Prepared } from './prepare.ts';
@@ -52,7 +53,8 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const checks: JudgedCheck[] = [];
   for (const check of task.spec.checks) {
     progress.say(`running check ${check.name} at snapshot 0`);
-    checks.push(await judgeOne(scope, check, runner));
+    assertWithinBudget(scope, checks);
+    checks.push(await judgeOne(check, runner));
     assertLoads(scope, checks.at(-1), protectedSet);
   }
   if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
@@ -81,8 +83,19 @@ async function admitChecks({ context, hands, options }: Scope, set: ProtectedSet
   }
 }
 
-async function judgeOne({ meter }: Scope, check: Check, runner: CheckRunner): Promise<JudgedCheck> {
-  meter.check();
+/** @throws AttemptFailure BudgetExceeded: set-up and checks alone took it, so that nothing was tried */
+function assertWithinBudget({ meter }: Scope, checks: readonly JudgedCheck[]): void {
+  try {
+    meter.check();
+  } catch (error) {
+    if (!(error instanceof AttemptFailure)) throw error;
+    const seen = checks.length === 0 ? 'no check ran' : seenAtBaseline(checks);
+    const message = `${error.message} before anything was tried: set-up and the checks at snapshot 0 took it; ${seen}. Make them shorter, or raise the budget`;
+    throw new AttemptFailure(error.failureClass, error.reason, message);
+  }
+}
+
+async function judgeOne(check: Check, runner: CheckRunner): Promise<JudgedCheck> {
   let first = await runCheck(check, check.format, runner);
   if (first.end.interrupted !== undefined) first = await runCheck(check, check.format, runner);
   const format = first.results.format;
@@ -120,12 +133,18 @@ function assertLoads({ hands }: Scope, judged: JudgedCheck | undefined, set: Pro
 
 function assertProvable(checks: readonly JudgedCheck[]): void {
   if (checks.some(({ judgement }) => judgement.failing.length > 0)) return;
-  const open = checks.filter(({ check }) => check.expect === 'Auto').map(({ check }) => check.name);
+  const open = checks.filter(({ check }) => check.expect === 'Auto');
   if (open.length === 0) return;
+  if (open.some(({ judgement }) => judgement.flaky.length > 0))
+    throw new AttemptFailure(
+      'InvalidInput',
+      'OnlyFlaky',
+      `nothing fails at snapshot 0 each time: ${seenAtBaseline(checks)}. What passes at times proves no change; make it repeatable, or add a check that fails until the goal is reached`,
+    );
   throw new AttemptFailure(
     'InvalidInput',
     'NothingToProve',
-    `all checks pass at snapshot 0 already, so that passing would prove no change; add a check that fails until the goal is reached, or set expect: Pass on ${open.join(', ')}`,
+    `all checks pass at snapshot 0 already (${seenAtBaseline(checks)}), so that passing would prove no change; add a check that fails until the goal is reached`,
   );
 }
 

@@ -3,6 +3,7 @@ import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
 import { BegunActs } from './acts/earlierRun.ts';
 import { Approvals } from './approvals.ts';
+import { failedThere } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
 import { Hands } from './hands.ts';
 import { Meter } from './meter.ts';
@@ -91,9 +92,11 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   progress.change('g', { state: 'Done' });
   progress.say('storing the artifacts', { urgent: true });
   const how =
-    winner === null ? 'they held at snapshot 0 already' : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
+    winner === null
+      ? 'nothing was changed: they held at snapshot 0 already'
+      : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : 'ChecksHold';
-  return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container; ${how}`) };
+  return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}`) };
 }
 
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {

@@ -85,6 +85,10 @@ export class Meter {
     const bound = this.#bounds[name];
     if (bound === undefined || used < bound) return;
     const reason = name === 'wallSeconds' ? 'WallSecondsExceeded' : 'ToolCallsExceeded';
-    throw new AttemptFailure('BudgetExceeded', reason, `the task has used ${used} of ${bound} ${name}; raise spec.budget.${name}`);
+    throw new AttemptFailure(
+      'BudgetExceeded',
+      reason,
+      `the task has used ${used} of ${bound} ${name} (spec.budget.${name}, or the pool's)`,
+    );
   }
 }

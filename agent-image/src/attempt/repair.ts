@@ -2,6 +2,7 @@ import type { Candidate } from '@agentfleet/protocol/inference';
 import { mayBacktrack } from './ablations.ts';
 import { perform } from './acts/perform.ts';
 import type { Baseline } from './baseline.ts';
+import { describeSearchEnd } from './ends.ts';
 import { passing, prove, stillFailing, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
 import { Frontier } from './frontier.ts';
@@ -72,7 +73,17 @@ class Search {
     this.#rounds = new Rounds(scope, baseline);
   }
 
+  /** @throws AttemptFailure Stuck, or BudgetExceeded with what the search came to */
   async run(): Promise<Winner> {
+    try {
+      return await this.#search();
+    } catch (error) {
+      if (!(error instanceof AttemptFailure) || error.failureClass !== 'BudgetExceeded') throw error;
+      throw new AttemptFailure(error.failureClass, error.reason, this.#described(error.message));
+    }
+  }
+
+  async #search(): Promise<Winner> {
     const { meter, progress } = this.#scope;
     let current: SearchNode | null = null;
     for (let node = this.#frontier.best(null); node !== null; node = this.#frontier.best(node)) {
@@ -226,20 +237,20 @@ class Search {
   }
 
   async #stuck(): Promise<AttemptFailure> {
-    const { furthest, tried } = { furthest: this.#frontier.furthest(), tried: this.#frontier.tried };
-    await enter(this.#scope, furthest);
-    const fails = this.#baseline.checks.reduce((sum, { judgement }) => sum + judgement.failing.length, 0);
-    const left = stillFailing(furthest.proofs ?? []).slice(0, 3);
-    const best =
-      furthest.passing.size === 0
-        ? 'none made a failing test pass'
-        : `the best made ${furthest.passing.size} of ${fails} failing tests pass`;
-    const open = left.length === 0 ? '' : `; still failing: ${left.join(', ')}`;
-    const message = `${tried} candidates were tried and ${best}${open}. Give the pool an expert for this kind of change, or split the goal`;
+    await enter(this.#scope, this.#frontier.furthest());
     const { rejection } = this.#scope.approvals;
     if (rejection !== null)
-      return new AttemptFailure('ApprovalRejected', 'ApprovalRejected', `${rejection}; ${tried} candidates were tried`);
-    return new AttemptFailure('Stuck', 'ProposalsExhausted', message);
+      return new AttemptFailure('ApprovalRejected', 'ApprovalRejected', `${rejection}; ${this.#frontier.tried} candidates were tried`);
+    return new AttemptFailure('Stuck', 'ProposalsExhausted', this.#described(null));
+  }
+
+  /** @param spent the budget that ended the search; null when nothing was left to try */
+  #described(spent: string | null): string {
+    const furthest = this.#frontier.furthest();
+    const { checks } = this.#baseline;
+    const { experts } = this.#scope.context.pool;
+    const left = stillFailing(furthest.proofs ?? []);
+    return describeSearchEnd({ checks, experts, tried: this.#frontier.tried, gained: furthest.passing.size, left }, spent);
   }
 }
 

@@ -7,7 +7,7 @@
  *
  * May import `protocol`.
  */
-export { compare, judgeBaseline } from './compare/index.ts';
+export { badEnd, compare, judgeBaseline } from './compare/index.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
 export { namingEnvironment } from './naming.ts';
 export { parseResults } from './parse/index.ts';

@@ -1,0 +1,88 @@
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { badEnd, countTests, wholeRun } from '../checks/index.ts';
+import type { JudgedCheck } from './baseline.ts';
+import type { Proof } from './evidence.ts';
+import { unparsed } from './unparsed.ts';
+
+/** What a search that ended without a result is known to have done. */
+export interface SearchEnd {
+  readonly checks: readonly JudgedCheck[];
+  readonly experts: readonly Pick<ExpertEndpoint, 'name' | 'role' | 'engine'>[];
+  readonly tried: number;
+  /** Tests that failed at snapshot 0 and pass on the best tree. */
+  readonly gained: number;
+  /** Ids that still fail on the best tree. */
+  readonly left: readonly string[];
+}
+
+/** The message of an end, and whether more budget could be its cure. Pure. */
+export function describeSearchEnd(end: SearchEnd, spent: string | null): string {
+  const { checks, tried, gained, left } = end;
+  const failing = checks.reduce((sum, { judgement }) => sum + judgement.failing.length, 0);
+  const candidates = `${tried} ${tried === 1 ? 'candidate was' : 'candidates were'} tried`;
+  const best = gained === 0 ? 'none made a failing test pass' : `the best made ${gained} of ${failing} failing tests pass`;
+  const open = gained === 0 || left.length === 0 ? '' : `; still failing: ${left.slice(0, 3).map(shownId).join(', ')}`;
+  const first = spent === null ? '' : `${spent}; `;
+  return `${first}${candidates} and ${best}${open}. At snapshot 0, ${seenAtBaseline(checks)}. ${cureOf(end, spent)}`;
+}
+
+/** More budget is a cure only for a search that came nearer. */
+function cureOf({ experts, gained }: SearchEnd, spent: string | null): string {
+  if (spent !== null && gained > 0) return 'A larger budget may reach the rest';
+  const proposers = experts.filter(({ role }) => role === 'Generalist' || role === 'Specialist');
+  const names = proposers.map(({ name }) => name).join(', ');
+  if (proposers.length > 0 && proposers.every(({ engine }) => engine === 'Synth'))
+    return `This pool's experts (${names}: Synth) edit small expressions in Python, JavaScript and TypeScript files that exist; they write no files and no new code: use a pool with another engine for other goals, or split the goal`;
+  return 'Give the pool an expert for this kind of change, or split the goal';
+}
+
+/**
+ * What each check did on the untouched tree, in one line: counts and the first failing tests, the file that does not parse, or
+ * why the command did not come to its end.
+ *
+ * @example
+ * seenAtBaseline(checks); // 'check unit: 3 passed, 1 failed (test_calc.T.test_half)'
+ */
+export function seenAtBaseline(checks: readonly JudgedCheck[]): string {
+  return checks.slice(0, 3).map(seen).join('; ');
+}
+
+/** The tests that failed although their check holds, because they are not repeatable at snapshot 0; `''` without any. */
+export function failedThere(proofs: readonly Proof[]): string {
+  const ids = proofs.flatMap(({ judged, run, verdict }) => {
+    const flaky = new Set([...judged.judgement.flaky, ...verdict.flaky]);
+    const failed = run.results.tests.filter(({ id, outcome }) => flaky.has(id) && (outcome === 'Failed' || outcome === 'Errored'));
+    return failed.map(({ id }) => shownId(id));
+  });
+  return ids.length === 0 ? '' : `, but for tests that fail only at times, at snapshot 0 too: ${ids.slice(0, 3).join(', ')}`;
+}
+
+function seen({ check, baseline, judgement }: JudgedCheck): string {
+  const [first] = baseline;
+  if (first === undefined) return `check ${check.name} did not run`;
+  const parts: string[] = [];
+  const bad = badEnd(first);
+  const [broken] = unparsed(first.output);
+  const { passed, failed, errored } = countTests({ ...first.results, tests: first.results.tests.filter(({ id }) => id !== wholeRun) });
+  if (bad !== null) parts.push(`${bad.message} after ${Math.max(1, Math.round(first.millis / 1000))} s (${bad.cure})`);
+  if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
+  if (passed + failed + errored > 0) parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing)}`);
+  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}${lastLine(first.output)}`);
+  if (judgement.flaky.length > 0) parts.push(`not repeatable, so not counted: ${judgement.flaky.slice(0, 3).map(shownId).join(', ')}`);
+  return `check ${check.name}: ${parts.join('; ')}`;
+}
+
+function named(failing: readonly string[]): string {
+  const ids = failing.filter((id) => id !== wholeRun).slice(0, 3);
+  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')})`;
+}
+
+/** The last line that a command printed often is the reason that it gives. */
+function lastLine(output: string): string {
+  const line = output.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  return line === '' ? '' : `, ${JSON.stringify(line.slice(0, 160))}`;
+}
+
+function shownId(id: string): string {
+  return id === wholeRun ? 'the command' : id.slice(0, 120);
+}
