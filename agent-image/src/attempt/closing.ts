@@ -10,10 +10,12 @@ import type { AttemptContext, Outcome, Report } from './ports.ts';
 import type { Meter } from './meter.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
 import { labelled, labels, type Prepared } from './prepare.ts';
+import type { Progress } from './progress.ts';
 
 /** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
 export interface Ledger {
   meter?: Meter;
+  progress?: Progress;
   prepared?: Prepared;
   baseline?: Baseline;
   result?: SnapshotRecord;
@@ -32,7 +34,10 @@ const lateMs = 60_000;
  */
 export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
   // What the last step used is told too: the budget counts over all attempts.
-  if (ledger.meter !== undefined) context.report({ usage: ledger.meter.usage() });
+  context.report({
+    ...(ledger.meter !== undefined && { usage: ledger.meter.usage() }),
+    ...ledger.progress?.end(outcome.result),
+  });
   const outer = context.signal.aborted ? new AbortController().signal : context.signal;
   const limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
   const keeping: Keeping = { context, signal: limit?.signal ?? outer };

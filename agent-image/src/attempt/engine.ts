@@ -78,6 +78,7 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
 async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   const { context, progress, noted } = scope;
   ledger.meter = scope.meter;
+  ledger.progress = progress;
   const green = noted.green.at(-1);
   if (green !== undefined) ledger.green = green;
   const prepared = await prepare(scope);

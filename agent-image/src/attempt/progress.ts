@@ -1,4 +1,4 @@
-import { changeNode, addNode, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest } from '../plan/index.ts';
+import { changeNode, addNode, endPlan, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest } from '../plan/index.ts';
 import type { Fact, Facts, NodeChange, PlanNode } from '../plan/index.ts';
 import { AttemptFailure } from './failure.ts';
 import type { Meter } from './meter.ts';
@@ -77,13 +77,23 @@ export class Progress {
     this.#total = Math.max(total, done);
   }
 
+  /** Ends the plan with the attempt; what was counted is all there is. Returns what is to be reported. */
+  end(result: 'Succeeded' | 'Failed' | 'Stopped'): Report {
+    this.#plan = endPlan(this.#plan, ({ Succeeded: 'Done', Failed: 'Failed', Stopped: 'Dropped' } as const)[result]);
+    this.#total = this.#done;
+    return this.#report();
+  }
+
   /** Tells what is going on; null keeps the message as it is. */
   say(message: string | null, options: { readonly urgent?: boolean } = {}, more: Report = {}): void {
     if (message !== null) this.#message = message;
-    const text = Array.from(this.#message).slice(0, maxMessage).join('');
-    const progress = { done: Math.min(this.#done, 100_000), total: Math.min(this.#total, 100_000), message: text };
-    const plan = [...planDigest(this.#plan)];
-    this.#context.report({ progress, plan, usage: this.#meter.usage(), ...more }, options);
+    this.#context.report({ ...this.#report(), usage: this.#meter.usage(), ...more }, options);
+  }
+
+  #report(): Report {
+    const message = Array.from(this.#message).slice(0, maxMessage).join('');
+    const progress = { done: Math.min(this.#done, 100_000), total: Math.min(this.#total, 100_000), message };
+    return { progress, plan: [...planDigest(this.#plan)] };
   }
 
   #message = '';

@@ -4,4 +4,14 @@
  */
 export { establish, firstUnmet, noFacts, type Contract, type Fact, type Facts } from './contract.ts';
 export { planDigest } from './digest.ts';
-export { addNode, changeNode, findNode, initialPlan, type NodeChange, type NodeKind, type NodeState, type PlanNode } from './tree.ts';
+export {
+  addNode,
+  changeNode,
+  endPlan,
+  findNode,
+  initialPlan,
+  type NodeChange,
+  type NodeKind,
+  type NodeState,
+  type PlanNode,
+} from './tree.ts';

@@ -86,6 +86,12 @@ export function addNode(tree: PlanNode, parent: string, node: Omit<PlanNode, 'ch
   return rewrite(tree, parent, (found) => ({ ...found, children: [...found.children, { ...node, children: [] }] }));
 }
 
+/** The tree of an attempt that ended: nothing runs any more, and what had not begun is dropped. */
+export function endPlan(tree: PlanNode, running: 'Done' | 'Failed' | 'Dropped'): PlanNode {
+  const state = tree.state === 'Running' ? running : tree.state === 'Pending' ? 'Dropped' : tree.state;
+  return { ...tree, state, children: tree.children.map((child) => endPlan(child, running)) };
+}
+
 function rewrite(tree: PlanNode, id: string, change: (node: PlanNode) => PlanNode): PlanNode {
   if (tree.id === id) return change(tree);
   for (const [at, child] of tree.children.entries()) {

@@ -19,7 +19,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { Afterlife } from './afterlife.ts';
 import { decide } from './decide.ts';
-import { taskEnds } from './endings.ts';
+import { taskMetrics, type TaskMetrics } from './endings.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './ledger.ts';
 import { sandboxFinalizer } from './names.ts';
@@ -113,7 +113,7 @@ class Reconciler {
   readonly #volumes: Volumes;
   readonly #dependencies: Dependencies;
   readonly #unfit: Unfit;
-  readonly #ended: ReturnType<typeof taskEnds>;
+  readonly #metrics: TaskMetrics;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
   /** Conflicts one after the other by key. */
@@ -140,7 +140,7 @@ class Reconciler {
       order,
     });
     this.#unfit = new Unfit(clock);
-    this.#ended = taskEnds(context.registry);
+    this.#metrics = taskMetrics(context.registry);
     this.#volumes = new Volumes(context.transport);
     this.#dependencies = new Dependencies(context.transport, caches);
     this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
@@ -236,7 +236,7 @@ class Reconciler {
   }
 
   #told(key: string, task: AgentTask, { events, written, requeueAfterMs, status }: Decision): Outcome {
-    this.#ended(task.status, status);
+    this.#metrics.written(task, task.status, status);
     if (status.finished === 'true') {
       this.#written.delete(key);
       // What its pods come to decides about its volume.

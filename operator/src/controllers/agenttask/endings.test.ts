@@ -1,22 +1,42 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { taskEnds } from './endings.ts';
+import { taskMetrics } from './endings.ts';
 
-const undone = (reason: string) => [
-  { type: 'RolledBack', status: 'False' as const, reason, message: '', lastTransitionTime: '2030-01-01T00:00:00Z' },
-];
+const condition = (type: string, reason: string) => ({
+  type,
+  status: 'False' as const,
+  reason,
+  message: '',
+  lastTransitionTime: '2030-01-01T00:01:30Z',
+});
+const task = { metadata: { name: 'one', creationTimestamp: '2030-01-01T00:00:00Z' as never } };
+const assignment = { attempt: 1, epoch: 1, worker: 'w', workerNamespace: 'p', since: '2030-01-01T00:00:20Z' } as never;
 
-it('counts each end once, by what became of the changes; series are there before the first one', async () => {
+it('records each end once by class and by what became of the changes, the wait for a worker, and the whole time', async () => {
   const registry = new Registry();
-  const told = taskEnds(registry);
-  const value = async (labels: string): Promise<number> =>
-    Number(new RegExp(`^agentfleet_task_ends_total\\{${labels}\\} (\\d+)$`, 'm').exec(await registry.metrics())?.[1]);
-  expect(await value('phase="Failed",rollback="NotVerified"')).toBe(0);
-  const failed = { phase: 'Failed', finished: 'true', conditions: undone('NotVerified') } as const;
-  told({ phase: 'RollingBack', finished: 'false' }, failed);
-  told(failed, failed);
-  told(undefined, { phase: 'Running', finished: 'false' });
-  told({ phase: 'Verifying', finished: 'false' }, { phase: 'Succeeded', finished: 'true' });
-  expect(await value('phase="Failed",rollback="NotVerified"')).toBe(1);
-  expect(await value('phase="Succeeded",rollback="None"')).toBe(1);
+  const metrics = taskMetrics(registry);
+  const value = async (series: string): Promise<number> => {
+    const line = (await registry.metrics()).split('\n').find((one) => one.startsWith(`${series} `));
+    return Number(line?.split(' ').at(-1));
+  };
+  const failures = 'agentfleet_task_ends_total{phase="Failed",rollback="NotVerified",class="CheckFailed"}';
+  expect(await value(failures)).toBe(0);
+  metrics.written(task, undefined, { phase: 'Queued', finished: 'false' });
+  metrics.written(task, { phase: 'Queued', finished: 'false' }, { phase: 'Preparing', finished: 'false', assignment });
+  metrics.written(task, { phase: 'Preparing', finished: 'false', assignment }, { phase: 'Running', finished: 'false', assignment });
+  const failed: Parameters<ReturnType<typeof taskMetrics>['written']>[2] = {
+    phase: 'Failed',
+    finished: 'true',
+    conditions: [condition('RolledBack', 'NotVerified'), condition('Finished', 'Failed')],
+    attempts: [{ number: 1, startedAt: '2030-01-01T00:00:20Z', class: 'CheckFailed' }],
+  };
+  metrics.written(task, { phase: 'RollingBack', finished: 'false', assignment }, failed);
+  metrics.written(task, failed, failed);
+  const succeeded: typeof failed = { phase: 'Succeeded', finished: 'true', conditions: [condition('Finished', 'Succeeded')] };
+  taskMetrics(registry).written(task, { phase: 'Verifying', finished: 'false', assignment }, succeeded);
+  expect(await value(failures)).toBe(1);
+  expect(await value('agentfleet_task_ends_total{phase="Succeeded",rollback="None",class="None"}')).toBe(1);
+  expect(await value('agentfleet_task_queue_seconds_count')).toBe(1);
+  expect(await value('agentfleet_task_queue_seconds_sum')).toBe(20);
+  expect(await value('agentfleet_task_duration_seconds_sum{phase="Failed"}')).toBe(90);
 });
