@@ -9,7 +9,7 @@ const condition = (type: string, reason: string) => ({
   message: '',
   lastTransitionTime: '2030-01-01T00:01:30Z',
 });
-const task = { metadata: { name: 'one', creationTimestamp: '2030-01-01T00:00:00Z' as never } };
+const task = { metadata: { name: 'one', creationTimestamp: '2030-01-01T00:00:00Z' } };
 const assignment = { attempt: 1, epoch: 1, worker: 'w', workerNamespace: 'p', since: '2030-01-01T00:00:20Z' } as never;
 
 it('records each end once by class and by what became of the changes, the wait for a worker, and the whole time', async () => {

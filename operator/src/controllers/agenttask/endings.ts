@@ -24,7 +24,7 @@ export function taskMetrics(registry: Registry): TaskMetrics {
   const metrics = known === undefined ? register(registry) : registered(registry);
   return {
     written: ({ metadata }, before, after) => {
-      const created = Date.parse(String(metadata.creationTimestamp ?? ''));
+      const created = Date.parse(metadata.creationTimestamp ?? '');
       const first = before?.assignment === undefined && (before?.attempts ?? []).length === 0;
       if (first && after.assignment !== undefined) observe(metrics.queue, {}, Date.parse(after.assignment.since) - created);
       if (after.finished !== 'true' || before?.finished === 'true') return;
