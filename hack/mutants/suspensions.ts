@@ -65,8 +65,8 @@ export const suspensions: readonly Mutant[] = [
   {
     guarantee: 'a missing StorageClass is told before anything waits for it',
     file: `${tasks}/placing.ts`,
-    find: '  if (fault !== undefined) return wait',
-    replace: '  if (fault !== undefined && now < 0) return wait',
+    find: '  if (fault !== undefined) return {',
+    replace: '  if (fault !== undefined && now < 0) return {',
     test: storage,
   },
   {

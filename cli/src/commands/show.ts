@@ -23,7 +23,7 @@ function head({ metadata, spec, status }: AgentTask, now: number): readonly stri
     Pool: spec.poolRef === undefined ? 'the default one' : `${spec.poolRef.namespace ?? metadata.namespace ?? ''}/${spec.poolRef.name}`,
     Profile: spec.profile,
     Phase: status?.phase ?? 'Pending',
-    Queue: status?.queue === undefined ? undefined : `${status.queue.position} tasks before it`,
+    Queue: status?.queue?.position === undefined ? undefined : `${status.queue.position} tasks before it`,
     Age: ageOf(metadata.creationTimestamp, now),
     Clock: clock === undefined ? undefined : clockOf(clock, spec.deadlineSeconds, now),
     Attempt: assignment?.attempt,

@@ -16,7 +16,7 @@ const longestProgress = 64;
 function progressOf({ status }: AgentTask): string {
   const { done, total, message } = status?.run?.progress ?? {};
   const steps = done === undefined || total === undefined || total === 0 ? '' : `${done}/${total} `;
-  const place = status?.queue === undefined ? undefined : `${status.queue.position} before it`;
+  const place = status?.queue?.position === undefined ? undefined : `${status.queue.position} before it`;
   const waits = status?.phase === 'AwaitingApproval' ? status.run?.pendingApproval?.summary : undefined;
   const text = `${steps}${waits ?? place ?? message ?? ''}`.trim();
   return text.length <= longestProgress ? text : `${text.slice(0, longestProgress - 1)}…`;

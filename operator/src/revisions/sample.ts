@@ -9,13 +9,16 @@ const notTheArms: ReadonlySet<string> = new Set([
   'Cancelled',
   'IsolationBelowFloor',
   'NetworkNotEnforced',
+  'QueueTimeout',
 ]);
 
 /** Whether the task passed; undefined when its end is not its arm's. */
 function passedOf({ status }: AgentTask): boolean | undefined {
   const succeeded = findCondition(status?.conditions, 'Succeeded');
   if (succeeded?.status === 'True') return true;
-  const last = status?.attempts?.at(-1)?.reason;
+  const { reason: last, started } = status?.attempts?.at(-1) ?? {};
+  // What did not come to work says nothing about who would have worked.
+  if (started === false) return undefined;
   if (succeeded?.status !== 'False' || notTheArms.has(succeeded.reason)) return undefined;
   return last !== undefined && notTheArms.has(last) ? undefined : false;
 }

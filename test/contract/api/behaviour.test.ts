@@ -67,7 +67,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       allowedNamespaces: { from: 'Same' },
       experts: [{ name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 1 }],
       workers: { replicas: 1, concurrency: 8 },
-      sandbox: { snapshotEngine: 'Auto', userNamespace: 'Auto' },
+      sandbox: { snapshotEngine: 'Auto', userNamespace: 'Auto', startTimeoutSeconds: 120 },
       policy: { minIsolation: 'Container', allowUnenforcedNetwork: false },
     });
     const model = { ...example.fullModel, spec: { artifact: { uri: 'builtin://features-v1' } } };

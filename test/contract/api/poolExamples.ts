@@ -80,6 +80,7 @@ export const fullPool: Node = {
       template: fullSandbox,
       snapshotEngine: 'CAS',
       userNamespace: 'Always',
+      startTimeoutSeconds: 300,
       warm: [{ namespace: 'team-a', replicas: 2, maxAgeSeconds: 600 }],
     },
     policy: {
@@ -93,6 +94,7 @@ export const fullPool: Node = {
       allowedTolerations: ['sandboxes'],
       allowedPriorityClasses: ['batch'],
       allowedRuntimeClasses: ['fast'],
+      maxDeadlineSeconds: 7200,
     },
     storage: {
       uri: 's3://agents/fleet',
@@ -107,7 +109,7 @@ export const fullPool: Node = {
       { name: 'seal', secretRef: { name: 'seal', key: 'key' }, hosts: [] },
       { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
     ],
-    limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5 },
+    limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600 },
     energyModelRef: { name: 'judge' },
     rollout: fullRollout,
     placement: {

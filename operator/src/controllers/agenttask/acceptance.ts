@@ -39,6 +39,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   const lasting =
     overBudget(snapshot, pool) ??
     unlistedInSandbox(snapshot, pool) ??
+    overDeadline(snapshot, pool) ??
     belowFloor(snapshot, pool) ??
     withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
@@ -54,6 +55,14 @@ function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
     return { reason: 'BudgetTooHigh', message, stalled: true };
   }
   return undefined;
+}
+
+function overDeadline({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const [asked, most] = [task.spec.deadlineSeconds, pool.spec.policy.maxDeadlineSeconds];
+  // One that has begun was let in; a bound that was lowered since ends it.
+  if (most === undefined || asked <= most || task.status?.assignment !== undefined) return undefined;
+  const message = `spec.deadlineSeconds is ${asked}, and ExpertPool ${nameOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.maxDeadlineSeconds of the pool`;
+  return refused('DeadlineTooLong', message);
 }
 
 function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {

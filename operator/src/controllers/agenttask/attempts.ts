@@ -16,6 +16,8 @@ export interface Ending {
 export interface Books {
   readonly attempts: readonly Attempt[];
   readonly totals: AgentTaskStatus['totals'];
+  /** Why the attempt ended that ends now. */
+  readonly why?: string;
 }
 
 /** Reason of an attempt that was ended by a cancellation. */
@@ -44,8 +46,16 @@ function trim(attempts: readonly Attempt[], spec: AgentTaskSpec): readonly Attem
   return attempts.filter((_, index) => index !== Math.max(0, at));
 }
 
+/** What is known of an attempt that ends, besides how. */
+export interface Closing {
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** False: it failed before anything was begun in its sandbox. */
+  readonly started: boolean;
+}
+
 /** The books with the attempt that ends now. To be called once for an attempt: that is what makes the totals exact. */
-export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, ending: Ending, now: number): Books {
+export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, ending: Ending, { now, started }: Closing): Books {
   const { assignment, attempts = [], totals } = status;
   if (assignment === undefined) return { attempts, totals };
   const usage = usageOf(status.run, assignment.attempt);
@@ -55,10 +65,11 @@ export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, endin
     endedAt: timestamp(now),
     ...(ending.class === undefined ? {} : { class: ending.class }),
     reason: ending.reason,
+    ...(started ? {} : { started }),
     ...(usage === undefined ? {} : { usage }),
   };
   const sum = addUsage(totals?.usage, usage);
-  return { attempts: trim([...attempts, entry], spec), totals: sum === undefined ? totals : { usage: sum } };
+  return { attempts: trim([...attempts, entry], spec), totals: sum === undefined ? totals : { usage: sum }, why: ending.message };
 }
 
 /** An attempt may go through several epochs; its worker reports the use of all of them. */
@@ -77,12 +88,12 @@ function failuresInARow(attempts: readonly Attempt[], spec: AgentTaskSpec): numb
 
 /**
  * When the next attempt may begin, in ms since the epoch. The first failure that is not the task's own costs no wait:
- * waiting would not make another worker or sandbox better; repeated ones do wait.
+ * waiting would not make another worker or sandbox better; repeated ones do wait, and so does a sandbox that did not start.
  */
 export function backoffUntil(attempts: readonly Attempt[], spec: AgentTaskSpec): number {
   const newest = attempts.at(-1);
   if (newest === undefined) return 0;
-  const failures = failuresInARow(attempts, spec) - (isCharged(newest, spec) ? 0 : 1);
+  const failures = failuresInARow(attempts, spec) - (isCharged(newest, spec) || newest.started === false ? 0 : 1);
   if (failures < 1) return 0;
   return Date.parse(newest.endedAt ?? newest.startedAt) + backoffSeconds(failures, spec.attempts.backoff) * 1000;
 }

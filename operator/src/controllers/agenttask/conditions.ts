@@ -47,7 +47,7 @@ export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatu
     case 'Refuse':
       return tell('Pending', course.refusal.reason, course.refusal.message, course.refusal.stalled);
     case 'Wait':
-      return tell('Queued', course.reason, course.message);
+      return tell('Queued', course.because?.reason ?? course.reason, course.message);
     case 'Suspend':
       return tell('Suspended', 'Suspended', suspendedBecause(facts, course.rest).message);
     case 'Await':
@@ -80,10 +80,12 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
     };
   }
   if (ready) return { phase: 'Running', reason: 'Running', message: `${attempt} is run by ${who}`, stalled: false };
+  const { reason, message } = sandboxWord(facts, course);
+  const waits = storage?.status === 'False' || reason === 'Starting' || reason === 'NoSandbox';
   return {
     phase: 'Preparing',
-    reason: 'Preparing',
-    message: `${attempt} waits for its sandbox: ${storage?.status === 'False' ? storage.message : sandboxWord(facts, course).message}`,
+    reason: waits ? 'Preparing' : reason,
+    message: `${attempt} waits for its sandbox: ${storage?.status === 'False' ? storage.message : message}`,
     stalled: false,
   };
 }
@@ -186,6 +188,7 @@ function sandboxWord(facts: Facts, course: Course): Word {
     const stays = sandboxSeconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${sandboxSeconds} s after the end`;
     return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
+  if (course.kind === 'Wait' && course.because !== undefined) return word('False', course.because.reason, course.because.message);
   if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return word('False', 'Starting', `pod ${course.sandbox.name} starts`);
   if (course.kind === 'Bind' && course.sandbox.kind === 'Claim') return word('True', 'Ready', `pod ${course.sandbox.name} answers`);
   if (sandboxIs === undefined) {

@@ -36,6 +36,10 @@ export type Course =
       readonly message: string;
       readonly untilMs?: number;
       readonly position?: number;
+      /** Since when the wait counts as one in the queue is told. */
+      readonly queued?: boolean;
+      /** Why the sandbox before did not come to work. */
+      readonly because?: { readonly reason: string; readonly message: string };
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
     }

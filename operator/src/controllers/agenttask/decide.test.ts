@@ -31,7 +31,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'a new task with room is given a worker and a sandbox',
     snapshotOf(taskOf(undefined)),
-    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 3600 },
+    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 120 },
   ],
   [
     'the least loaded worker is taken',

@@ -7,12 +7,14 @@ import { closeAttempt, type Books, type Ending } from './attempts.ts';
 import { courseOf } from './choose.ts';
 import { conditionsOf, storyOf } from './conditions.ts';
 import type { Course, SandboxChoice } from './course.ts';
+import { clockOf } from './clock.ts';
 import { factsOf, type Facts } from './facts.ts';
 import { milestones } from './milestones.ts';
 import { sandboxFinalizer } from './names.ts';
 import { afterTheEnd } from './retention.ts';
 import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
+import { failedBeforeStart, spentSandbox } from './start.ts';
 import { storagePlan, type StoragePlan } from './storage.ts';
 import { timers } from './timers.ts';
 import { endingOf, verdictOf } from './verdict.ts';
@@ -29,7 +31,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const finished = facts.status.finished === 'true';
   const ending = finished ? undefined : endingOf(facts);
   const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
-  const books = ending === undefined ? before : closeAttempt(facts.status, facts.spec, ending, now);
+  const books = ending === undefined ? before : closed(facts, ending);
   const approvals = approvalsOf(facts);
   const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const storage = storagePlan(facts, course);
@@ -43,6 +45,11 @@ export function decide(snapshot: Snapshot, now: number): Decision {
     requeueAfterMs: timers(facts, course, status, storage.againMs),
     takes: takesOf(course),
   };
+}
+
+function closed(facts: Facts, ending: Ending): Books {
+  const { status, spec, now } = facts;
+  return closeAttempt(status, spec, ending, { now, started: !failedBeforeStart(facts, ending) });
 }
 
 /** A list that holds nothing is left out. */
@@ -69,7 +76,7 @@ function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, s
     phase: story.phase,
     finished: course.kind === 'End' || course.kind === 'Ended' ? 'true' : 'false',
     conditions: conditionsOf(facts, course, { story, assignment, storage: storage.word }),
-    ...(course.kind === 'Wait' && course.position !== undefined ? { queue: { position: course.position } } : {}),
+    ...queueOf(facts, course),
     ...(clock === undefined ? {} : { clock }),
     ...(assignment === undefined ? {} : { assignment }),
     ...(attempts.length === 0 ? {} : { attempts: [...attempts] }),
@@ -81,9 +88,10 @@ function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, s
 
 /** The assignment stays to the end, because it holds the epoch; every other worker, sandbox or attempt raises that. */
 function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined): Assignment | undefined {
-  const { assignment, now } = facts;
+  const { now } = facts;
   if (course.kind === 'Bind') return bound(facts, course, ending);
-  if (assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return assignment;
+  if (facts.assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return facts.assignment;
+  const assignment = { ...facts.assignment, ...answeredAt(facts) };
   if (course.kind === 'Run' || course.kind === 'Await') return { ...assignment, directive: 'Run' };
   if (course.kind === 'Stop') return { ...assignment, directive: 'Stop' };
   if (course.kind !== 'Rollback') return { ...assignment, directive: 'Quiesce' };
@@ -91,6 +99,18 @@ function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined):
   if (worker === undefined) return { ...assignment, directive: 'Rollback' };
   const taken = { epoch: assignment.epoch + 1, worker: worker.name, workerNamespace: worker.namespace, since: timestamp(now) };
   return { ...assignment, ...taken, directive: 'Rollback' };
+}
+
+/** When the sandbox of the assignment answered for the first time. */
+function answeredAt({ assignment, answered, now }: Facts): Pick<Assignment, 'sandboxReadyAt'> {
+  return answered ? { sandboxReadyAt: assignment?.sandboxReadyAt ?? timestamp(now) } : {};
+}
+
+/** The same for the sandbox of a new assignment. */
+function choiceAnsweredAt(facts: Facts, { kind, name }: SandboxChoice): Pick<Assignment, 'sandboxReadyAt'> {
+  if (kind === 'Held' && name === facts.assignment?.sandbox) return answeredAt(facts);
+  const answers = kind === 'Claim' || (kind === 'Held' && facts.sandboxIs?.ready === true);
+  return answers ? { sandboxReadyAt: timestamp(facts.now) } : {};
 }
 
 function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
@@ -107,20 +127,17 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
     warm: sandbox.kind === 'Claim' || (sandbox.kind === 'Held' && facts.sandbox !== undefined && warmPoolOf(facts.sandbox) !== undefined),
     // An attempt that goes on after a pause began when it was first assigned.
     since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
+    ...choiceAnsweredAt(facts, sandbox),
     directive: 'Run',
     ...armsOf(facts.task.metadata.uid ?? '', assignment, resolution.pool?.status?.rollout, judges),
   };
 }
 
-/** The clock starts with the first assignment and stands still while the task is suspended or an act waits for a person. */
-function clockOf({ status, now }: Facts, course: Course): AgentTaskStatus['clock'] {
-  const { clock } = status;
-  if (course.kind === 'Ended') return clock;
-  if (clock === undefined) return course.kind === 'Bind' ? { startedAt: timestamp(now), pausedSeconds: 0 } : undefined;
-  if (course.kind === 'Suspend' || course.kind === 'Await') return { ...clock, pausedAt: clock.pausedAt ?? timestamp(now) };
-  if (clock.pausedAt === undefined) return clock;
-  const paused = Math.max(0, Math.round((now - Date.parse(clock.pausedAt)) / 1000));
-  return { startedAt: clock.startedAt, pausedSeconds: clock.pausedSeconds + paused };
+/** The place in the queue, and since when the task waits there. */
+function queueOf({ status, now }: Facts, course: Course): Pick<DesiredStatus, 'queue'> {
+  if (course.kind !== 'Wait' || course.queued !== true) return {};
+  const { position } = course;
+  return { queue: { ...(position === undefined ? {} : { position }), since: status.queue?.since ?? timestamp(now) } };
 }
 
 /** Whether the cached status is what is desired; what the worker owns is left out. */
@@ -140,10 +157,10 @@ function inOneOrder<T extends Pick<DesiredStatus, 'conditions'>>(status: T): T {
  * task that ends all others move up.
  */
 function coarse({ status, snapshot }: Facts, desired: DesiredStatus): DesiredStatus {
-  if (status.queue === undefined || desired.queue === undefined) return desired;
-  const [told, is] = [status.queue.position, desired.queue.position];
+  const [told, is] = [status.queue?.position, desired.queue?.position];
+  if (told === undefined || is === undefined) return desired;
   if (snapshot.sinceWriteMs >= positionMs && Math.abs(told - is) * 8 >= told) return desired;
-  const same = { ...desired, queue: status.queue };
+  const same = { ...desired, queue: { ...desired.queue, position: told } };
   return isWritten(status, same) ? same : desired;
 }
 
@@ -177,9 +194,11 @@ function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonl
     if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });
   if (course.kind === 'Bind') actions.push(...gettingSandbox(course.sandbox));
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
+  const spent = spentSandbox(facts, status.attempts ?? []);
   for (const pod of snapshot.pods) {
     if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;
-    const kept = pod.metadata.name === sandbox?.metadata.name && keepSandbox && !givesBack(course);
+    const used = pod.metadata.name === sandbox?.metadata.name && pod.metadata.name !== spent;
+    const kept = used && keepSandbox && !givesBack(course);
     if (!kept) actions.push({ type: 'deleteSandbox', pod });
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });

@@ -3,6 +3,7 @@ import { cancelModes } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus, Assignment, CancelMode, Run } from '@agentfleet/protocol/api';
 import type { Pod } from '../../runtime/objects.ts';
 import type { Attempt } from './attempts.ts';
+import { remainingMs } from './deadline.ts';
 import { lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -28,6 +29,8 @@ export interface Facts {
   /** The pod that is worked in, or that the next attempt will be worked in. */
   readonly sandbox: Pod | undefined;
   readonly sandboxIs: SandboxState | undefined;
+  /** Whether the sandbox of the assignment has answered, now or before. */
+  readonly answered: boolean;
   /** Why the assigned sandbox cannot be worked in any more. */
   readonly sandboxLoss: string | undefined;
   /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
@@ -42,6 +45,9 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
   const sandbox = usable.find(({ metadata }) => metadata.name === assignment?.sandbox) ?? usable[0];
   const assigned = pods.find((pod) => pod.metadata.name === assignment?.sandbox && isControlledBy(pod, task));
   const wasReady = sandbox?.metadata.name === assignment?.sandbox && findCondition(status.conditions, 'SandboxReady')?.status === 'True';
+  const run = currentRun(status);
+  const sandboxIs = sandbox === undefined ? undefined : sandboxState(sandbox, wasReady);
+  const isReady = sandbox?.metadata.name === assignment?.sandbox && sandboxIs?.ready === true;
   return {
     snapshot,
     now,
@@ -49,14 +55,15 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
     spec,
     status,
     assignment,
-    run: currentRun(status),
+    run,
     open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
     atRest: assignment?.directive === 'Quiesce' && currentRun(status)?.quiescedAt !== undefined,
     cancel: cancelMode(snapshot),
     sandbox,
-    sandboxIs: sandbox === undefined ? undefined : sandboxState(sandbox, wasReady),
+    sandboxIs,
+    answered: assignment?.sandboxReadyAt !== undefined || wasReady || isReady || run?.snapshots?.initial !== undefined,
     sandboxLoss: assignment === undefined ? undefined : lossOf(assigned, assignment.sandbox),
-    remainingMs: remainingMs(spec, status, now),
+    remainingMs: remainingMs(snapshot, now),
   };
 }
 
@@ -72,9 +79,4 @@ function currentRun({ run, assignment }: AgentTaskStatus): Run | undefined {
 function cancelMode({ task, cancelOrder }: Snapshot): CancelMode {
   const ordered: CancelMode = cancelOrder === undefined ? 'None' : 'Rollback';
   return cancelModes.indexOf(ordered) > cancelModes.indexOf(task.spec.cancel) ? ordered : task.spec.cancel;
-}
-
-function remainingMs(spec: AgentTaskSpec, { clock }: AgentTaskStatus, now: number): number {
-  if (clock === undefined || clock.pausedAt !== undefined) return Infinity;
-  return Date.parse(clock.startedAt) + (clock.pausedSeconds + spec.deadlineSeconds) * 1000 - now;
 }

@@ -2,6 +2,7 @@ import { keyOf, type Clock, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
+import { perNamespaceOf } from '../../pools/limits.ts';
 import { poolLookup } from '../../pools/lookup.ts';
 import { MadeSandboxes } from '../../pools/made.ts';
 import { resolvePool, type Resolution } from '../../pools/resolve.ts';
@@ -168,7 +169,7 @@ export class Observer {
 
   #bounds(pool: ExpertPool): Bounds {
     const prepared = this.#preparations.of(pool);
-    return { perNamespace: pool.spec.limits?.perNamespace ?? Infinity, blocked: (namespace) => !prepared(namespace) };
+    return { perNamespace: perNamespaceOf(pool), blocked: (namespace) => !prepared(namespace) };
   }
 
   #queue(pool: ExpertPool, task: AgentTask): QueueView {

@@ -6,6 +6,29 @@ import { newPool, newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
 describe('what stands in the way is told', () => {
+  test('sandboxes that cannot start hold their slots no longer than they may, so that others begin', async () => {
+    await using bed = await Bed.start(
+      newPool({ workers: { concurrency: 4 }, limits: { perNamespace: 4 }, sandbox: { startTimeoutSeconds: 20 } }),
+    );
+    playWorkers(bed, obedient(succeeds));
+    bed.kubelet.startsAs = (pod) =>
+      pod.metadata.name.startsWith('bad') ? waitingStatus('ImagePullBackOff', 'no such image: nope:1') : runningStatus(true);
+    for (const name of ['bad-a', 'bad-b', 'bad-c', 'bad-d']) await bed.create(newTask(name, { sandbox: { image: 'nope:1' } }));
+    await bed.until('all slots are held', () => bed.sandboxes().length === 4);
+    await bed.create(newTask('good'));
+    await bed.until('it waits', () => told(bed.task('good'), 'Scheduled') !== '-/-');
+    expect(told(bed.task('good'), 'Scheduled')).toBe('False/QuotaExceeded');
+    // A quarter of a second for a step: 24 s.
+    await bed.until('the good one succeeds', () => bed.task('good').status?.phase === 'Succeeded', 96);
+    const bad = bed.task('bad-a');
+    expect([bad.status?.phase, told(bad, 'Ready'), told(bad, 'SandboxReady')]).toEqual([
+      'Queued',
+      'Unknown/ImagePullBackOff',
+      'False/ImagePullBackOff',
+    ]);
+    expect(bed.invariants.faults).toEqual([]);
+  });
+
   test('a pool that is not there, until it is', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
@@ -27,14 +50,20 @@ describe('what stands in the way is told', () => {
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
   });
 
-  test('an image that cannot be pulled, at once; the deadline ends it and nothing was changed', async () => {
+  test('an image that cannot be pulled, at once; after five tries it has failed and nothing was changed', async () => {
     await using bed = await Bed.start();
     bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
     await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
     await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
     const task = await finish(bed);
-    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Discarded']);
+    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
+    expect(condition(task, 'Ready')?.message).toContain('no such image: nope:1');
+    expect(task.status?.attempts?.map(({ reason, started }) => [reason, started])).toEqual(
+      Array.from({ length: 5 }, () => ['ImagePullBackOff', false]),
+    );
+    // It never worked, so that no clock ran; the deadline of 60 s did not end it.
+    expect(task.status?.clock).toBeUndefined();
   });
 
   test('an image name that can never be right fails the task', async () => {

@@ -4,14 +4,20 @@ import { nameOf, refusalOf } from './acceptance.ts';
 import type { Attempt, Books } from './attempts.ts';
 import type { Course, SandboxChoice } from './course.ts';
 import type { Facts } from './facts.ts';
+import { perNamespaceOf } from '../../pools/limits.ts';
 import { sandboxName } from './sandboxTemplate.ts';
+import { spentSandbox } from './start.ts';
 import { claimFor } from './storage.ts';
 import type { WorkerView } from './snapshot.ts';
 import { outcomeMessage } from './verdict.ts';
 import { leastLoaded } from './workerChoice.ts';
 
 /** Gives the task a worker and a sandbox, or says what it waits for. */
-export function placing(facts: Facts, { attempts }: Books, notBefore: number): Course {
+export function placing(all: Facts, books: Books, notBefore: number): Course {
+  const { attempts } = books;
+  // What did not come to work is not used again.
+  const isSpent = all.sandbox !== undefined && all.sandbox.metadata.name === spentSandbox(all, attempts);
+  const facts = isSpent ? { ...all, sandbox: undefined, sandboxIs: undefined } : all;
   const { snapshot } = facts;
   const { pool } = snapshot.resolution;
   const room = pool === undefined ? undefined : roomFor(facts, pool);
@@ -25,7 +31,7 @@ export function placing(facts: Facts, { attempts }: Books, notBefore: number): C
   if (refusal !== undefined || room === undefined) {
     return { kind: 'Refuse', refusal: refusal ?? { reason: 'PoolNotFound', message: 'there is no pool', stalled: false } };
   }
-  const wait = obstacle(facts, attempts.at(-1), notBefore);
+  const wait = obstacle(facts, books, notBefore);
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   return { ...room, sandbox: sandboxFor(facts) };
@@ -58,26 +64,43 @@ function sandboxFor(facts: Facts): SandboxChoice {
 }
 
 /** What keeps the task from beginning whatever room there is. */
-function obstacle(facts: Facts, last: Attempt | undefined, notBefore: number): Course | undefined {
+function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Course | undefined {
   const { snapshot, now, sandbox } = facts;
-  const wait = (reason: string, message: string, untilMs?: number): Course => ({
+  const because = troubleOf(facts, attempts.at(-1), why);
+  const wait = (reason: string, message: string, untilMs?: number): Wait => ({
     kind: 'Wait',
     reason,
     message,
     ...(untilMs === undefined ? {} : { untilMs }),
   });
   if (now < notBefore) {
-    const failed = last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${outcomeMessage(facts, last)}; `;
-    return wait('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, notBefore);
+    const last = attempts.at(-1);
+    const failed =
+      last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${why ?? outcomeMessage(facts, last)}; `;
+    return { ...wait('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, notBefore), ...because };
   }
   const fault = sandbox === undefined ? snapshot.storage?.fault : undefined;
-  if (fault !== undefined) return wait(fault.reason, fault.message, now + storageRetryMs);
-  if (snapshot.refusal !== undefined)
-    return wait('SandboxRefused', `the API server does not take the sandbox pod: ${snapshot.refusal}`, now + refusedRetryMs);
+  if (fault !== undefined) return { ...wait(fault.reason, fault.message, now + storageRetryMs), queued: true };
+  if (snapshot.refusal !== undefined) {
+    const reason = isQuota(snapshot.refusal) ? 'ResourceQuotaExceeded' : 'SandboxRefused';
+    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}`;
+    return { ...wait(reason, message, now + refusedRetryMs), queued: true };
+  }
   if (!snapshot.prepared) return preparing(facts);
   if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
   const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
-  return wait('SandboxEnding', `sandbox ${names} has to end before another one is made`);
+  return { ...wait('SandboxEnding', `sandbox ${names} has to end before another one is made`), ...because };
+}
+
+/** Why the last attempt failed before anything was begun; it is told until another sandbox is there. */
+function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefined): Pick<Wait, 'because'> {
+  if (last?.started !== false) return {};
+  return { because: { reason: last.reason ?? 'SandboxNotStarted', message: why ?? outcomeMessage(facts, last) } };
+}
+
+/** The words of the admission of quotas; a ResourceQuota has no code of its own. */
+function isQuota(refusal: string): boolean {
+  return refusal.includes('exceeded quota');
 }
 
 /** How long the preparation of a namespace may take before it is told, ms: as a rule it is over before. */
@@ -87,7 +110,7 @@ function preparing({ task, status, now }: Facts): Course {
   const namespace = task.metadata.namespace ?? '';
   const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
   const told = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
-  const course = { kind: 'Wait', reason: 'NamespaceNotPrepared', message } as const;
+  const course = { kind: 'Wait', reason: 'NamespaceNotPrepared', message, queued: true } as const;
   return status.conditions === undefined && now < told ? { ...course, brief: true, untilMs: told } : course;
 }
 
@@ -97,19 +120,21 @@ const storageRetryMs = 10_000;
 /** A refused sandbox pod is tried again after this, besides when something changes. */
 const refusedRetryMs = 30_000;
 
-type Room = Extract<Course, { kind: 'Wait' }> | { readonly kind: 'Bind'; readonly worker: WorkerView };
+type Wait = Extract<Course, { kind: 'Wait' }>;
+type Room = Wait | { readonly kind: 'Bind'; readonly worker: WorkerView };
 
 /** The worker that takes the task, or why none does: limits of the pool, then workers, then whose turn it is. */
 function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room {
   const { queue, workers } = snapshot;
-  const { maxRunning = Infinity, perNamespace = Infinity } = pool.spec.limits ?? {};
-  const wait = (reason: string, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead });
+  const { maxRunning = Infinity } = pool.spec.limits ?? {};
+  const perNamespace = perNamespaceOf(pool);
+  const wait = (reason: string, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead, queued: true });
   if (queue.running >= maxRunning)
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${nameOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
     return wait(
       'QuotaExceeded',
-      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${nameOf(pool)} and spec.limits.perNamespace is ${perNamespace}`,
+      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${nameOf(pool)} and spec.limits.perNamespace ${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`,
     );
   }
   const ready = workers.filter((worker) => worker.ready);

@@ -3,6 +3,7 @@ import type { Books } from './attempts.ts';
 import type { Course, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
 import { storedAt } from './suspension.ts';
+import { neverStarted } from './start.ts';
 import type { Verdict } from './verdict.ts';
 import { rescuer } from './workerChoice.ts';
 
@@ -14,7 +15,7 @@ export const restoreMs = 900_000;
 
 /** What remains to be done once the verdict is given. */
 export function undoing(facts: Facts, books: Books, verdict: Verdict): Course {
-  const undone = settled(facts, verdict);
+  const undone = nothingBegan(facts, books) ?? settled(facts, verdict);
   if (undone !== 'Pending') return { kind: 'End', verdict, undone };
   const { snapshot, now, assignment } = facts;
   const since = Math.max(Date.parse(books.attempts.at(-1)?.endedAt ?? ''), Date.parse(assignment?.since ?? ''));
@@ -24,6 +25,12 @@ export function undoing(facts: Facts, books: Books, verdict: Verdict): Course {
   if (now < untilMs) return { kind: 'Rollback', verdict, untilMs, ...(worker === undefined ? {} : { worker }) };
   const message = `no worker restored the tree within ${(alive ? restoreMs : noWorkerMs) / 1000} s; the sandbox was deleted with all that was changed in it`;
   return { kind: 'End', verdict, undone: { status: 'True', reason: 'Discarded', message } };
+}
+
+/** No attempt came to where something could be changed: there is nothing to undo or to keep. */
+function nothingBegan({ assignment }: Facts, { attempts }: Books): Undone | undefined {
+  const ended = attempts.length > 0 && attempts.at(-1)?.number === assignment?.attempt;
+  return ended && neverStarted(attempts) ? discarded('no sandbox came to work, so nothing was changed') : undefined;
 }
 
 /** What is known of the changes without asking a worker; undefined where there is nothing to tell. */

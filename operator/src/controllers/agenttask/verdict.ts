@@ -2,7 +2,10 @@ import { findCondition } from '@agentfleet/kube';
 import { attemptAction } from '@agentfleet/protocol/api';
 import { isolationFloor, meetsFloor } from './acceptance.ts';
 import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './attempts.ts';
+import { deadlineWords } from './clock.ts';
+import { queuedUntil } from './deadline.ts';
 import type { Facts } from './facts.ts';
+import { lateStart, maxStartFailures, startFailures, startTrouble } from './start.ts';
 
 /** What has become of the task, once and for all. */
 export interface Verdict {
@@ -16,7 +19,7 @@ const infrastructure = (reason: string, message: string): Ending => ({ result: '
 /** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then what the worker says. */
 export function endingOf(facts: Facts): Ending | undefined {
   if (!facts.open) return undefined;
-  return cancelled(facts) ?? reported(facts) ?? tooLate(facts) ?? brokenWall(facts) ?? lost(facts);
+  return cancelled(facts) ?? reported(facts) ?? tooLate(facts) ?? brokenWall(facts) ?? lost(facts) ?? lateStart(facts);
 }
 
 function cancelled(facts: Facts): Ending | undefined {
@@ -43,13 +46,13 @@ function reported({ run }: Facts): Ending | undefined {
   return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: outcome.reason, message };
 }
 
-function tooLate({ remainingMs, spec }: Facts): Ending | undefined {
-  if (remainingMs > 0) return undefined;
+function tooLate(facts: Facts): Ending | undefined {
+  if (facts.remainingMs > 0) return undefined;
   return {
     result: 'Failed',
     class: 'DeadlineExceeded',
     reason: 'DeadlineExceeded',
-    message: `spec.deadlineSeconds (${spec.deadlineSeconds}) are over`,
+    message: deadlineWords(facts),
   };
 }
 
@@ -109,7 +112,7 @@ export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined
 function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined): Verdict | undefined {
   const { spec, remainingMs, status } = facts;
   const last = attempts.at(-1);
-  if (last?.class === undefined) return undefined;
+  if (last?.class === undefined) return waitedTooLong(facts);
   const why = ending?.message ?? outcomeMessage(facts, last);
   const charged = chargedAttempts(attempts, spec);
   if (attemptAction(last.class, spec.attempts) === 'Fail') {
@@ -126,16 +129,30 @@ function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined):
       message: `${charged} of ${spec.attempts.max} attempts failed, the last with ${last.reason}: ${why}`,
     };
   }
-  if (remainingMs > 0 || status.clock === undefined) return undefined;
+  const starts = startFailures(attempts);
+  if (starts >= maxStartFailures) {
+    const message = `${starts} attempts in a row failed before anything was begun, the last with ${last.reason}: ${why}`;
+    return { result: 'Failed', reason: last.reason ?? last.class, message };
+  }
+  if (remainingMs > 0 || status.clock === undefined) return ending === undefined ? waitedTooLong(facts) : undefined;
   return {
     result: 'Failed',
     reason: 'DeadlineExceeded',
-    message: `spec.deadlineSeconds (${spec.deadlineSeconds}) are over; the last attempt ended with ${last.reason}`,
+    message: `${deadlineWords(facts)}; the last attempt ended with ${last.reason}`,
   };
+}
+
+function waitedTooLong({ snapshot, status, now }: Facts): Verdict | undefined {
+  if (now < queuedUntil(status, snapshot)) return undefined;
+  const { pool } = snapshot.resolution;
+  const said = findCondition(status.conditions, 'Scheduled')?.message;
+  const bound = `spec.limits.queueTimeoutSeconds (${pool?.spec.limits?.queueTimeoutSeconds}) of its ExpertPool`;
+  const message = `the task waited longer than ${bound}${said === undefined ? '' : `: ${said}`}`;
+  return { result: 'Failed', reason: 'QueueTimeout', message };
 }
 
 /** What the worker said about an attempt, while its report still stands. */
 export function outcomeMessage({ status }: Facts, attempt: Attempt): string {
   const said = status.run?.attempt === attempt.number ? status.run.outcome?.message : undefined;
-  return said ?? attempt.reason ?? '';
+  return startTrouble(status, attempt) ?? said ?? attempt.reason ?? '';
 }

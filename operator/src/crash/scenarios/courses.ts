@@ -1,13 +1,24 @@
 import { expect } from 'vitest';
 import { newTask } from '../../controllers/agenttask/testing/objects.ts';
+import { runningStatus, waitingStatus } from '../../controllers/agenttask/testing/kubelet.ts';
 import { Provisioner, storage } from '../../controllers/agenttask/testing/provisioner.ts';
 import { fails, obedient, playWorkers, storing, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
+import type { World } from '../world.ts';
 import { begin, expectEnd, over, phase, works } from './steps.ts';
 
 /** Works under the first epoch, and succeeds under every later one. */
 const succeedsLater = obedient((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task)));
+
+/** The image of the first sandboxes of a task cannot be pulled. */
+const noImageFor =
+  (...names: readonly string[]) =>
+  (world: World): Promise<void> => {
+    world.kubelet.startsAs = ({ metadata }) =>
+      names.includes(metadata.name) ? waitingStatus('ImagePullBackOff', 'no such image') : runningStatus(true);
+    return Promise.resolve();
+  };
 
 /** What tasks live through, apart from how they are ended from outside. */
 export const courses: readonly Scenario[] = [
@@ -66,6 +77,36 @@ export const courses: readonly Scenario[] = [
     },
     ends: (world) =>
       expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 2, sandbox: 'one-2' } }, ['SandboxLost', 'ChecksPassed']),
+  },
+  {
+    name: 'a sandbox that does not start goes, and the task goes on in another one',
+    pool: { sandbox: { startTimeoutSeconds: 10 } },
+    prepare: noImageFor('one-1'),
+    act: async (world) => {
+      await begin(world, obedient(succeeds), { attempts: { backoff: { seconds: 1 } } });
+      await over(world, 'one');
+    },
+    ends: (world) => {
+      expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 2, sandbox: 'one-2' } }, [
+        'ImagePullBackOff',
+        'ChecksPassed',
+      ]);
+      expect(world.task('one').status?.attempts?.map(({ started }) => started)).toEqual([false, undefined]);
+    },
+  },
+  {
+    name: 'a sandbox does not start, and the task may not be tried again',
+    pool: { sandbox: { startTimeoutSeconds: 10 } },
+    prepare: noImageFor('one-1'),
+    pairs: true,
+    act: async (world) => {
+      await begin(world, obedient(succeeds), { attempts: { rules: [{ class: 'Infrastructure', action: 'Fail' }] } });
+      await over(world, 'one');
+    },
+    ends: (world) => {
+      expectEnd(world.task('one'), { phase: 'Failed', assignment: { epoch: 1 } }, ['ImagePullBackOff']);
+      expect(world.task('one').status?.clock).toBeUndefined();
+    },
   },
   {
     name: 'a suspended task gives its sandbox back and goes on in another one',

@@ -30,12 +30,12 @@ export const agentTask: Kind = {
   columns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary of the state.' },
     { name: 'Pool', type: 'string', jsonPath: '.spec.poolRef.name', description: 'The pool that does the work.' },
+    conditionColumn('Reason', 'Ready', 'reason'),
     { name: 'Attempt', type: 'integer', jsonPath: '.status.assignment.attempt', description: 'Number of the attempt.' },
     { name: 'Progress', type: 'string', jsonPath: '.status.run.progress.message', description: 'What is going on.' },
     ageColumn,
     { name: 'Priority', type: 'integer', jsonPath: '.spec.priority', description: 'Place in the queue.', priority: 1 },
     { name: 'Worker', type: 'string', jsonPath: '.status.assignment.worker', description: 'Pod that runs it.', priority: 1 },
-    conditionColumn('Reason', 'Ready', 'reason', 1),
     conditionColumn('Message', 'Ready', 'message', 1),
   ],
   selectable: ['.status.assignment.worker', '.status.finished', '.spec.poolRef.name'],

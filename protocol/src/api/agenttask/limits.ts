@@ -121,7 +121,12 @@ const AttemptRule = struct(
 export const Attempts = struct(
   'How often the task is tried.',
   {
-    max: integer('Attempts that count; failures of the infrastructure do not.', 1, 10, 3),
+    max: integer(
+      'Attempts that count; failures of the infrastructure do not, but five in a row before anything was begun end the task.',
+      1,
+      10,
+      3,
+    ),
     backoff: Backoff,
     rules: optional(listByKey('Exceptions from what a class does by itself.', 'class', AttemptRule, { max: failureClasses.length })),
   },

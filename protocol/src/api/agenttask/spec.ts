@@ -47,7 +47,7 @@ const goal = withRules(
 );
 
 const deadlineSeconds = integer(
-  'Seconds from the start until the task has failed; the clock stops while it is suspended.',
+  'Seconds from when its first sandbox answers until the task has failed; the clock stops while it is suspended.',
   10,
   604_800,
   3600,

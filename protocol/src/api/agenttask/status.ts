@@ -34,6 +34,7 @@ export const Assignment = struct(
     sandbox: objectName('Pod of the sandbox, in the namespace of the task.'),
     warm: flag('Whether the sandbox was waiting ready.'),
     since: timestamp('When it was assigned.'),
+    sandboxReadyAt: optional(timestamp('When the sandbox answered for the first time; absent: it has not yet.')),
     directive: choice('What the worker is to do.', directives),
     revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
     verifierRevision: optional(revisionName('Revision of the EnergyModel that judges its acts; absent: the model has no rollout.')),
@@ -51,6 +52,9 @@ const Attempt = struct('One attempt.', {
   endedAt: optional(timestamp('When it ended.')),
   class: optional(choice('Class of the failure.', failureClasses)),
   reason: optional(text('Why it ended, in CamelCase.', { max: 128 })),
+  started: optional(
+    flag('False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task.'),
+  ),
   usage: optional(usageFields('What it used.')),
 });
 
@@ -64,7 +68,7 @@ const RolledBack = struct('The restore that ended the task or followed an order.
 const TaskClock = struct(
   'What the deadline is counted by.',
   {
-    startedAt: timestamp('When the first attempt was assigned.'),
+    startedAt: timestamp('When the first sandbox of the task answered.'),
     pausedSeconds: integer('Seconds in which the clock stood still, pauses that have ended.', 0, 2_147_483_647),
     pausedAt: optional(timestamp('Since when it stands still now.')),
   },
@@ -97,7 +101,12 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   observedGeneration: optional(observedGeneration),
   phase: optional(choice('Summary for people; programs read conditions.', phases)),
   finished: optional(choice('Whether the task has ended; a string, because watches select by it.', ['true', 'false'])),
-  queue: optional(struct('Place in the queue.', { position: integer('Tasks before this one.', 0, 10_000_000) })),
+  queue: optional(
+    struct('Place in the queue.', {
+      position: optional(integer('Tasks before this one; absent: it waits for something else than a slot.', 0, 10_000_000)),
+      since: optional(timestamp('Since when it waits, what spec.limits.queueTimeoutSeconds of the pool is counted from.')),
+    }),
+  ),
   conditions: optional(conditions),
   clock: optional(TaskClock),
   assignment: optional(Assignment),

@@ -84,6 +84,9 @@ export const PoolPolicy = struct(
     allowedRuntimeClasses: choosable(
       'RuntimeClasses that tasks may name in spec.sandbox.runtimeClassName; those of gVisor and Kata they always may.',
     ),
+    maxDeadlineSeconds: optional(
+      integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),
+    ),
   },
   { filled: true },
 );
@@ -91,11 +94,24 @@ export type PoolPolicy = Static<typeof PoolPolicy>;
 
 /** `spec.limits`. */
 export const PoolLimits = struct(
-  'How much the pool takes on; a bound that is left out does not exist.',
+  'How much the pool takes on; a bound that is left out does not exist, unless it names a default.',
   {
     maxRunning: optional(integer('Tasks that run at once.', 0, 1_000_000)),
     maxQueued: optional(integer('Tasks that wait; further ones are refused.', 0, 10_000_000)),
-    perNamespace: optional(integer('Tasks of one namespace that run at once.', 1, 1_000_000)),
+    perNamespace: optional(
+      integer(
+        'Tasks of one namespace that run at once; default: in a pool that other namespaces may use, three quarters of its slots, so that none takes all of them.',
+        1,
+        1_000_000,
+      ),
+    ),
+    queueTimeoutSeconds: optional(
+      integer(
+        'Seconds that a task may wait in the queue, after which it has failed; dependencies and pauses between attempts do not count.',
+        1,
+        2_592_000,
+      ),
+    ),
   },
   {
     rules: [

@@ -57,6 +57,12 @@ export const PoolSandbox = struct(
       ['Auto', 'Always', 'Never'],
       'Auto',
     ),
+    startTimeoutSeconds: integer(
+      'Seconds in which the sandbox of a task has to answer. Then it is deleted, the slot is free, and the task is tried again after a pause.',
+      10,
+      3600,
+      120,
+    ),
     warm: optional(listByKey('Sandboxes that wait ready for tasks.', 'namespace', WarmSandboxes, { max: 64 })),
   },
   {
