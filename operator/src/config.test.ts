@@ -28,6 +28,13 @@ describe('readConfig', () => {
     expect(faultsOf({ ...whole, AGENTFLEET_PROMETHEUS_NAMESPACE: 'not a name' })[0]).toContain('AGENTFLEET_PROMETHEUS_NAMESPACE');
   });
 
+  it('takes the labels of tasks that Git owns, none when there are none', () => {
+    const labelsOf = (value: string): readonly string[] | undefined => readConfig({ ...whole, AGENTFLEET_TRACKING_LABELS: value }).trackingLabels;
+    expect(labelsOf('example.com/app,team')).toEqual(['example.com/app', 'team']);
+    expect(labelsOf('-')).toEqual([]);
+    expect(faultsOf({ ...whole, AGENTFLEET_TRACKING_LABELS: 'no label' })[0]).toContain('write keys with commas between');
+  });
+
   it('takes what the chart sets and defaults for the rest', () => {
     expect(readConfig(whole)).toEqual({
       namespace: 'agentfleet-system',
@@ -40,6 +47,7 @@ describe('readConfig', () => {
         tools: 'example.com/tools:1',
       },
       egress: { registries: [], environment: {} },
+      trackingLabels: ['app.kubernetes.io/instance'],
       workerClusterRole: 'agentfleet-worker',
       gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },
       logLevel: 'info',

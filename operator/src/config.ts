@@ -4,6 +4,7 @@ import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/e
 import { parseEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
+import { usualTrackingLabels } from './runtime/tracking.ts';
 
 /** Everything that the process takes from its environment and command line. */
 export interface ProcessConfig extends OperatorConfig {
@@ -62,6 +63,15 @@ function parsePort(value: string): number {
   return port;
 }
 
+const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
+function parseLabels(value: string): readonly string[] {
+  const keys = value.split(',').filter((key) => key !== '-');
+  const wrong = keys.find((key) => !labelKey.test(key));
+  if (wrong !== undefined) throw new Error(`"${wrong}" is not the key of a label; write keys with commas between, or - for none`);
+  return keys;
+}
+
 function parseSwitch(value: string): boolean {
   if (value !== 'true' && value !== 'false') throw new Error(`"${value}" is neither true nor false`);
   return value === 'true';
@@ -105,6 +115,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     images: readImages(read),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     ...readPrometheus(read),
+    trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),

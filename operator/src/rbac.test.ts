@@ -33,7 +33,7 @@ const unwatched: ReadonlySet<string> = new Set(['podTemplates']);
 /** What the controllers do with each resource apart from reading and watching it. */
 const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   agentTasks: ['patch', 'delete', 'assign'],
-  agentTaskOrders: ['patch'],
+  agentTaskOrders: ['patch', 'delete'],
   expertPools: [],
   energyModels: [],
   pods: written,

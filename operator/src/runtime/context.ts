@@ -27,6 +27,8 @@ export interface OperatorConfig {
   readonly workerClusterRole: string;
   /** Namespace of the Prometheus that experts and verifiers let in; without it none. */
   readonly prometheusNamespace?: string;
+  /** Labels of objects that Git owns, besides those that belong to one tool alone; default: the one of Argo CD. */
+  readonly trackingLabels?: readonly string[];
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
   readonly gpus?: GpuDriver;
 }

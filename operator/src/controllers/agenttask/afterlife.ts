@@ -2,6 +2,7 @@ import { channel, keyOf, lowPriority, ResourceClient, type Clock, type Source } 
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
+import { usualTrackingLabels } from '../../runtime/tracking.ts';
 import { slimTask } from '../../runtime/transforms.ts';
 import { careDueMs } from './retention.ts';
 
@@ -22,12 +23,13 @@ export class Afterlife {
   readonly #clock: Clock;
   readonly #due = new Map<string, Due>();
 
-  constructor({ transport, clock, caches: { census } }: Pick<OperatorContext, 'transport' | 'clock' | 'caches'>) {
+  constructor({ transport, clock, config, caches: { census } }: Pick<OperatorContext, 'transport' | 'clock' | 'config' | 'caches'>) {
+    const { trackingLabels = usualTrackingLabels } = config;
     this.#client = new ResourceClient(transport, resources.agentTasks);
     this.#clock = clock;
     const { source, enqueue } = channel('afterlife');
     const seen = (task: AgentTask): void => {
-      const afterMs = careDueMs(task, clock.now());
+      const afterMs = careDueMs(task, trackingLabels, clock.now());
       if (afterMs === undefined) return;
       const key = keyOf(task);
       if (this.#due.get(key)?.decided !== true) this.#due.set(key, { at: clock.monotonic() + afterMs, decided: false });

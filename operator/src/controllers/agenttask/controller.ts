@@ -17,6 +17,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import { usualTrackingLabels } from '../../runtime/tracking.ts';
 import { Afterlife } from './afterlife.ts';
 import { decide } from './decide.ts';
 import { taskMetrics, type TaskMetrics } from './endings.ts';
@@ -133,6 +134,7 @@ class Reconciler {
       caches,
       clock,
       registriesListed: config.egress.registries.length > 0,
+      trackingLabels: config.trackingLabels ?? usualTrackingLabels,
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
       namespace: config.namespace,
       ledger: this.#ledger,

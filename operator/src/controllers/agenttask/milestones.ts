@@ -3,7 +3,6 @@ import { decisionNote, howToAnswer } from './approvals.ts';
 import type { Ending } from './attempts.ts';
 import type { Course } from './course.ts';
 import type { Facts } from './facts.ts';
-import { isTracked } from './retention.ts';
 import type { DesiredStatus } from './snapshot.ts';
 
 const normal = (reason: string, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
@@ -68,7 +67,7 @@ function assignedNote({ assignment }: DesiredStatus): string {
   return `attempt ${attempt} to worker ${workerNamespace}/${worker} in sandbox ${sandbox}`;
 }
 
-function ended({ task, spec }: Facts, { verdict, undone }: Extract<Course, { kind: 'End' }>): readonly NewEvent[] {
+function ended({ snapshot, spec }: Facts, { verdict, undone }: Extract<Course, { kind: 'End' }>): readonly NewEvent[] {
   const events: NewEvent[] = [];
   if (undone !== undefined) {
     const tell = undone.status === 'True' ? normal : warning;
@@ -76,7 +75,7 @@ function ended({ task, spec }: Facts, { verdict, undone }: Extract<Course, { kin
   }
   const tell = verdict.result === 'Failed' ? warning : normal;
   events.push(tell(verdict.result, 'Finish', verdict.message));
-  if (spec.ttlSecondsAfterFinished !== undefined && isTracked(task)) {
+  if (spec.ttlSecondsAfterFinished !== undefined && snapshot.tracked) {
     events.push(
       warning(
         'TTLIgnored',

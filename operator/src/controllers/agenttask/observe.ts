@@ -9,6 +9,7 @@ import { resolvePool, type Resolution } from '../../pools/resolve.ts';
 import { templateAnnotation, warmIndex } from '../../pools/warm.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
+import { isTracked } from '../../runtime/tracking.ts';
 import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './claim.ts';
 import type { DependencyView } from './dependencies.ts';
@@ -28,6 +29,8 @@ export interface ObserverOptions {
   readonly clock: Clock;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
+  /** Labels of tasks that Git owns. */
+  readonly trackingLabels: readonly string[];
   /** Hash of what sandboxes of a pool are made from under a floor of isolation. */
   readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
   /** Namespace of the operator, which holds the record of the sandboxes that it made ahead. */
@@ -90,6 +93,7 @@ export class Observer {
     const judges = pool === undefined ? undefined : this.#judges(pool);
     return {
       task,
+      tracked: isTracked(task, this.#options.trackingLabels),
       resolution,
       ...(judges === undefined ? {} : { judges }),
       registriesListed: this.#options.registriesListed,

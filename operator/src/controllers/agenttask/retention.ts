@@ -1,21 +1,8 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { isTracked } from '../../runtime/tracking.ts';
 import type { Facts } from './facts.ts';
 import type { DesiredStatus } from './snapshot.ts';
-
-/** Labels and annotations of tools that make a task again when it is deleted: Git would run it once more. */
-const tracking = {
-  labels: ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name', 'argocd.argoproj.io/instance'],
-  annotations: ['argocd.argoproj.io/tracking-id'],
-} as const;
-
-/** Whether Git owns the task. */
-export function isTracked({ metadata }: AgentTask): boolean {
-  return (
-    tracking.labels.some((key) => metadata.labels?.[key] !== undefined) ||
-    tracking.annotations.some((key) => metadata.annotations?.[key] !== undefined)
-  );
-}
 
 /** When the task ended, in ms since the epoch; undefined before. */
 export function endedAt(status: DesiredStatus): number | undefined {
@@ -34,9 +21,9 @@ export function sandboxUntil({ spec }: Facts, status: DesiredStatus): number {
 }
 
 /** When the task is deleted; Infinity: never. */
-export function taskUntil({ spec, task }: Facts, status: DesiredStatus): number {
+export function taskUntil({ spec, snapshot }: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
-  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || isTracked(task)) return Infinity;
+  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked) return Infinity;
   return at + spec.ttlSecondsAfterFinished * 1000;
 }
 
@@ -48,11 +35,11 @@ export function afterTheEnd(facts: Facts, status: DesiredStatus): { readonly kee
 }
 
 /** Ms until something is to be done about a task that has ended; undefined: nothing but what its pods ask for. */
-export function careDueMs(task: AgentTask, now: number): number | undefined {
+export function careDueMs(task: AgentTask, trackingLabels: readonly string[], now: number): number | undefined {
   const { metadata, status = {}, spec } = task;
   if (status.finished !== 'true' || metadata.deletionTimestamp !== undefined) return undefined;
   if (status.storage !== undefined || status.observedGeneration !== metadata.generation) return 0;
-  if (spec.ttlSecondsAfterFinished === undefined || isTracked(task)) return undefined;
+  if (spec.ttlSecondsAfterFinished === undefined || isTracked(task, trackingLabels)) return undefined;
   const ended = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
   return Math.max(0, ended + spec.ttlSecondsAfterFinished * 1000 - now);
 }

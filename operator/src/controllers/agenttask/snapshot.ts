@@ -45,6 +45,8 @@ export interface StorageView {
 /** All that a decision about one task looks at; read in one moment, never changed. */
 export interface Snapshot {
   readonly task: AgentTask;
+  /** Whether Git owns it, and would make it again when it were deleted. */
+  readonly tracked: boolean;
   readonly resolution: Resolution;
   /** The rollout of the EnergyModel that its pool names; absent: there is none. */
   readonly judges?: RolloutStatus;

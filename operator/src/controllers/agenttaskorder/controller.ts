@@ -11,6 +11,7 @@ import {
   ResourceClient,
   watches,
   type Outcome,
+  type ReconcileContext,
 } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
@@ -28,14 +29,7 @@ const conflictMs = { first: 50, longest: 2_000 } as const;
  */
 export function createAgentTaskOrderController(context: OperatorContext): Controller {
   const { caches, clock, log, registry } = context;
-  const consistency = new Consistency({ clock, pollMs: 25 });
-  const write = writer(context, consistency);
-  /** Conflicts one after the other by key. */
-  const conflicts = new Map<string, number>();
-  const tasks = new ResourceClient<AgentTask>(context.transport, resources.agentTasks);
-  // One that has ended is in no cache.
-  const taskOf = async ({ metadata: { namespace = '' }, spec }: AgentTaskOrder, signal: AbortSignal): Promise<AgentTask | undefined> =>
-    caches.tasks.lister.get(`${namespace}/${spec.taskRef.name}`) ?? (await tasks.find({ namespace, name: spec.taskRef.name }, { signal }));
+  const orders = new OrderReconciler(context);
   return new Controller({
     name: 'agenttaskorder',
     sources: [
@@ -46,23 +40,8 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
         predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
       }),
     ],
-    reconcile: async (key, { signal }): Promise<Outcome> => {
-      const before = conflicts.get(key) ?? 0;
-      conflicts.delete(key);
-      const order = caches.orders.lister.get(key);
-      if (order === undefined || order.metadata.deletionTimestamp !== undefined) return done;
-      const task = await taskOf(order, signal);
-      const decision = decideOrder(order, task, clock.now());
-      try {
-        await write(order, decision, signal);
-      } catch (error) {
-        if (!isConflict(error) && !isNotFound(error)) throw error;
-        conflicts.set(key, before + 1);
-        return requeueAfter(Math.min(conflictMs.longest, conflictMs.first * 2 ** Math.min(before, 20)));
-      }
-      return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
-    },
-    gate: consistency,
+    reconcile: (key, call) => orders.reconcile(key, call),
+    gate: orders.consistency,
     clock,
     log,
     registry,
@@ -77,22 +56,80 @@ function ordersOf({ caches }: OperatorContext, { metadata: { namespace = '', nam
   return caches.orders.lister.byIndex('task', `${namespace}/${name}`).map((order) => keyOf(order));
 }
 
-type Write = (order: AgentTaskOrder, decision: OrderDecision, signal: AbortSignal) => Promise<void>;
+/** Observes, decides and writes one order. It remembers only what is on its way: there is no bound on how many orders come. */
+export class OrderReconciler {
+  readonly consistency: Consistency;
+  readonly #context: OperatorContext;
+  readonly #tasks: ResourceClient<AgentTask>;
+  readonly #orders: ResourceClient<AgentTaskOrder>;
+  readonly #owners: Applier<AgentTaskOrder>;
+  readonly #statuses: Applier<AgentTaskOrder>;
+  /** Conflicts one after the other by key. */
+  readonly #conflicts = new Map<string, number>();
 
-function writer({ transport, caches }: OperatorContext, consistency: Consistency): Write {
-  const client = new ResourceClient(transport, resources.agentTaskOrders);
-  const owners = new Applier({ client, view: caches.orders, fieldManager });
-  const statuses = new Applier({ client, view: caches.orders, fieldManager, subresource: 'status' });
-  return async (order, { owner, status }, signal) => {
+  constructor(context: OperatorContext) {
+    const { transport, caches, clock } = context;
+    this.#context = context;
+    this.consistency = new Consistency({ clock, pollMs: 25 });
+    this.#tasks = new ResourceClient(transport, resources.agentTasks);
+    this.#orders = new ResourceClient(transport, resources.agentTaskOrders);
+    // What is in place is read from the cache, which shows our own writes before the next look.
+    const options = { client: this.#orders, view: caches.orders, fieldManager, remember: false };
+    this.#owners = new Applier(options);
+    this.#statuses = new Applier({ ...options, subresource: 'status' });
+  }
+
+  /** Orders that something is remembered of. */
+  get size(): number {
+    return this.#conflicts.size + this.consistency.size + this.#owners.size + this.#statuses.size;
+  }
+
+  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+    const { caches, clock } = this.#context;
+    const before = this.#conflicts.get(key) ?? 0;
+    this.#conflicts.delete(key);
+    const order = caches.orders.lister.get(key);
+    if (order === undefined || order.metadata.deletionTimestamp !== undefined) {
+      this.consistency.forget(key);
+      return done;
+    }
+    const decision = decideOrder(order, await this.#taskOf(order, signal), clock.now());
+    try {
+      await (decision.remove === true ? this.#remove(order, signal) : this.#write(order, decision, signal));
+    } catch (error) {
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+      this.#conflicts.set(key, before + 1);
+      return requeueAfter(Math.min(conflictMs.longest, conflictMs.first * 2 ** Math.min(before, 20)));
+    }
+    return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
+  }
+
+  /** One that has ended is in no cache. */
+  async #taskOf({ metadata: { namespace = '' }, spec }: AgentTaskOrder, signal: AbortSignal): Promise<AgentTask | undefined> {
+    const { name } = spec.taskRef;
+    return this.#context.caches.tasks.lister.get(`${namespace}/${name}`) ?? (await this.#tasks.find({ namespace, name }, { signal }));
+  }
+
+  async #remove(order: AgentTaskOrder, signal: AbortSignal): Promise<void> {
+    const { uid, resourceVersion } = order.metadata;
+    await this.#orders.delete(order.metadata, {
+      signal,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    });
+    this.consistency.deleted(keyOf(order), this.#context.caches.orders, order);
+  }
+
+  async #write(order: AgentTaskOrder, { owner, status }: OrderDecision, signal: AbortSignal): Promise<void> {
     const { name, namespace, resourceVersion, ownerReferences = [] } = order.metadata;
     const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-    const seen = (object: AgentTaskOrder): void => consistency.wrote(keyOf(order), caches.orders, object);
+    const seen = (object: AgentTaskOrder): void => this.consistency.wrote(keyOf(order), this.#context.caches.orders, object);
     let version = resourceVersion;
     if (owner !== undefined && !ownerReferences.some(({ uid }) => uid === owner.uid)) {
-      const { object } = await owners.apply({ metadata: { ...metadata, ownerReferences: [owner] } }, signal, seen, version);
+      const { object } = await this.#owners.apply({ metadata: { ...metadata, ownerReferences: [owner] } }, signal, seen, version);
       version = object?.metadata.resourceVersion;
     }
     if (status === undefined || canonical(order.status ?? {}) === canonical(status)) return;
-    await statuses.apply({ metadata, status }, signal, seen, version);
-  };
+    await this.#statuses.apply({ metadata, status }, signal, seen, version);
+  }
 }

@@ -118,6 +118,17 @@ describe('an order', () => {
     expect(decideOrder(young, undefined, now + 6000).status?.state).toBe('Refused');
   });
 
+  test('that belongs to no task goes after a day, and one that has a task stays as long as that', () => {
+    const refused = decideOrder(order({}), undefined, now);
+    expect([refused.status?.state, refused.requeueAfterMs, refused.remove]).toEqual(['Refused', 86_400_000, undefined]);
+    const later = { ...order({}), status: refused.status! };
+    expect(decideOrder(later, undefined, now + 86_399_000)).toMatchObject({ requeueAfterMs: 1000 });
+    expect(decideOrder(later, undefined, now + 86_400_000).remove).toBe(true);
+    expect(decideOrder(later, task({ finished: 'false' }, at(-10)), now + 86_400_000).remove).toBe(true);
+    expect(decideOrder(later, running, now + 86_400_000)).toMatchObject({ status: { state: 'Refused' }, requeueAfterMs: undefined });
+    expect(decideOrder(later, running, now + 86_400_000).remove).toBeUndefined();
+  });
+
   test('about an act that our cache may not show yet waits for it', () => {
     const young = order({ type: 'Approve', action: digest }, undefined, at(-1));
     const early = decideOrder(young, running, now);

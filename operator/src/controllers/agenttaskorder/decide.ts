@@ -8,6 +8,9 @@ export const missingMs = 10_000;
 /** Ms in which an act may be unknown for the same reason. */
 export const unknownActMs = 3_000;
 
+/** Ms after which a refused order is deleted that belongs to no task, and would go with none. */
+export const orphanMs = 86_400_000;
+
 /** What becomes of an order. */
 export interface OrderDecision {
   /** Undefined: it is too early to say. */
@@ -15,6 +18,8 @@ export interface OrderDecision {
   /** The task, when the order is about it; the order goes with it. */
   readonly owner: OwnerReference | undefined;
   readonly requeueAfterMs: number | undefined;
+  /** It has been looked at for long enough. */
+  readonly remove?: true;
 }
 
 type Verdict = { readonly state: NonNullable<AgentTaskOrderStatus['state']>; readonly message: string };
@@ -29,11 +34,18 @@ export function decideOrder(order: AgentTaskOrder, task: AgentTask | undefined, 
   if (own !== undefined && age < unknownActMs && isUnknown(order, own)) {
     return { status: undefined, owner: ownerOf(own), requeueAfterMs: Math.max(1, unknownActMs - age) };
   }
+  const status = statusOf(order, verdictOf(order, own), now);
   return {
-    status: statusOf(order, verdictOf(order, own), now),
+    status,
     owner: own === undefined ? undefined : ownerOf(own),
-    requeueAfterMs: undefined,
+    ...(own === undefined ? orphaned(status, now) : { requeueAfterMs: undefined }),
   };
+}
+
+/** Nothing takes it along: neither the garbage collector nor the end of a task. */
+function orphaned({ at = '' }: AgentTaskOrderStatus, now: number): Pick<OrderDecision, 'requeueAfterMs' | 'remove'> {
+  const restMs = Date.parse(at) + orphanMs - now;
+  return restMs > 0 ? { requeueAfterMs: restMs } : { requeueAfterMs: undefined, remove: true };
 }
 
 /** Whoever gave the order may have seen a newer report than our cache shows. */

@@ -73,6 +73,7 @@ export const podOf = (name: string, change: { metadata?: object; status?: object
 
 export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Snapshot => ({
   task,
+  tracked: false,
   resolution: { pool: newPool() },
   registriesListed: false,
   ground: { nodes: [], runtimeClasses: [] },
