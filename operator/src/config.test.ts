@@ -29,7 +29,8 @@ describe('readConfig', () => {
   });
 
   it('takes the labels of tasks that Git owns, none when there are none', () => {
-    const labelsOf = (value: string): readonly string[] | undefined => readConfig({ ...whole, AGENTFLEET_TRACKING_LABELS: value }).trackingLabels;
+    const labelsOf = (value: string): readonly string[] | undefined =>
+      readConfig({ ...whole, AGENTFLEET_TRACKING_LABELS: value }).trackingLabels;
     expect(labelsOf('example.com/app,team')).toEqual(['example.com/app', 'team']);
     expect(labelsOf('-')).toEqual([]);
     expect(faultsOf({ ...whole, AGENTFLEET_TRACKING_LABELS: 'no label' })[0]).toContain('write keys with commas between');
