@@ -59,6 +59,20 @@ export const faults: readonly Mutant[] = [
     test: vitest(`${keeper}/exec/admission.test.ts`),
   },
   {
+    guarantee: 'faults: old output gives way to new commands and to the snapshot before a rollback',
+    file: `${keeper}/exec/outputRoom.ts`,
+    find: 'await this.#cutWhile((freed) => freed < bytes && archive.finishedBytes > 0)',
+    replace: 'await this.#cutWhile((freed) => freed < 0 && archive.finishedBytes > bytes)',
+    test: vitest(`${keeper}/exec/outputRoom.test.ts`),
+  },
+  {
+    guarantee: 'faults: what has no room for its snapshot is taken back all the same',
+    file: 'agent-image/src/attempt/rollback.ts',
+    find: '(await hands.snapshot(label).catch(unlessUnable))',
+    replace: '(await hands.snapshot(label))',
+    test: vitest('agent-image/src/attempt/rollback.test.ts'),
+  },
+  {
     guarantee: 'faults: a command that the death of the keeper cut off has an end',
     file: `${keeper}/exec/recover.ts`,
     find: 'if (interrupted) await appendFile(',

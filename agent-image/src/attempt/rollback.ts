@@ -1,6 +1,7 @@
 import { deadline } from '@agentfleet/kube';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import { auditRoot, keep, patch, revertScript, trace, type Keeping } from './artifacts.ts';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { rollbackLabel, type SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { auditRoot, keep, patch, revertScript, trace, type Keeping, type Keepsake } from './artifacts.ts';
 import { takeBackEffects } from './acts/outward.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
@@ -20,10 +21,16 @@ const maxIrreversible = 16;
 /** What is put back, and what it is put back from. */
 interface Plan {
   readonly target: SnapshotRecord;
-  /** The tree as the agent left it. */
-  readonly before: SnapshotRecord;
+  /** The tree as the agent left it; a sandbox that cannot keep it any more is put back without. */
+  readonly before: SnapshotRecord | Unkept;
   readonly initial: SnapshotRecord | undefined;
   readonly green: string | undefined;
+}
+
+/** Why the tree could not be kept. */
+interface Unkept {
+  readonly id?: undefined;
+  readonly why: string;
 }
 
 /**
@@ -45,12 +52,11 @@ export async function rollBack(
   const standing = await takeBackEffects(context, hands, gate);
   const report = await hands.restore(plan.target.id);
   const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
-  await hands.note('RolledBack', { attempt: context.assignment.attempt, snapshot: plan.target.id, verified });
+  await noteRollback(context, hands, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
   const stored = await storeFiles(context, plan);
   const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
   context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() }, { urgent: true });
-  const skipped = plan.before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`);
-  const irreversible = [...standing, ...skipped].map((effect) => effect.slice(0, 256));
+  const irreversible = [...standing, ...lostOf(plan.before)].map((effect) => effect.slice(0, 256));
   return {
     snapshot: plan.target.id,
     verified,
@@ -69,9 +75,37 @@ async function planOf({ assignment, task }: AttemptContext, hands: Hands, which:
   const wanted = which === 'LastGreen' ? snapshots.find(({ id }) => id === green) : undefined;
   // Nothing of ours was in the tree before `empty`: without any snapshot it is as it was.
   const target = wanted ?? initial ?? labelled(snapshots, labels.empty) ?? (await hands.snapshot(labels.empty));
-  const label = `before rollback ${assignment.attempt}`;
-  const before = labelled(snapshots, label) ?? (await hands.snapshot(label));
+  const label = `${rollbackLabel} ${assignment.attempt}`;
+  const before = labelled(snapshots, label) ?? (await hands.snapshot(label).catch(unlessUnable));
   return { target, before, initial, green };
+}
+
+/** To go back needs no room, and must not depend on what does. */
+function unlessUnable(error: unknown): Unkept {
+  throwIfSuperseded(error);
+  if (error instanceof KeeperRefusal && error.status >= 500) return { why: error.message };
+  throw error;
+}
+
+/** What no restore brings back. */
+function lostOf(before: Plan['before']): readonly string[] {
+  if (before.id === undefined) return [`what was changed last could not be kept before it was taken back: ${before.why}`];
+  return before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`);
+}
+
+/** The tree is back and verified: a store without room for a note changes nothing about that. */
+async function noteRollback({ assignment, log }: AttemptContext, hands: Hands, facts: Readonly<Record<string, unknown>>): Promise<void> {
+  try {
+    await hands.note('RolledBack', { attempt: assignment.attempt, ...facts });
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal) || error.code !== 'AF_STORE_FULL') throw error;
+    log.warn('a rollback could not be noted in the event log', { error: error.message });
+  }
+}
+
+function changedFiles(keeping: Keeping, from: string, to: string): readonly Keepsake[] {
+  const script = keeping.context.task.spec.rollback.revertScript ? [revertScript(keeping, from, to)] : [];
+  return [patch(keeping, from, to), ...script];
 }
 
 /** Stores what tells what was undone; false when not all of it could be stored in time. */
@@ -79,11 +113,8 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
   const limit = deadline(context.clock, lateMs, context.signal);
   const keeping: Keeping = { context, signal: limit.signal };
   const from = initial?.id ?? target.id;
-  const files = [
-    patch(keeping, from, before.id),
-    ...(context.task.spec.rollback.revertScript ? [revertScript(keeping, from, before.id)] : []),
-    trace(keeping),
-  ];
+  const changed = before.id === undefined ? [] : changedFiles(keeping, from, before.id);
+  const files = [...changed, trace(keeping)];
   try {
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, { ...(green !== undefined && { green }) });

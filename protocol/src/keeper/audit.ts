@@ -7,6 +7,7 @@ export const auditTypes = [
   'EpochRaised',
   'ExecRequested',
   'ExecEnded',
+  'OutputCut',
   'ExecInput',
   'SessionRequested',
   'SessionEnded',

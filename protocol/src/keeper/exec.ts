@@ -194,6 +194,8 @@ export interface ExecEnd {
   readonly spill?: { readonly stdout?: SpillFile; readonly stderr?: SpillFile };
   /** Secrets that were taken out of both outputs; sizes and hashes of spilled files are of what is left. */
   readonly redacted?: RedactionCounts;
+  /** There when all events but this one were removed to make room for others; `dropped` counts all output then. */
+  readonly cut?: true;
   /** Processes that outlived the command's root and were killed. */
   readonly swept: number;
   /** There for a command of a session only. */

@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
 import { chooseEngine } from './engineChoice.ts';
-import type { EndFacts, Executor, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
+import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
 import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
@@ -42,6 +42,7 @@ export interface KeeperParts extends Machine {
   readonly quota: Quota;
   readonly redaction: Redaction;
   readonly reserve: StoreReserve;
+  readonly room: OutputRoom;
   readonly sessions: Sessions;
   readonly snapshots: Snapshots;
   readonly spills: SpillStore;

@@ -9,6 +9,7 @@ import {
   endOrphan,
   Executor,
   JournalArchive,
+  OutputRoom,
   Quota,
   Sessions,
   SpillStore,
@@ -119,7 +120,7 @@ function assemble(parts: Parts): KeeperParts {
   link.subscribe(linkEvents({ log, executor, sessions, config }));
   const egress = openEgress(parts);
   const { reserve, snapshots } = parts;
-  const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes(0) });
+  const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes('Snapshot', 0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
   const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, syntax };
   return whole;
@@ -157,7 +158,8 @@ async function openStore({ config, clock, logger }: StartOptions) {
   for (const record of log.broken === null ? await patches.unfinished() : [])
     log.append('PatchApplied', await recoverPatch(patches, record));
   await log.flush();
-  return { fence, archive, patches, reserve, spills, usage, log };
+  const room = new OutputRoom({ archive, log, logger, reserve, spills });
+  return { fence, archive, patches, reserve, room, spills, usage, log };
 }
 
 /** Where the snapshots lie. */

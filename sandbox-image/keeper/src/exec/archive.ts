@@ -1,28 +1,55 @@
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import { errnoOf } from '../failure.ts';
 import { readLines } from '../lines.ts';
 import type { FollowSource } from './follow.ts';
-import { Journal, type JournalHeader } from './journal.ts';
+import { Journal, type JournalHeader, type JournalOptions } from './journal.ts';
 
 const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const suffix = '.ndjson';
+/** What is not longer than this is not worth cutting, bytes. A cut journal is not. */
+const smallBytes = 4096;
+/** More than the last event of a command ever is. */
+const tailBytes = 64 * 1024;
+
+/** A journal whose events were removed. */
+export interface CutJournal {
+  readonly execId: string;
+  readonly freedBytes: number;
+}
 
 /** The journals of all commands of this sandbox, `<store>/execs/<execId>.ndjson`. */
 export class JournalArchive {
   readonly #folder: string;
+  /** Bytes of the finished journals that can be cut, the oldest first. */
+  readonly #finished = new Map<string, number>();
+  #bytes = 0;
 
   private constructor(folder: string) {
     this.#folder = folder;
   }
 
+  /** Those that are there count as finished, in the order in which they were last written. */
   static async open(folder: string): Promise<JournalArchive> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new JournalArchive(folder);
+    const archive = new JournalArchive(folder);
+    const found: { readonly execId: string; readonly size: number; readonly mtimeMs: number }[] = [];
+    for (const name of await readdir(folder)) {
+      // A cut that a kill ended leaves the journal whole.
+      if (!name.endsWith(suffix)) {
+        await rm(join(folder, name), { force: true });
+        continue;
+      }
+      const { size, mtimeMs } = await stat(join(folder, name));
+      found.push({ execId: name.slice(0, -suffix.length), size, mtimeMs });
+    }
+    for (const { execId, size } of found.sort((a, b) => a.mtimeMs - b.mtimeMs)) archive.finished(execId, size);
+    return archive;
   }
 
-  create(header: JournalHeader, onFault: (error: unknown) => void): Promise<Journal> {
-    return Journal.create(this.path(header.execId), header, onFault);
+  create(header: JournalHeader, options: JournalOptions): Promise<Journal> {
+    return Journal.create(this.path(header.execId), header, options);
   }
 
   /** The header and a source of a finished command; null for an unknown one. */
@@ -33,7 +60,8 @@ export class JournalArchive {
       const { size } = await stat(file);
       const header = await readHeader(file);
       if (header === null) return null;
-      return { header, source: { file, size, ended: true, changed: () => Promise.resolve() } };
+      const source = { file, size, ended: true, changed: () => Promise.resolve(), cut: header.cut === true };
+      return { header, source };
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return null;
       throw error;
@@ -47,7 +75,35 @@ export class JournalArchive {
 
   /** Where the journal of a command lies. */
   path(execId: string): string {
-    return join(this.#folder, `${execId}.ndjson`);
+    return join(this.#folder, `${execId}${suffix}`);
+  }
+
+  /** Bytes of finished journals that {@link cutOldest} can free, about. */
+  get finishedBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Says that a journal takes no more events. */
+  finished(execId: string, bytes: number): void {
+    if (bytes <= smallBytes || this.#finished.has(execId)) return;
+    this.#finished.set(execId, bytes);
+    this.#bytes += bytes;
+  }
+
+  /**
+   * Removes the events of the oldest finished journal, all but its end, whose `dropped` counts them then. Its id stays
+   * taken. Null when no journal can be cut. Who reads it at this moment reads it to its end.
+   */
+  async cutOldest(): Promise<CutJournal | null> {
+    const [oldest] = this.#finished;
+    if (oldest === undefined) return null;
+    const [execId, bytes] = oldest;
+    const file = this.path(execId);
+    const header = await readHeader(file).catch(unlessGone);
+    if (header !== null) await replace(file, await cutText(file, { ...header, cut: true }));
+    this.#finished.delete(execId);
+    this.#bytes -= bytes;
+    return { execId, freedBytes: header === null ? 0 : bytes };
   }
 }
 
@@ -75,4 +131,40 @@ async function readHeader(file: string): Promise<JournalHeader | null> {
     return line.complete ? (JSON.parse(line.bytes.toString('utf8')) as JournalHeader) : null;
   }
   return null;
+}
+
+/** The last event of a journal; null where a full disk cut it off before its end. */
+export async function lastEvent(file: string, size: number): Promise<ExecEnd | null> {
+  const handle = await open(file, 'r');
+  try {
+    const start = Math.max(0, size - tailBytes);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
+    const line = buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').at(-1) ?? '';
+    const event = JSON.parse(line) as { readonly type: string };
+    return event.type === 'end' ? (event as ExecEnd) : null;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function cutText(file: string, header: JournalHeader): Promise<string> {
+  const end = await lastEvent(file, (await stat(file)).size);
+  const lines = end === null ? [header] : [header, { ...end, dropped: end.bytes, cut: true, seq: 1 } satisfies ExecEnd];
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  const temporary = `${file}.cut`;
+  try {
+    await writeFile(temporary, text, { mode: 0o600 });
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+function unlessGone(error: unknown): null {
+  if (errnoOf(error) === 'ENOENT') return null;
+  throw error;
 }

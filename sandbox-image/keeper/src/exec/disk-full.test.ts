@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -26,10 +25,18 @@ afterAll(() => {
 
 const shell = (command: string) => ({ execId: ulid(), tool: 'Shell', command }) as const;
 
-/** Writes 6 MiB and ends when it is killed or done; short commands end at once. */
-function flood(runner: FakeRunner, id: string): void {
+/** Writes 6 MiB and ends when it is killed or done; short commands end at once. `meanwhile` runs after the first MiB. */
+function flood(runner: FakeRunner, id: string, meanwhile: () => void = () => undefined): void {
   runner.send({ t: 'start', id, pid: 1 });
-  for (let sent = 0; sent < 192; sent++) runner.out(id, 'stdout', Buffer.alloc(32 * 1024, 'x'));
+  for (let sent = 0; sent < 192; sent++) {
+    if (sent === 32) meanwhile();
+    runner.out(id, 'stdout', Buffer.alloc(32 * 1024, 'x'));
+  }
+}
+
+/** Somebody else fills the volume. */
+function fill(): void {
+  execFileSync('sh', ['-c', `dd if=/dev/zero of="${store}/ballast" bs=64k 2>/dev/null || true`]);
 }
 
 describe.skipIf(!mounted)('a full store', () => {
@@ -40,14 +47,13 @@ describe.skipIf(!mounted)('a full store', () => {
         const id = String(header['id']);
         const command = (header['argv'] as string[] | undefined)?.at(-1);
         if (header.t === 'kill') runner.end(id, { exitCode: null, signal: 'SIGTERM', killed: header['reason'] });
-        else if (command === 'flood') flood(runner, id);
+        else if (command === 'flood') flood(runner, id, fill);
         else runner.end(id);
       },
     });
     expect((await h.client().run(shell('small'))).end.exitCode).toBe(0);
-    const { end, stdout } = await h.client().run(shell('flood'));
+    const { end } = await h.client().run(shell('flood'));
     expect(end).toMatchObject({ killed: 'Cancelled', error: { code: 'ENOSPC' } });
-    expect(stdout.length).toBeGreaterThan(1024 * 1024);
     await h.running.keeper.parts.log.flush();
     expect(await h.client().audit()).toMatchObject({ ok: true });
     const ends: unknown[] = [];
@@ -55,20 +61,45 @@ describe.skipIf(!mounted)('a full store', () => {
     expect(ends.at(-1)).toMatchObject({ error: { code: 'ENOSPC' }, lostEvents: expect.any(Number) as number });
     await expect(h.client().run(shell('next'))).rejects.toMatchObject({ code: 'AF_STORE_FULL', status: 507 });
     expect((await h.client().info()).ready).toBe(true);
-    execFileSync('sh', ['-c', `rm -f "${store}"/execs/*`]);
+    rmSync(join(store, 'ballast'));
     expect((await h.client().run(shell('after'))).end.exitCode).toBe(0);
+  });
+
+  it('is not filled by a command: what it writes beyond the room that there is, is counted', async () => {
+    execFileSync('sh', ['-c', `rm -rf "${store}"/* "${store}"/.reserve`]);
+    await using h = await startHarness({ storeDir: store });
+    await h.runner({
+      onFrame: ({ header }, runner) => {
+        const id = String(header['id']);
+        if ((header['argv'] as string[] | undefined)?.at(-1) === 'flood') flood(runner, id);
+        runner.end(id);
+      },
+    });
+    for (const _ of [1, 2, 3]) {
+      const { end, stdout } = await h.client().run(shell('flood'));
+      expect(end).toMatchObject({ killed: null, exitCode: 0 });
+      expect(stdout.length).toBeGreaterThan(1024 * 1024);
+      expect(stdout.length + end.dropped.stdout).toBe(6 * 1024 * 1024);
+    }
+    expect((await h.client().run(shell('after'))).end.exitCode).toBe(0);
+    await h.client().note('Still', { there: true });
   });
 
   it('refuses an intent that the log cannot hold: nothing is run', async () => {
     execFileSync('sh', ['-c', `rm -rf "${store}"/* "${store}"/.reserve`]);
     await using h = await startHarness({ storeDir: store });
     const runner = await h.runner({ onFrame: ({ header }, r) => r.end(String(header['id'])) });
-    const { bavail, bsize } = await statfs(store);
-    // Room for the start of a command by the check, none for its 900 KB intent.
-    writeFileSync(join(store, 'ballast'), Buffer.alloc(bavail * bsize - 1024 * 1024 - 100_000, 1));
+    const { log } = h.running.keeper.parts;
+    const commit = log.commit.bind(log);
+    // Somebody else takes the room after the command was let in.
+    log.commit = (type, body) => {
+      fill();
+      return commit(type, body);
+    };
     const argv = Array.from({ length: 9 }, () => 'y'.repeat(110_000));
     await expect(h.client().run({ execId: ulid(), tool: 'ExecCode', argv })).rejects.toMatchObject({ code: 'AF_STORE_FULL' });
     expect(runner.frames).toHaveLength(0);
+    log.commit = commit;
     rmSync(join(store, 'ballast'));
     await waitUntil(async () => (await h.client().audit()).ok);
     expect((await h.client().run(shell('after'))).end.exitCode).toBe(0);

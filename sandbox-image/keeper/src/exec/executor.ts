@@ -13,10 +13,10 @@ import type { FollowSource } from './follow.ts';
 import { closed } from './input.ts';
 import type { Journal } from './journal.ts';
 import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
+import type { OutputRoom } from './outputRoom.ts';
 import type { Quota } from './quota.ts';
 import type { StoreReserve } from './reserve.ts';
 import { RunningCommands, type Running } from './running.ts';
-import type { Spill, SpillStore } from './spill.ts';
 
 export interface ExecutorOptions {
   readonly defaults: ExecDefaults;
@@ -30,7 +30,7 @@ export interface ExecutorOptions {
   readonly quota: Quota;
   readonly redaction: Redaction;
   readonly reserve: StoreReserve;
-  readonly spills: SpillStore;
+  readonly room: OutputRoom;
   /** Throws when the sandbox may not run commands now (network, tools). */
   readonly assertReady: () => void;
   readonly onEnded: (facts: EndFacts) => void;
@@ -167,7 +167,7 @@ export class Executor {
   async #admit({ access }: ExecPlan): Promise<void> {
     this.#options.log.assertWritable();
     if (access === 'Write' && this.#running.writes) return; // the gate tells
-    if (!(await this.#options.reserve.ready())) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the output of a command');
+    await this.#options.room.admit();
     await this.#options.quota.assertWithin();
   }
 
@@ -200,7 +200,7 @@ export class Executor {
 
   /** The intent is on disk before the journal exists, and the journal before the runner hears of it. */
   async #open(command: Command): Promise<Journal> {
-    const { archive, clock, log, logger, redaction } = this.#options;
+    const { archive, clock, log, logger, redaction, room } = this.#options;
     const { intent, digest } = command.plan;
     const at = timestamp(clock);
     // What is in the log leaves the keeper as it stands there.
@@ -210,8 +210,10 @@ export class Executor {
       command.kill('Cancelled');
     };
     try {
-      return await archive.create({ type: 'request', execId: command.id, requestDigest: digest, epoch: command.epoch, at }, onFault);
+      const header = { type: 'request', execId: command.id, requestDigest: digest, epoch: command.epoch, at } as const;
+      return await archive.create(header, { onFault, maxBytes: await room.promise(command.id) });
     } catch (error) {
+      room.ended(command.id, 0);
       log.append('ExecEnded', { execId: command.id, started: false, error: errnoOf(error) ?? 'EIO' });
       throw isDiskFull(error) ? new KeeperError('AF_STORE_FULL', 'the store has no room for a journal', { cause: error }) : error;
     }
@@ -231,7 +233,7 @@ export class Executor {
   /** Runs it to its end under the eye of the quota. */
   async #watch(command: Command, journal: Journal): Promise<EndFacts> {
     const watching = new AbortController();
-    command.start(journal, this.#spillOf(command.plan));
+    command.start(journal, this.#options.room.spill(command.id, command.plan.spillBytes));
     const over = (): void => command.kill('QuotaExceeded');
     const watch = command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#unmeasured);
     const facts = await command.ended;
@@ -242,7 +244,7 @@ export class Executor {
   }
 
   async #record(command: Command, journal: Journal, facts: EndFacts): Promise<void> {
-    const { log, quota, reserve } = this.#options;
+    const { log, quota, reserve, room } = this.#options;
     const summary = await journal.finish(facts, reserve.release).catch((error: unknown) => {
       this.#options.logger.error('the end of a command could not be written to its journal', { execId: command.id, ...errorFields(error) });
       return { sha256: null, bytes: journal.size, events: null };
@@ -251,13 +253,9 @@ export class Executor {
     const lostEvents = journal.lost === 0 ? {} : { lostEvents: journal.lost };
     const kept = { journalSha256: summary.sha256, journalBytes: summary.bytes, events: summary.events };
     log.append('ExecEnded', { execId: command.id, ...told, ...lostEvents, ...kept });
+    room.ended(command.id, summary.bytes);
     this.#options.onEnded(facts);
     if (command.plan.access === 'Write') quota.measureSoon(this.#unmeasured);
-  }
-
-  #spillOf({ frame, spillBytes }: ExecPlan): Spill | null {
-    const { reserve, spills } = this.#options;
-    return spillBytes === 0 ? null : spills.spill({ execId: frame.id, maxBytes: spillBytes, room: () => reserve.freeBytes(0) });
   }
 
   readonly #unmeasured = (error: unknown): void => {

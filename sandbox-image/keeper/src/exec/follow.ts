@@ -8,6 +8,8 @@ export interface FollowSource {
   /** Bytes of whole lines that can be read now. */
   readonly size: number;
   readonly ended: boolean;
+  /** Its events are gone but for the end, which every reader still gets. */
+  readonly cut?: boolean;
   changed(): Promise<void>;
 }
 
@@ -31,7 +33,7 @@ export async function* follow(source: FollowSource, options: FollowOptions): Asy
   const handle = await open(source.file, 'r');
   try {
     let position = 0;
-    let skip = Math.max(options.from, 1);
+    let skip = source.cut === true ? 1 : Math.max(options.from, 1);
     for (;;) {
       // Both are read before the sizes are compared: a growth in between wakes this loop again.
       const change = source.changed();

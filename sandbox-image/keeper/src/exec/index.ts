@@ -4,6 +4,7 @@ export type { EndFacts } from './command.ts';
 export { Executor, type ExecutorOptions } from './executor.ts';
 export { follow, type FollowSource } from './follow.ts';
 export type { ExecDefaults } from './plan.ts';
+export { OutputRoom } from './outputRoom.ts';
 export { Quota } from './quota.ts';
 export { endOrphan, UnfinishedExecs } from './recover.ts';
 export { Sessions } from './sessions.ts';

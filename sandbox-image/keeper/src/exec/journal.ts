@@ -10,6 +10,16 @@ export interface JournalHeader {
   readonly requestDigest: string;
   readonly epoch: number;
   readonly at: string;
+  /** There when the events before the end were removed. */
+  readonly cut?: true;
+}
+
+/** How a journal is written. */
+export interface JournalOptions {
+  /** Called once when the disk takes no more. */
+  readonly onFault: (error: unknown) => void;
+  /** Bytes of its events at most; default and most {@link maxJournalBytes}. */
+  readonly maxBytes?: number;
 }
 
 type Unnumbered<E> = E extends { readonly seq: number } ? Omit<E, 'seq'> : never;
@@ -30,7 +40,7 @@ function outputBytes(event: Extract<NewEvent, { readonly type: 'out' }>): number
 
 const highWaterBytes = 256 * 1024;
 /** Escapes and base64 make lines longer than what they carry; more than this is not output any more. */
-const maxFileBytes = 64 * 1024 * 1024;
+export const maxJournalBytes = 64 * 1024 * 1024;
 
 /**
  * The journal of a running command: the only copy of its output. It is written behind, in batches;
@@ -40,6 +50,7 @@ export class Journal {
   readonly file: string;
   readonly #handle: FileHandle;
   readonly #onFault: (error: unknown) => void;
+  readonly #maxBytes: number;
   readonly #hash = createHash('sha256');
   #pending: string[] = [];
   #pendingBytes = 0;
@@ -52,15 +63,16 @@ export class Journal {
   #ended = false;
   #changed = Promise.withResolvers<void>();
 
-  private constructor(file: string, handle: FileHandle, onFault: (error: unknown) => void) {
+  private constructor(file: string, handle: FileHandle, { onFault, maxBytes = maxJournalBytes }: JournalOptions) {
     this.file = file;
     this.#handle = handle;
     this.#onFault = onFault;
+    this.#maxBytes = maxBytes;
   }
 
   /** Fails with `EEXIST` when there is a journal already: one id runs once. */
-  static async create(file: string, header: JournalHeader, onFault: (error: unknown) => void): Promise<Journal> {
-    const journal = new Journal(file, await open(file, 'wx', 0o600), onFault);
+  static async create(file: string, header: JournalHeader, options: JournalOptions): Promise<Journal> {
+    const journal = new Journal(file, await open(file, 'wx', 0o600), options);
     try {
       await journal.#write(Buffer.from(`${JSON.stringify(header)}\n`));
     } catch (error) {
@@ -101,7 +113,7 @@ export class Journal {
   }
 
   append(event: NewEvent): Promise<void> | undefined {
-    if (this.#fault !== null || this.#size + this.#pendingBytes > maxFileBytes) {
+    if (this.#fault !== null || this.#size + this.#pendingBytes > this.#maxBytes) {
       this.#lost += 1;
       if (event.type === 'out') this.#lostBytes[event.stream] += outputBytes(event);
       return undefined;

@@ -3,8 +3,16 @@ import { isDiskFull } from '../failure.ts';
 import type { StoreUsage } from './store-usage.ts';
 
 const reserveBytes = 512 * 1024;
-/** Below this no command starts: its journal would have no room. */
-const minFreeBytes = 1024 * 1024;
+const mebibyte = 1024 * 1024;
+
+/**
+ * Who asks for room in the store. Commands and ordinary snapshots leave what the snapshot before a rollback needs, and all
+ * leave what notes need: a full store must not keep anybody from going back.
+ */
+export type Claim = 'Command' | 'Snapshot' | 'Rollback' | 'Note';
+
+/** Below this nothing of a kind begins, bytes: the journal or the record would have no room. */
+const least: Readonly<Record<Claim, number>> = { Command: mebibyte, Snapshot: 0, Rollback: 0, Note: mebibyte / 8 };
 
 /**
  * Space set aside on the store's volume. When the volume is full it is given up, so that the end
@@ -31,9 +39,9 @@ export class StoreReserve {
     await rm(this.#file, { force: true });
   };
 
-  /** Takes the space again if it can. @returns whether a command may start */
-  async ready(): Promise<boolean> {
-    if ((await this.freeBytes()) < minFreeBytes) return false;
+  /** Takes the space again if it can. @returns whether there is room for what asks */
+  async ready(claim: Claim, maxAgeMs?: number): Promise<boolean> {
+    if ((await this.freeBytes(claim, maxAgeMs)) < least[claim]) return false;
     if (this.#held) return true;
     try {
       const handle = await open(this.#file, 'w', 0o600);
@@ -47,14 +55,28 @@ export class StoreReserve {
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       await this.release();
-      return false;
+      return claim === 'Note';
     }
   }
 
-  /** Bytes that the store's volume still has for us; what it holds was measured at most `maxAgeMs` ago. */
-  async freeBytes(maxAgeMs?: number): Promise<number> {
-    const { bavail, bsize } = await statfs(this.#folder);
+  /** Bytes that the store's volume still has for who asks; what it holds was measured at most `maxAgeMs` ago. */
+  async freeBytes(claim: Claim, maxAgeMs?: number): Promise<number> {
+    const { bavail, blocks, bsize } = await statfs(this.#folder);
     const left = Number.isFinite(this.#limit) ? this.#limit - (await this.#usage.bytes(maxAgeMs)) : this.#limit;
-    return Math.max(0, Math.min(bavail * bsize, left));
+    const size = Math.min(this.#limit, blocks * bsize);
+    return Math.max(0, Math.min(bavail * bsize, left) - leftFor(claim, size));
   }
+
+  /** Bytes that the store may hold in all. */
+  async size(): Promise<number> {
+    const { blocks, bsize } = await statfs(this.#folder);
+    return Math.min(this.#limit, blocks * bsize);
+  }
+}
+
+/** What is left for those that need it more than who asks, bytes; `size`: of the whole store. */
+function leftFor(claim: Claim, size: number): number {
+  const notes = claim === 'Note' ? 0 : Math.min(8 * mebibyte, size / 16);
+  const rollback = claim === 'Note' || claim === 'Rollback' ? 0 : Math.min(256 * mebibyte, size / 8);
+  return Math.floor(notes + rollback);
 }

@@ -7,21 +7,21 @@ import { errnoOf, KeeperError } from '../failure.ts';
 import type { StreamName } from './output.ts';
 
 const highWaterBytes = 1024 * 1024;
-/** Room that stays for journals and the log. */
-const marginBytes = 8 * 1024 * 1024;
 /** Commands whose spilled output stays. */
 const keptCommands = 8;
 
 interface SpillOptions {
   readonly execId: string;
   readonly maxBytes: number;
-  /** Bytes that the store has left. */
+  /** Bytes that the store has for it. */
   readonly room: () => Promise<number>;
 }
 
 /** Output that is over the limit of the events, `<store>/spills/<execId>.<stream>`. */
 export class SpillStore {
   readonly #folder: string;
+  /** Commands that may still write to theirs. */
+  readonly #open = new Set<string>();
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -34,8 +34,10 @@ export class SpillStore {
 
   /** Takes the output of one command. Nothing is made before its first byte. */
   spill(options: SpillOptions): Spill {
+    this.#open.add(options.execId);
     return new Spill({
       ...options,
+      onFinished: () => this.#open.delete(options.execId),
       prepare: () => this.#forgetOldest(options.execId),
       path: (stream) => this.#path(options.execId, stream),
     });
@@ -48,7 +50,7 @@ export class SpillStore {
     offset: number,
     most: number,
   ): Promise<{ readonly bytes: number; readonly content: Readable }> {
-    const handle = await this.#open(execId, stream);
+    const handle = await this.#opened(execId, stream);
     const { size } = await handle.stat();
     const bytes = Math.min(most, size - offset);
     if (bytes > 0) return { bytes, content: handle.createReadStream({ start: offset, end: offset + bytes - 1 }) };
@@ -56,7 +58,7 @@ export class SpillStore {
     throw new KeeperError('AF_INVALID', `offset: ${offset} is not before the end, ${size}`);
   }
 
-  async #open(execId: string, stream: StreamName): Promise<FileHandle> {
+  async #opened(execId: string, stream: StreamName): Promise<FileHandle> {
     try {
       return await open(this.#path(execId, stream), 'r');
     } catch (error) {
@@ -66,18 +68,37 @@ export class SpillStore {
     }
   }
 
+  /** Removes the files of finished commands, the oldest first, until so many bytes are free. Returns what was freed. */
+  async forget(bytes: number): Promise<number> {
+    let freed = 0;
+    for (const { id, bytes: its } of (await this.#byAge()).toReversed()) {
+      if (freed >= bytes) break;
+      if (this.#open.has(id)) continue;
+      await this.#remove(id);
+      freed += its;
+    }
+    return freed;
+  }
+
   async #forgetOldest(execId: string): Promise<void> {
-    const newest = new Map<string, number>();
+    const others = (await this.#byAge()).filter(({ id }) => id !== execId);
+    for (const { id } of others.slice(keptCommands - 1)) await this.#remove(id);
+  }
+
+  /** What there is, the newest first. */
+  async #byAge(): Promise<readonly { readonly id: string; readonly at: number; readonly bytes: number }[]> {
+    const found = new Map<string, { id: string; at: number; bytes: number }>();
     for (const name of await readdir(this.#folder)) {
       const id = name.split('.', 1)[0] ?? '';
-      const { mtimeMs } = await stat(join(this.#folder, name));
-      newest.set(id, Math.max(newest.get(id) ?? 0, mtimeMs));
+      const { mtimeMs, size } = await stat(join(this.#folder, name));
+      const known = found.get(id) ?? { id, at: 0, bytes: 0 };
+      found.set(id, { id, at: Math.max(known.at, mtimeMs), bytes: known.bytes + size });
     }
-    newest.delete(execId);
-    const byAge = [...newest].sort(([, a], [, b]) => b - a).map(([id]) => id);
-    for (const id of byAge.slice(keptCommands - 1)) {
-      for (const stream of ['stdout', 'stderr'] as const) await rm(this.#path(id, stream), { force: true });
-    }
+    return [...found.values()].sort((a, b) => b.at - a.at);
+  }
+
+  async #remove(id: string): Promise<void> {
+    for (const stream of ['stdout', 'stderr'] as const) await rm(this.#path(id, stream), { force: true });
   }
 
   #path(execId: string, stream: StreamName): string {
@@ -86,6 +107,7 @@ export class SpillStore {
 }
 
 interface SpillTarget extends SpillOptions {
+  readonly onFinished: () => void;
   readonly prepare: () => Promise<void>;
   readonly path: (stream: StreamName) => string;
 }
@@ -131,6 +153,7 @@ export class Spill {
   async finish(): Promise<NonNullable<ExecEnd['spill']> | null> {
     await this.#writing;
     this.#over = true;
+    this.#target.onFinished();
     const told: { stdout?: SpillFile; stderr?: SpillFile } = {};
     for (const stream of ['stdout', 'stderr'] as const) {
       const file = this.#files[stream];
@@ -163,7 +186,7 @@ export class Spill {
 
   async #room(): Promise<number> {
     await this.#target.prepare();
-    return Math.min(this.#target.maxBytes, (await this.#target.room()) - marginBytes);
+    return Math.min(this.#target.maxBytes, await this.#target.room());
   }
 
   async #create(stream: StreamName): Promise<StreamFile> {

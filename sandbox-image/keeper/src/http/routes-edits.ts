@@ -72,11 +72,11 @@ export async function editTree(keeper: Keeper, epoch: number, edit: AstEditReque
 
 /** Applies a diff, or answers again what it answered to the same request. */
 export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRequest): Promise<PatchReport> {
-  const { clock, gate, fence, log, patches, quota, random, reserve, syntax } = keeper.parts;
+  const { clock, gate, fence, log, patches, quota, random, room, syntax } = keeper.parts;
   const parsed = parsePatch(request);
   const known = await answered(patches, parsed);
   if (known !== null) return known;
-  if (!(await reserve.ready())) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the record of a patch');
+  if (!(await room.ready('Command'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the record of a patch');
   const release = gate.exclusive({ kind: 'patch', name: parsed.request.requestId });
   try {
     // Once more: the same request may have come and gone while this one waited for the store.

@@ -11,12 +11,12 @@ const maxDepth = 32;
 
 /** What the worker decided, in the event log. */
 export function noteRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
-  const { fence, log, metrics, reserve } = keeper.parts;
+  const { fence, log, metrics, room } = keeper.parts;
 
   app.post('/notes', { bodyLimit }, async (request, reply) => {
     const note = validators.note(request.body);
     assertFits(note);
-    if (!(await reserve.ready())) throw new KeeperError('AF_STORE_FULL', 'the store has no room for a note');
+    if (!(await room.ready('Note'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for a note');
     fence.assert(request.epoch);
     const { seq, hash } = await log.commit('Noted', note);
     metrics.notes.inc();

@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { DiffEntry, RangeQuery, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import {
+  rollbackLabel,
+  type DiffEntry,
+  type RangeQuery,
+  type RestoreReport,
+  type SnapshotRecord,
+  type TreeDiff,
+} from '@agentfleet/protocol/keeper';
 import { externalEffects } from '../externalEffects.ts';
-import { messageOf } from '../failure.ts';
+import { asKeeperError, messageOf } from '../failure.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { CURRENT, type TreeDiff as EngineDiff } from '../snapshot/index.ts';
@@ -53,14 +60,13 @@ export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuer
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
-  const { config, fence, gate, log, metrics, reserve, sessions, snapshots } = keeper.parts;
+  const { config, fence, gate, log, metrics, sessions } = keeper.parts;
   const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
   try {
-    const maxBytes = await reserve.freeBytes(0);
     fence.assert(epoch);
     // A frozen shell writes nothing, but it stands in the layer that is put away.
     if (config.snapshotEngine === 'Overlay') await sessions.endShells();
-    const record = await snapshots.take({ ...(label === undefined ? {} : { label }), maxBytes });
+    const record = await takeOrFree(keeper, label);
     const { skipped, ...told } = record;
     log.append('SnapshotTaken', { ...told, skipped: skipped.length });
     metrics.snapshots.inc({ result: 'ok' });
@@ -73,6 +79,19 @@ export async function take(keeper: Keeper, epoch: number, label: string | undefi
   }
 }
 
+/** A snapshot for which there is no room is tried once more without the output of old commands. */
+async function takeOrFree({ parts: { reserve, room, snapshots } }: Keeper, label: string | undefined): Promise<SnapshotRecord> {
+  const claim = label?.startsWith(rollbackLabel) === true ? 'Rollback' : 'Snapshot';
+  const take = async (): Promise<SnapshotRecord> =>
+    snapshots.take({ ...(label !== undefined && { label }), maxBytes: await reserve.freeBytes(claim, 0) });
+  try {
+    return await take();
+  } catch (error) {
+    if (asKeeperError(error).code !== 'AF_STORE_FULL' || (await room.free()) === 0) throw error;
+    return take();
+  }
+}
+
 export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
   const { fence, gate, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
   const release = gate.exclusive({ kind: 'restore', name: id });
@@ -80,7 +99,9 @@ export async function restore(keeper: Keeper, epoch: number, id: string): Promis
     fence.assert(epoch);
     // What their shells remember is of a time that is taken back.
     await sessions.closeAll('Restored');
-    await log.commit('SnapshotRestored', { id, phase: 'Intent' });
+    const intent = (): Promise<unknown> => log.commit('SnapshotRestored', { id, phase: 'Intent' });
+    // The first try on a full volume gives up the reserve, which is there for this.
+    await intent().catch((error: unknown) => (asKeeperError(error).code === 'AF_STORE_FULL' ? intent() : Promise.reject(error)));
     fence.assert(epoch);
     const report = await snapshots.restore(id);
     log.append('SnapshotRestored', { ...report, phase: 'Done' });
