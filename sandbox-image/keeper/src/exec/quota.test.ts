@@ -28,6 +28,17 @@ describe('the measured usage', () => {
     expect(unreadable).toBe(0);
   });
 
+  it('counts what lies in folders and files whose names are no text', async () => {
+    const plain = await measureUsage([dir], unlimited);
+    const folder = Buffer.concat([Buffer.from(`${dir}/`), Buffer.from([0xff, 0xfe, 0xe9])]);
+    await mkdir(folder);
+    await writeFile(Buffer.concat([folder, Buffer.from('/'), Buffer.from([0xc3, 0x28])]), Buffer.alloc(mebibyte, 1));
+    await writeFile(join(dir, 'größe'), Buffer.alloc(mebibyte, 1));
+    const { bytes, entries } = await measureUsage([dir], unlimited);
+    expect(bytes - plain.bytes).toBeGreaterThanOrEqual(2 * mebibyte);
+    expect(entries - plain.entries).toBe(3);
+  });
+
   it('stops at the limit, and can be stopped', async () => {
     expect((await measureUsage([dir], { ...unlimited, bytes: 4096 })).bytes).toBeGreaterThan(4096);
     await expect(measureUsage([dir], unlimited, AbortSignal.abort())).rejects.toThrow('abort');

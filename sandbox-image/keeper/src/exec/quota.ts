@@ -1,8 +1,7 @@
 import { lstat, opendir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { errnoOf, KeeperError } from '../failure.ts';
-import { weightOf } from '../snapshot/index.ts';
+import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
 
 export interface Usage {
   readonly bytes: number;
@@ -32,7 +31,7 @@ const tooDeep: Usage = { bytes: 0, entries: Number.POSITIVE_INFINITY, unreadable
  */
 export async function measureUsage(folders: readonly string[], limits: UsageLimits, signal?: AbortSignal): Promise<Usage> {
   const linked = new Set<string>();
-  const stack = [...folders];
+  const stack = folders.map(bytesOf);
   let [bytes, entries, unreadable] = [0, 0, 0];
   try {
     for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
@@ -42,7 +41,7 @@ export async function measureUsage(folders: readonly string[], limits: UsageLimi
       if (entries + (names?.length ?? 0) > limits.entries) return { bytes, entries: limits.entries + 1, unreadable };
       for (const name of names ?? []) {
         signal?.throwIfAborted();
-        const path = join(folder, name);
+        const path = `${folder}/${name}`;
         const size = await sizeOf(path, linked);
         bytes += size.bytes;
         entries += weightOf(path);
@@ -57,11 +56,11 @@ export async function measureUsage(folders: readonly string[], limits: UsageLimi
   return { bytes, entries, unreadable };
 }
 
-/** Names in a folder, at most one more than `most`; null for a closed one. */
-async function namesOf(folder: string, most: number): Promise<readonly string[] | null> {
+/** Names in a folder as their bytes, at most one more than `most`; null for a closed one. */
+async function namesOf(folder: BytePath, most: number): Promise<readonly BytePath[] | null> {
   const names: string[] = [];
   try {
-    for await (const entry of await opendir(folder, { bufferSize: 256 })) {
+    for await (const entry of await opendir(sysPath(folder), { bufferSize: 256, encoding: 'latin1' })) {
       names.push(entry.name);
       if (names.length > most) break;
     }
@@ -73,9 +72,9 @@ async function namesOf(folder: string, most: number): Promise<readonly string[] 
   return names;
 }
 
-async function sizeOf(path: string, linked: Set<string>): Promise<{ readonly bytes: number; readonly folder: boolean }> {
+async function sizeOf(path: BytePath, linked: Set<string>): Promise<{ readonly bytes: number; readonly folder: boolean }> {
   try {
-    const stat = await lstat(path);
+    const stat = await lstat(sysPath(path));
     const [folder, onDisk] = [stat.isDirectory(), stat.blocks * blockBytes];
     if (folder || stat.nlink === 1) return { bytes: stat.isFile() ? Math.max(onDisk, stat.size) : onDisk, folder };
     const key = `${stat.dev}:${stat.ino}`;
