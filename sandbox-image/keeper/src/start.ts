@@ -18,7 +18,7 @@ import {
   UnfinishedExecs,
 } from './exec/index.ts';
 import { SyntaxParser } from './files/index.ts';
-import { PatchJournal, recoverPatch } from './files/patch/index.ts';
+import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine } from './engineChoice.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
@@ -155,8 +155,7 @@ async function openStore({ config, clock, logger }: StartOptions) {
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
   // Before anything else may touch the roots: a patch is there whole or not at all.
-  for (const record of log.broken === null ? await patches.unfinished() : [])
-    log.append('PatchApplied', await recoverPatch(patches, record));
+  if (log.broken === null) await recoverPatches(patches, log);
   await log.flush();
   const room = new OutputRoom({ archive, log, logger, reserve, spills });
   return { fence, archive, patches, reserve, room, spills, usage, log };

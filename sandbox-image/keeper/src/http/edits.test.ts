@@ -119,4 +119,23 @@ describe('POST /v1/files/patch', () => {
       state === 'Applying' ? null : expect.objectContaining({ state: 'Done', steps: [] }),
     );
   });
+
+  it.each([
+    ['empty', ''],
+    ['zeros', '\0'.repeat(300)],
+    ['cut', '{"requestId":"'],
+    ['something else', 'null'],
+  ])('whose record a loss of power left %s never began, and the keeper starts', async (_, text) => {
+    const asked = request();
+    await h.stop();
+    await writeFile(join(h.store, 'patches', `${asked.requestId}.json`), text);
+    await h.start();
+    expect(await recordsOf('PatchApplied')).toEqual([{ requestId: asked.requestId, phase: 'NeverBegan', why: 'RecordUnreadable' }]);
+    expect(await readFile(file, 'utf8')).toBe('one\ntwo\n');
+    expect(await h.client().applyPatch(asked)).toMatchObject({ applied: true });
+    await h.stop();
+    await h.start();
+    expect(await h.client().applyPatch(asked)).toMatchObject({ applied: true });
+    expect(await recordsOf('PatchApplied')).toHaveLength(3);
+  });
 });

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PatchReport } from '@agentfleet/protocol/keeper';
 import { errnoOf } from '../../failure.ts';
@@ -40,44 +40,72 @@ export class PatchJournal {
     return new PatchJournal(folder);
   }
 
+  /** Null also for a record that cannot be read: it was never whole on disk, so its patch never began. */
   async find(requestId: string): Promise<PatchRecord | null> {
     try {
-      return JSON.parse(await readFile(this.#path(requestId), 'utf8')) as PatchRecord;
+      const record = JSON.parse(await readFile(this.#path(requestId), 'utf8')) as PatchRecord | null;
+      return Array.isArray(record?.steps) && record.requestId === requestId ? record : null;
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return null;
+      if (errnoOf(error) === 'ENOENT' || error instanceof SyntaxError) return null;
       throw error;
     }
   }
 
-  /** Written whole or not at all. */
+  /** Written whole or not at all, and on disk when this returns: what it announces may begin. */
   async write(record: PatchRecord): Promise<void> {
     const path = this.#path(record.requestId);
     const temporary = `${path}.tmp`;
     try {
-      await writeFile(temporary, JSON.stringify(record), { mode: 0o600 });
+      await writeDurably(temporary, JSON.stringify(record));
       await rename(temporary, path);
+      await syncFolder(this.#folder);
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;
     }
   }
 
+  /** On disk when this returns: a record that came back would undo what has been made since. */
   async remove(requestId: string): Promise<void> {
     await rm(this.#path(requestId), { force: true });
+    await syncFolder(this.#folder);
   }
 
-  /** Patches that were under way when the keeper died. */
-  async unfinished(): Promise<readonly PatchRecord[]> {
-    const found: PatchRecord[] = [];
+  /** Patches that were under way when the keeper died; and the ids of records that could not be read, which are removed. */
+  async unfinished(): Promise<{ readonly begun: readonly PatchRecord[]; readonly unreadable: readonly string[] }> {
+    const begun: PatchRecord[] = [];
+    const unreadable: string[] = [];
     for (const name of await readdir(this.#folder)) {
       const id = name.replace(/\.json$/, '');
-      const record = idPattern.test(id) ? await this.find(id) : null;
-      if (record !== null && record.state !== 'Done') found.push(record);
+      if (!idPattern.test(id)) continue;
+      const record = await this.find(id);
+      if (record === null) unreadable.push(id);
+      else if (record.state !== 'Done') begun.push(record);
     }
-    return found;
+    for (const id of unreadable) await this.remove(id);
+    return { begun, unreadable };
   }
 
   #path(requestId: string): string {
     return join(this.#folder, `${requestId}.json`);
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const handle = await open(path, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

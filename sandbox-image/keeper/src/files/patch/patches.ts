@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PatchReport, PatchRequest } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError, messageOf } from '../../failure.ts';
-import { canonicalJson } from '../../log/index.ts';
+import { canonicalJson, type EventLog } from '../../log/index.ts';
 import { resolveFolder } from '../resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
 import { clean, commit, stepsOf, undo } from './commit.ts';
@@ -48,7 +48,7 @@ export async function answered(journal: PatchJournal, { request, digest }: Parse
 
 /**
  * Applies a patch whole or not at all: what fails is undone before this rejects, what a crash cuts off is undone by
- * {@link recoverPatch}. The caller holds the gate, and asked {@link answered} under it.
+ * {@link recoverPatches}. The caller holds the gate, and asked {@link answered} under it.
  *
  * @throws KeeperError
  */
@@ -120,8 +120,15 @@ async function finish(record: PatchRecord, journal: PatchJournal): Promise<void>
   await journal.write({ ...record, state: 'Done', steps: [], folders: [] });
 }
 
+/** Finishes or undoes all that a crash left, and says so in the log. */
+export async function recoverPatches(journal: PatchJournal, log: Pick<EventLog, 'append'>): Promise<void> {
+  const { begun, unreadable } = await journal.unfinished();
+  for (const requestId of unreadable) log.append('PatchApplied', { requestId, phase: 'NeverBegan', why: 'RecordUnreadable' });
+  for (const record of begun) log.append('PatchApplied', await recoverPatch(journal, record));
+}
+
 /** Finishes or undoes what a crash left. @returns the body of the record that the log gets */
-export async function recoverPatch(journal: PatchJournal, record: PatchRecord): Promise<Readonly<Record<string, unknown>>> {
+async function recoverPatch(journal: PatchJournal, record: PatchRecord): Promise<Readonly<Record<string, unknown>>> {
   const { requestId, state } = record;
   if (state === 'Committed') {
     await finish(record, journal);
