@@ -90,6 +90,13 @@ export const snapshots: readonly Mutant[] = [
     test: vitest('scan/statCache.test.ts'),
   },
   {
+    guarantee: 'snapshots: what an earlier boot saw is not believed',
+    file: `${room}/scan/statCache.ts`,
+    find: 'boot !== this.#boot || ',
+    replace: '',
+    test: vitest('scan/statCache.test.ts'),
+  },
+  {
     guarantee: 'snapshots: a damaged stat cache is not believed',
     file: `${room}/scan/statCache.ts`,
     find: "digest('hex')) return 0;",

@@ -96,7 +96,7 @@ class CasEngine implements SnapshotEngine {
       store: this.#store,
       guard,
       limits: options.limits ?? NO_LIMITS,
-      cache: new StatCache(this.#layout.statCache),
+      cache: new StatCache(this.#layout.statCache, options.bootId),
       now: () => options.clock.now(),
     });
   }

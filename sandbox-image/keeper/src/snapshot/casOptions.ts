@@ -24,6 +24,8 @@ export interface CasOptions {
   readonly limits?: TreeLimits;
   /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
   readonly retention?: Retention;
+  /** Which boot of the machine this is. Default: as the kernel says. */
+  readonly bootId?: string;
   /** Planted faults, for tests. */
   readonly segmentFs?: SegmentFs;
 }

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { CasOptions } from '../casOptions.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { Harness } from '../testing/harness.ts';
 
@@ -16,7 +17,7 @@ beforeEach(() => {
 afterEach(() => h.dispose());
 
 /** A clock that is far ahead: nothing is racy. */
-const late = { clock: { now: () => Date.now() + 60_000 } };
+const late: Partial<CasOptions> = { clock: { now: () => Date.now() + 60_000 } };
 
 /** How many files a new engine reads for its first snapshot. */
 async function readsOfNext(options = late): Promise<{ reads: number; digest: string }> {
@@ -77,6 +78,12 @@ test.each([
   const path = join(h.storeDir, 'stat-cache');
   fs.writeFileSync(path, spoil(fs.readFileSync(path, 'latin1')), 'latin1');
   expect(await readsOfNext()).toEqual({ reads: 31, digest });
+});
+
+test('a cache of an earlier boot is not believed: what was not written out when the power failed is found to be gone', async () => {
+  const digest = await first({ ...late, bootId: 'one' });
+  expect(await readsOfNext({ ...late, bootId: 'one' })).toEqual({ reads: 0, digest });
+  expect(await readsOfNext({ ...late, bootId: 'two' })).toEqual({ reads: 31, digest });
 });
 
 test('what is skipped is found again', async () => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import { errnoOf, isFull } from '../errors.ts';
 import { parseLine } from '../manifest.ts';
@@ -6,20 +6,24 @@ import { parentOf, sysPath, type BytePath } from '../pathBytes.ts';
 import { makeNode, reviveNode, type TreeNode } from './node.ts';
 
 /** First line; a file that begins otherwise is no cache. */
-const FORMAT = 'agentfleet-stat-cache/2';
+const FORMAT = 'agentfleet-stat-cache/3';
 const BATCH = 1024;
 
 /**
  * What the scanner saw, kept next to the store, so that the first scan after a restart of the keeper need not
  * read every file again. A hint and no more: each node is compared with the stat of its file as within one
  * process, and what was changed so shortly before it was read that a second change could hide (`racy`) is
- * written as not to be believed. The last line is the hash of the others: a torn or damaged file is no cache.
+ * written as not to be believed. The last line is the hash of the others: a torn or damaged file is no cache. Nor is one of
+ * an earlier boot: after a loss of power a file can lack contents that its stat still vouches for.
  */
 export class StatCache {
   readonly #path: string;
+  readonly #boot: string;
 
-  constructor(path: string) {
+  /** `boot`: which boot of the machine this is. */
+  constructor(path: string, boot = bootId()) {
     this.#path = path;
+    this.#boot = boot;
   }
 
   /** Not synced: should it get lost, the files are read again. A full volume, or one that is gone, goes without. */
@@ -28,7 +32,7 @@ export class StatCache {
     try {
       const fd = fs.openSync(temporary, 'w', 0o600);
       try {
-        writeLines(fd, tops);
+        writeLines(fd, tops, this.#boot);
       } finally {
         fs.closeSync(fd);
       }
@@ -44,9 +48,9 @@ export class StatCache {
     const text = readText(this.#path);
     const cut = text.lastIndexOf('\n', text.length - 2) + 1;
     if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return 0;
-    const [format, devices, ...lines] = text.slice(0, cut - 1).split('\n');
+    const [format, boot, devices, ...lines] = text.slice(0, cut - 1).split('\n');
     // Inode numbers say something on their own device only.
-    if (format !== FORMAT || devices !== devicesOf(tops)) return 0;
+    if (format !== FORMAT || boot !== this.#boot || devices !== devicesOf(tops)) return 0;
     const directories = new Map<BytePath, TreeNode>(tops.map((top) => [top.path, top]));
     for (const line of lines) readNode(line, directories);
     return lines.length;
@@ -58,9 +62,18 @@ function devicesOf(tops: readonly TreeNode[]): string {
   return known.map(({ path, stat }) => `${path}=${stat?.dev ?? '-'}`).join(' ');
 }
 
-function writeLines(fd: number, tops: readonly TreeNode[]): void {
+/** Where the kernel does not say, each process counts as a boot of its own. */
+function bootId(): string {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return randomUUID();
+  }
+}
+
+function writeLines(fd: number, tops: readonly TreeNode[], boot: string): void {
   const sha = createHash('sha256');
-  const lines = [FORMAT, devicesOf(tops)];
+  const lines = [FORMAT, boot, devicesOf(tops)];
   const flush = (): void => {
     const bytes = Buffer.from(`${lines.join('\n')}\n`, 'latin1');
     sha.update(bytes);
