@@ -54,7 +54,11 @@ it.each([
   const { id, manifestDigest } = await keeper.client().takeSnapshot(labels.initial);
   const tree = describeTree(keeper.workspace, 'workspace', new Map());
   writeFileSync(join(keeper.workspace, 'a'), randomBytes(mebibytes * mebibyte));
-  const restored = await rollBack({ rails, openEgress: () => Promise.reject(new Error('nothing is open')) }, contextOf(keeper, reports), 'Initial');
+  const restored = await rollBack(
+    { rails, openEgress: () => Promise.reject(new Error('nothing is open')) },
+    contextOf(keeper, reports),
+    'Initial',
+  );
   expect(restored).toMatchObject({ snapshot: id, verified: true, manifestDigest });
   expect(describeTree(keeper.workspace, 'workspace', new Map())).toEqual(tree);
   const told = restored.irreversible?.some((line) => line.startsWith('what was changed last could not be kept')) ?? false;

@@ -179,6 +179,28 @@ describe('the epoch fence', () => {
     expect(order).toEqual(['ended', 'second']);
   });
 
+  it('lets nobody in before the old work has ended, also when that fails at first', async () => {
+    const fence = await EpochFence.open(join(dir, 'epoch'));
+    await fence.admit('1', nothing);
+    const raised: number[][] = [];
+    const failing = (from: number, to: number): Promise<void> => {
+      raised.push([from, to]);
+      return Promise.reject(new Error('a command does not end'));
+    };
+    await expect(fence.admit('2', failing)).rejects.toThrow('does not end');
+    await expect(fence.admit('2', failing)).rejects.toThrow('does not end');
+    await expect(fence.admit('1', nothing)).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
+    await expect(fence.admit('3', failing)).rejects.toThrow('does not end');
+    const ended = (from: number, to: number): Promise<void> => Promise.resolve(void raised.push([from, to]));
+    expect([await fence.admit('3', ended), await fence.admit('3', ended)]).toEqual([3, 3]);
+    expect(raised).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 3],
+      [1, 3],
+    ]);
+  });
+
   it.each(['0', '-1', '1.5', 'x', '', '99999999999999999999'])('refuses %j as an epoch', async (header) => {
     const fence = await EpochFence.open(join(dir, 'epoch'));
     await expect(fence.admit(header, nothing)).rejects.toMatchObject({ code: 'AF_INVALID' });

@@ -11,6 +11,8 @@ export class EpochFence {
   readonly #file: string;
   #current: number;
   #raising: Promise<void> = Promise.resolve();
+  /** The epoch of which something may still run, because its end failed. */
+  #unended: number | null = null;
 
   private constructor(file: string, current: number) {
     this.#file = file;
@@ -27,7 +29,7 @@ export class EpochFence {
 
   /**
    * Lets a changing request in. A higher epoch is persisted, then `onRaised` ends what older
-   * epochs left running, then this returns.
+   * epochs left running, then this returns. Nothing is let in while that fails: each request tries it again.
    *
    * @throws KeeperError `AF_EPOCH_MISSING`, `AF_INVALID`, `AF_EPOCH_STALE`
    */
@@ -54,11 +56,14 @@ export class EpochFence {
 
   async #raise(epoch: number, onRaised: (from: number, to: number) => Promise<void>): Promise<void> {
     this.assert(epoch);
-    if (epoch === this.#current) return;
-    await writeEpoch(this.#file, epoch);
-    const from = this.#current;
-    this.#current = epoch;
-    await onRaised(from, epoch);
+    if (epoch !== this.#current) {
+      await writeEpoch(this.#file, epoch);
+      this.#unended ??= this.#current;
+      this.#current = epoch;
+    }
+    if (this.#unended === null) return;
+    await onRaised(this.#unended, epoch);
+    this.#unended = null;
   }
 }
 

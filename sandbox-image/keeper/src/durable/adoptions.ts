@@ -55,6 +55,11 @@ export class Adoptions {
     await endStaging(this.#staging);
   }
 
+  /** Something else begins to be the history of this keeper: what waits is given up. */
+  async giveWay(): Promise<void> {
+    if (this.#engine !== null) await this.drop();
+  }
+
   /** The whole log as NDJSON. @throws KeeperError `AF_ADOPTION_INVALID` when its chain does not hold */
   async log(lines: Readable): Promise<{ readonly records: number; readonly root: string }> {
     this.#begun();

@@ -64,6 +64,27 @@ describe('parts', () => {
 describe('a keeper that goes on where another one was lost', () => {
   beforeEach(withKeeper);
 
+  it('gives up what was begun when a snapshot is taken in the middle, and harms neither', async () => {
+    const cargo = await load(old.client(), 1_000_000);
+    const next = await fresh();
+    const client = next.client(2);
+    await client.beginAdoption();
+    // The first parts of a large content: the snapshot comes before its last.
+    const large = cargo.parts.filter((part) => [...partsOf(part)].some(({ size }) => size === 3_000_000));
+    for (const part of large.slice(0, 2)) await client.adoptParts(part);
+    writeFileSync(join(next.workspace, 'own'), randomBytes(100_000));
+    const { id } = await client.takeSnapshot('initial');
+    const before = tree(next);
+    await expect(client.adoptParts(large[2] ?? Buffer.alloc(0))).rejects.toMatchObject({ code: 'AF_ADOPTION_INVALID' });
+    await expect(unload(client, cargo)).rejects.toMatchObject({ code: 'AF_NOT_FRESH' });
+    writeFileSync(join(next.workspace, 'own'), 'changed');
+    await next.stop();
+    await next.start();
+    expect(await next.client(2).restore(id)).toMatchObject({ verified: true });
+    expect(tree(next)).toEqual(before);
+    expect((await next.client(2).scrub()).broken).toEqual([]);
+  });
+
   it('has its snapshots with ids, labels and digests, its log, and its tree after a restore', async () => {
     const before = tree(old);
     const cargo = await load(old.client(), 1_000_000);

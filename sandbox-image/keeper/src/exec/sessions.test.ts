@@ -50,6 +50,28 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     expect(await client.sessions()).toMatchObject([{ sessionId: id, cwd: join(h.workspace, 'd'), running: null }]);
   });
 
+  it('is not there for another assignment, which opens one of its own under the same id', async () => {
+    const id = await open();
+    const { sessions } = h.running.keeper.parts;
+    await h.client().runInSession(id, run('SECRET=1'));
+    await expect(sessions.run(id, run('echo $SECRET'), 2)).rejects.toMatchObject({ code: 'AF_SESSION_UNKNOWN' });
+    await sessions.open({ sessionId: id }, 2);
+    const { execId } = run('');
+    await sessions.run(id, { execId, command: 'echo "<$SECRET>"' }, 2);
+    await h.client().waitFor(execId);
+    expect(
+      await h
+        .client()
+        .run({ execId, tool: 'Shell', command: 'x' })
+        .catch((error: unknown) => error),
+    ).toMatchObject({
+      code: 'AF_EXEC_ID_REUSED',
+    });
+    const out: string[] = [];
+    for await (const event of h.client().follow(execId)) if (event.type === 'out' && 'text' in event) out.push(event.text);
+    expect(out.join('')).toBe('<>\n');
+  });
+
   it('outlives a hung command in bash; elsewhere it comes back with folder and variables and says so', async () => {
     const client = h.client();
     for (const shell of ['bash', 'sh'] as const) {

@@ -34,9 +34,11 @@ export class Sessions {
   /** Opens a session; a known id with the same request answers for it. @throws KeeperError */
   async open(request: SessionRequest, epoch: number): Promise<SessionInfo> {
     const { assertReady, clock, defaults, fence, gate, link, log } = this.#options;
+    fence.assert(epoch);
     const digest = sessionDigest(request);
     const known = this.#byId.get(request.sessionId);
-    if (known !== undefined) return known.digest === digest ? known.info : reused(request.sessionId);
+    if (known?.epoch === epoch) return known.digest === digest ? known.info : reused(request.sessionId);
+    if (known !== undefined) await this.close(known.id, 'Superseded');
     if (this.#byId.size >= sessionBounds.sessions)
       throw new KeeperError('AF_SESSION_LIMIT', `${this.#byId.size} sessions are open, more are not let in`);
     log.assertWritable();
@@ -67,6 +69,8 @@ export class Sessions {
     const known = await executor.knownPlan(plan);
     if (known !== null) return known;
     const session = this.#get(sessionId);
+    // What a shell remembers belongs to the assignment that opened it.
+    if (session.epoch !== epoch) throw unknown(sessionId);
     return executor.startPlan(plan, epoch, {
       prepare: async () => {
         session.stopIdle();
@@ -113,7 +117,7 @@ export class Sessions {
 
   #get(sessionId: string): Session {
     const session = this.#byId.get(sessionId);
-    if (session === undefined) throw new KeeperError('AF_SESSION_UNKNOWN', `no session ${sessionId} is open`);
+    if (session === undefined) throw unknown(sessionId);
     return session;
   }
 
@@ -130,6 +134,10 @@ export class Sessions {
       );
     });
   }
+}
+
+function unknown(sessionId: string): KeeperError {
+  return new KeeperError('AF_SESSION_UNKNOWN', `no session ${sessionId} is open`);
 }
 
 function reused(sessionId: string): never {

@@ -60,10 +60,12 @@ export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuer
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
-  const { config, fence, gate, log, metrics, sessions } = keeper.parts;
+  const { adoptions, config, fence, gate, log, metrics, sessions } = keeper.parts;
   const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
   try {
     fence.assert(epoch);
+    // Its contents lie at the end of the store, where the snapshot's are going to lie.
+    await adoptions.giveWay();
     // A frozen shell writes nothing, but it stands in the layer that is put away.
     if (config.snapshotEngine === 'Overlay') await sessions.endShells();
     const record = await takeOrFree(keeper, label);

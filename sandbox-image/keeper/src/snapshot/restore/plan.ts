@@ -31,9 +31,9 @@ const OWNER_ALL = 0o700;
 export function planRestore(current: Tree, target: Tree): RestorePlan {
   const changes = compareManifests(current, target);
   const specials = extraSpecials(current, target);
-  const touched = [...changes.map(({ path }) => path), ...specials];
+  const above = ancestorsOf([...changes.map(({ path }) => path), ...specials]);
   const leaving = new Set(changes.filter(goes).map(({ path }) => path));
-  const open = current.entries.filter((entry) => isClosed(entry) && (leaving.has(entry.path) || hasBelow(touched, entry.path)));
+  const open = current.entries.filter((entry) => isClosed(entry) && (leaving.has(entry.path) || above.has(entry.path)));
   const reopened = new Set(open.map((entry) => entry.path));
   const mkdir = present(changes.filter(({ from, to }) => to?.type === 'd' && from?.type !== 'd'));
   const place = present(changes.filter(needsContent));
@@ -62,8 +62,13 @@ export function planRestore(current: Tree, target: Tree): RestorePlan {
   };
 }
 
-function hasBelow(paths: readonly BytePath[], directory: BytePath): boolean {
-  return paths.some((path) => path.startsWith(`${directory}/`));
+/** All directories above some paths. */
+function ancestorsOf(paths: readonly BytePath[]): ReadonlySet<BytePath> {
+  const above = new Set<BytePath>();
+  for (const path of paths) {
+    for (let directory = parentOf(path); directory !== '' && !above.has(directory); directory = parentOf(directory)) above.add(directory);
+  }
+  return above;
 }
 
 function isClosed(entry: ManifestEntry): boolean {
