@@ -20,6 +20,6 @@ it('lies below the state, which down removes', () => {
   const folder = volumeFolder({ state: '/state' });
   expect(folder).toBe('/state/volumes/agentfleet-local');
   expect(volumeManifest(folder)).toMatchObject({
-    spec: { hostPath: { path: folder }, storageClassName: '', accessModes: ['ReadWriteOnce'] },
+    spec: { hostPath: { path: folder }, storageClassName: 'agentfleet-local', accessModes: ['ReadWriteOnce'] },
   });
 });

@@ -6,7 +6,7 @@ import type { ApiReader } from '../api.ts';
 import type { Layout } from '../layout.ts';
 import type { Start } from './control-plane.ts';
 
-/** The one volume of the cluster: there is no provisioner, and a pool without object storage claims one. */
+/** The one volume of the cluster and its class, the default one: there is no provisioner, and a pool without object storage claims one. */
 export const volumeName = 'agentfleet-local';
 
 const path = `/api/v1/persistentvolumes/${volumeName}`;
@@ -16,7 +16,16 @@ export function volumeFolder(layout: Pick<Layout, 'state'>): string {
   return join(layout.state, 'volumes', volumeName);
 }
 
-/** A PersistentVolume for claims without a storage class. */
+/** The default StorageClass, as nearly every cluster has one. */
+const volumeClass = {
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: { name: volumeName, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+  provisioner: 'kubernetes.io/no-provisioner',
+  volumeBindingMode: 'WaitForFirstConsumer',
+};
+
+/** The PersistentVolume of that class. */
 export function volumeManifest(folder: string): object {
   return {
     apiVersion: 'v1',
@@ -25,7 +34,7 @@ export function volumeManifest(folder: string): object {
     spec: {
       capacity: { storage: '10Gi' },
       accessModes: ['ReadWriteOnce'],
-      storageClassName: '',
+      storageClassName: volumeName,
       persistentVolumeReclaimPolicy: 'Retain',
       hostPath: { path: folder, type: 'Directory' },
     },
@@ -50,7 +59,11 @@ export async function ensureVolume(start: Start, api: ApiReader): Promise<void> 
   const kubectl = async (args: readonly string[], input = ''): Promise<void> => {
     await execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], { input });
   };
-  if (step === 'create') await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], dump(volumeManifest(folder)));
+  if (step === 'create')
+    await kubectl(
+      ['apply', '--server-side', '--force-conflicts', '-f', '-'],
+      [volumeClass, volumeManifest(folder)].map((one) => dump(one)).join('---\n'),
+    );
   else await kubectl(['patch', 'persistentvolume', volumeName, '--type=json', '-p', '[{"op":"remove","path":"/spec/claimRef"}]']);
   start.log(step === 'create' ? `volume ${volumeName} made` : `volume ${volumeName} is available again`);
 }

@@ -27,6 +27,17 @@ describe('cancelling', () => {
     expect([told(task, 'Succeeded'), told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['False/Cancelled', 'False/Kept', 1]);
   });
 
+  test('a tree that Stop keeps can be looked at for a while, without a word about it in the spec', async () => {
+    await using bed = await Bed.start();
+    await working(bed, {});
+    await bed.patch('one', { cancel: 'Stop' });
+    expect(told(await finish(bed), 'RolledBack')).toBe('False/Kept');
+    await bed.pass(890);
+    expect(bed.sandboxes()).toHaveLength(1);
+    await bed.pass(20);
+    expect(bed.sandboxes()).toHaveLength(0);
+  });
+
   test('Rollback restores snapshot 0', async () => {
     await using bed = await Bed.start();
     await working(bed);

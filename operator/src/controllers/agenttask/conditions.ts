@@ -4,6 +4,7 @@ import { nameOf } from './acceptance.ts';
 import { howToAnswer } from './approvals.ts';
 import type { Course, Rest, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
+import { staySeconds } from './retention.ts';
 import { suspendedBecause } from './suspension.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -180,12 +181,12 @@ function suspendedWord(facts: Facts, rest: Rest): Word {
 }
 
 function sandboxWord(facts: Facts, course: Course): Word {
-  const { sandboxIs, sandbox, spec } = facts;
+  const { sandboxIs, sandbox } = facts;
   if (course.kind === 'End') {
     if (sandbox === undefined || course.undone?.reason === 'Discarded')
       return word('False', 'Finished', 'the task has no sandbox any more');
-    const { sandboxSeconds } = spec.retention;
-    const stays = sandboxSeconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${sandboxSeconds} s after the end`;
+    const seconds = staySeconds(facts, course.undone?.reason === 'Kept');
+    const stays = seconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${seconds} s after the end`;
     return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
   if (course.kind === 'Wait' && course.because !== undefined) return word('False', course.because.reason, course.because.message);

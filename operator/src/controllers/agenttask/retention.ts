@@ -10,14 +10,23 @@ export function endedAt(status: DesiredStatus): number | undefined {
   return Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
 }
 
+/** Seconds that a tree stays which was kept on purpose, where the task names no time. */
+const keptSeconds = 900;
+
+/** Seconds that the sandbox stays after the end: 0 is at once, but a tree that is kept on purpose is there to be looked at. */
+export function staySeconds({ spec }: Pick<Facts, 'spec'>, kept: boolean): number {
+  const { sandboxSeconds } = spec.retention;
+  return kept && sandboxSeconds === 0 ? keptSeconds : sandboxSeconds;
+}
+
 /** When the sandbox of a task that has ended is deleted: −Infinity at once, Infinity not before the task itself. */
-export function sandboxUntil({ spec }: Facts, status: DesiredStatus): number {
+export function sandboxUntil(facts: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
   if (at === undefined) return Infinity;
   const undone = findCondition(status.conditions, 'RolledBack');
   if (undone?.reason === 'Discarded') return -Infinity;
   if (undone?.reason === 'NotVerified') return Infinity;
-  return at + spec.retention.sandboxSeconds * 1000;
+  return at + staySeconds(facts, undone?.reason === 'Kept') * 1000;
 }
 
 /** When the task is deleted; Infinity: never. */

@@ -167,7 +167,8 @@ function keeper(input: SandboxPodInput): V1Container {
     env: keeperEnv(input),
     // A restore holds two trees of the largest size that the keeper lets in (`defaultEntries`).
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '768Mi' } },
-    readinessProbe: { httpGet: { path: '/readyz', port: 'http' }, periodSeconds: 1, failureThreshold: 3 },
+    // The kubelet asks at once, and a process that does not listen yet would be reported as Unhealthy at every start.
+    readinessProbe: { httpGet: { path: '/readyz', port: 'http' }, initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 3 },
     livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, initialDelaySeconds: 5, periodSeconds: 10, timeoutSeconds: 5 },
     volumeMounts: [
       { name: 'link', mountPath: `${hiddenDir}/link` },

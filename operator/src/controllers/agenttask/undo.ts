@@ -68,7 +68,7 @@ function keeps(facts: Facts, verdict: Verdict): Undone | undefined {
   const tree =
     sandbox === undefined && atRest
       ? `the sandbox was deleted when the task was suspended${storedAt(facts)}`
-      : 'the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds)';
+      : 'the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds, 900 s where it is 0)';
   return { status: 'False', reason: 'Kept', message: `${why}: ${tree}` };
 }
 

@@ -37,7 +37,12 @@ const year = 31_536_000;
 export const Retention = struct(
   'How long a finished task keeps what it holds.',
   {
-    sandboxSeconds: integer('Seconds after the end that the sandbox pod stays.', 0, year, 0),
+    sandboxSeconds: integer(
+      'Seconds after the end that the sandbox pod stays; with 0 it goes at once, or after 900 s where the tree is kept (cancel: Stop, whenFailed: Keep).',
+      0,
+      year,
+      0,
+    ),
     snapshotsSeconds: integer(
       'Seconds after the end that the durable copies and the VolumeSnapshot of spec.sandbox.storage stay.',
       0,
