@@ -13,7 +13,8 @@ const cancelled = (cancel: string, ends: Scenario['ends']): Scenario => ({
   name: `a task at work is cancelled: ${cancel}`,
   pairs: cancel === 'Stop',
   act: async (world) => {
-    await begin(world, keepsWorking);
+    // Named, because a tree that Stop keeps stays for longer.
+    await begin(world, keepsWorking, { retention: { sandboxSeconds: 1 } });
     await works(world);
     await world.patch('one', { cancel });
     await over(world, 'one');
