@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '@agentfleet/kube';
@@ -46,12 +47,19 @@ async function grammarFiles(): Promise<GrammarFiles> {
 /** Loads the grammars and joins the parts of the engine. Rejects when a grammar is missing. */
 export async function assembleEngine({ scratch, authorities, env }: AssembleOptions): Promise<Assembled> {
   const grammars = await loadGrammars(await grammarFiles());
+  const ownAddresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
+  const openDialer = createDialer({ clock: systemClock, env, ownAddresses });
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     grammars,
-    importWorkspace: (workspace, ports) =>
-      importWorkspace(workspace, { ...ports, scratch, ...(authorities === undefined ? {} : { authorities }) }),
-    openEgress: createEgress(createDialer({ clock: systemClock, env })),
+    importWorkspace: (workspace, { rules, ...ports }) =>
+      importWorkspace(workspace, {
+        ...ports,
+        dialer: openDialer(rules),
+        scratch,
+        ...(authorities === undefined ? {} : { authorities }),
+      }),
+    openEgress: createEgress(openDialer),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {

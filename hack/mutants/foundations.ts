@@ -248,6 +248,20 @@ export const foundations: readonly Mutant[] = [
     test: vitest(`${worker}/egress`),
   },
   {
+    guarantee: 'a task reaches no address of the cluster that its pool does not list',
+    file: `${worker}/egress/dial.ts`,
+    find: 'const fit = found.filter((address) => scopes.includes(judge(address)));',
+    replace: 'const fit = found.filter((address) => literal !== null || scopes.includes(judge(address)));',
+    test: vitest(`${worker}/egress`),
+  },
+  {
+    guarantee: 'git reaches nothing past the guard for addresses',
+    file: `${worker}/workspace/git/environment.ts`,
+    find: "config.set('http.proxy', proxy.url);",
+    replace: "config.set('http.proxy', '');",
+    test: vitest(`${worker}/workspace/git/address.test.ts`),
+  },
+  {
     guarantee: 'of two that claim a waiting sandbox one gets it',
     file: `${tasks}/claim.ts`,
     find: '      resourceVersion,\n      labels:',

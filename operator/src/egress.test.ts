@@ -7,6 +7,11 @@ describe('parseEgress', () => {
     const egress = parseEgress(text);
     expect(JSON.stringify(egress)).toBe('{"registries":[{"host":"packages.example.com","port":443}],"environment":{"a":"1","b":"2"}}');
     expect(parseEgress('{}')).toEqual({ registries: [], environment: {} });
+    expect(parseEgress('{"clusterRanges":[]}')).toEqual({ registries: [], environment: {} });
+    expect(parseEgress('{"clusterRanges":["34.118.224.0/20","2600:1900::/28"]}').clusterRanges).toEqual([
+      '34.118.224.0/20',
+      '2600:1900::/28',
+    ]);
   });
 
   it.each([
@@ -18,6 +23,11 @@ describe('parseEgress', () => {
     ['{"registries":[{"host":"a","port":"443"}]}', 'registries[0].port is not a port'],
     ['{"registries":[{"host":"a","port":65536}]}', 'registries[0].port is not a port'],
     ['{"registries":[{"host":"a","port":1,"path":"/"}]}', 'registries[0].path is not known'],
+    ['{"clusterRanges":{}}', 'clusterRanges is not a list'],
+    ['{"clusterRanges":["10.0.0.0/8","10.0.0.0"]}', 'clusterRanges[1] is not a range of addresses'],
+    ['{"clusterRanges":["10.0.0.0/33"]}', 'clusterRanges[0] is not a range of addresses'],
+    ['{"clusterRanges":["0.0.0.0/0"]}', 'clusterRanges[0] is not a range of addresses'],
+    ['{"clusterRanges":["fd00::%e/64"]}', 'clusterRanges[0] is not a range of addresses'],
     ['{"environment":[]}', 'environment is not an object'],
     ['{"environment":{"a b":"1"}}', 'environment has "a b"'],
     ['{"environment":{"a":1}}', 'environment.a is not a text'],

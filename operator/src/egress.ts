@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 
 const hostPattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -32,19 +33,33 @@ function parseVariable([name, value]: readonly [string, unknown]): readonly [str
   return [name, value];
 }
 
+function parseRange(entry: unknown, at: number): string {
+  const [address = '', bits = '', ...more] = typeof entry === 'string' ? entry.split('/') : [];
+  const most = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+  if (most === 0 || address.includes('%') || more.length > 0 || !/^\d{1,3}$/.test(bits) || Number(bits) < 1 || Number(bits) > most)
+    throw new Error(`clusterRanges[${at}] is not a range of addresses; write it like 10.0.0.0/8 or fd00::/8`);
+  return `${address}/${bits}`;
+}
+
 /**
- * Where `network: Registries` leads, as the chart writes it: JSON with `registries` and `environment`. Names are sorted, so
- * that another order is no other content. @throws Error that names the member and its cure
+ * Where `network: Registries` leads, and which addresses are the cluster's, as the chart writes it: JSON with `registries`,
+ * `environment` and `clusterRanges`. Names are sorted, so that another order is no other content. @throws Error that names the member and its cure
  */
 export function parseEgress(text: string): EgressBrief {
   const value = parseJson(text);
-  if (!isObject(value)) throw new Error('it is not an object; it has the members registries and environment');
-  const { registries = [], environment = {}, ...more } = value;
+  if (!isObject(value)) throw new Error('it is not an object; it has the members registries, environment and clusterRanges');
+  const { registries = [], environment = {}, clusterRanges = [], ...more } = value;
   if (!Array.isArray(registries)) throw new Error('registries is not a list');
   if (!isObject(environment)) throw new Error('environment is not an object of texts');
+  if (!Array.isArray(clusterRanges)) throw new Error('clusterRanges is not a list');
   const [unknown] = Object.keys(more);
-  if (unknown !== undefined) throw new Error(`${unknown} is not known; there are registries and environment`);
+  if (unknown !== undefined) throw new Error(`${unknown} is not known; there are registries, environment and clusterRanges`);
   const variables = Object.entries(environment).map(parseVariable);
   variables.sort(([a], [b]) => (a < b ? -1 : 1));
-  return { registries: registries.map(parseRegistry), environment: Object.fromEntries(variables) };
+  return {
+    registries: registries.map(parseRegistry),
+    environment: Object.fromEntries(variables),
+    // Absent rather than empty: workers of an older version know no such member.
+    ...(clusterRanges.length === 0 ? {} : { clusterRanges: clusterRanges.map(parseRange) }),
+  };
 }

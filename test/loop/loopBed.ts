@@ -99,7 +99,8 @@ export class LoopBed implements AsyncDisposable {
   ): LoopRun {
     const controller = new AbortController();
     const client = new ExpertsClient({ clock, random: () => 0.5, log: silentLog });
-    const pool = { maxBudget: {}, ...fleet } as PoolBrief;
+    const egress = { registries: [], environment: {} };
+    const pool = { maxBudget: {}, egress, ...fleet } as unknown as PoolBrief;
     const { signal } = controller;
     const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
     const context: AttemptContext = {

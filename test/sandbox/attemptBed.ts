@@ -76,11 +76,13 @@ export class AttemptBed implements AsyncDisposable {
     await mkdir(join(folder, 'artifacts')); // as a volume is mounted
     const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
     const store = createArtifactStore(place, { clock: systemClock, random: Math.random, spool: folder });
+    const openDialer = createDialer({ clock: systemClock, env: {}, ...names });
     const engine: AttemptEngine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
-      importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch: folder }),
+      importWorkspace: (workspace, { rules, ...ports }) =>
+        importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch: folder }),
       collectCoverage,
-      openEgress: createEgress(createDialer({ clock: systemClock, env: {}, ...names })),
+      openEgress: createEgress(openDialer),
     });
     return new AttemptBed(engine, store, folder, server);
   }
@@ -93,7 +95,8 @@ export class AttemptBed implements AsyncDisposable {
     const newest = new Newest(task);
     const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
     const run = { decide, reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
-    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert], ...more } as unknown as PoolBrief;
+    const egress = { registries: [], environment: {} };
+    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert], egress, ...more } as unknown as PoolBrief;
     const context: AttemptContext = {
       task,
       assignment: { attempt, epoch } as AttemptContext['assignment'],

@@ -70,7 +70,14 @@ describe('with a way out', () => {
     const keeper = await direct(sandbox);
     const egress = await createEgress(createDialer({ clock: systemClock, env: {}, resolve }))({
       keeper,
-      reach: { mode: 'Allowed', hosts: [{ host, port }] },
+      reach: {
+        mode: 'Allowed',
+        hosts: [
+          { host, port },
+          { host: 'closed.example', port },
+        ],
+        rules: { open: [{ host, port }] },
+      },
       note: (data) => Promise.resolve(void notes.push(data)),
       clock: systemClock,
       log: silentLog,
@@ -95,6 +102,7 @@ describe('with a way out', () => {
   });
 
   test.each([
+    ['a host that the pool does not list and that leads into this network', () => get(`https://closed.example:${port}/`)],
     ['another host', () => get(`https://other.example:${port}/`)],
     ['another port', () => get(`https://${host}:1/`)],
     ['the address of a listed host', () => get(`https://${own}:${port}/`)],

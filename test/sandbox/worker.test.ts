@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectCoverage } from '../../agent-image/src/coverage/index.ts';
+import { createDialer } from '../../agent-image/src/egress/index.ts';
 import { importWorkspace } from '../../agent-image/src/workspace/index.ts';
 import { startGitServer, type GitServer } from '../../agent-image/src/workspace/testing/gitServer.ts';
 import { TestRepository } from '../../agent-image/src/workspace/testing/repository.ts';
@@ -54,6 +55,7 @@ describe('what the worker does with a sandbox', () => {
         clock: systemClock,
         signal,
         authorities: server.authorities,
+        dialer: createDialer({ clock: systemClock, env: {} })({ open: [{ host: '127.0.0.1', port: Number(new URL(server.origin).port) }] }),
       },
     );
     const { stdout, stderr } = await shell(sandbox, 'git status --porcelain --branch && git log --format=%H && git fsck --strict');

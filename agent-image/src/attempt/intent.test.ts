@@ -39,7 +39,7 @@ function open(durable: () => Promise<void> = () => Promise.resolve()) {
 }
 
 const act = { action: 'sha256:1', state: 'root', candidate: 'c', once: true };
-const reach = { mode: 'Allowed', hosts: [], environment: {} } as const;
+const reach = { mode: 'Allowed', hosts: [], rules: { open: [] }, environment: {} } as const;
 
 describe('a command that may not be undone', () => {
   it.each([

@@ -3,7 +3,7 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
 import { AttemptFailure } from './failure.ts';
 import { createGate } from './gate.ts';
-import { reachOf } from './reach.ts';
+import { poolRules, reachOf } from './reach.ts';
 import type { Scope } from './scope.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
@@ -49,6 +49,7 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
     root: hands.root.path,
     readConfigMap,
     credentials,
+    rules: poolRules(pool),
     signal,
     clock,
   });

@@ -3,7 +3,7 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
-import type { OpenEgress } from '../egress/index.ts';
+import type { AddressRules, OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
 import type { BegunActs } from './acts/earlierRun.ts';
@@ -24,6 +24,8 @@ export type ImportWorkspace = (
     readonly readConfigMap: AttemptContext['readConfigMap'];
     /** Of the pool; what the workspace names is sent to its hosts only. */
     readonly credentials: PoolBrief['credentials'];
+    /** Which addresses a repository may have. */
+    readonly rules: AddressRules;
     readonly signal: AbortSignal;
     readonly clock: Clock;
   },

@@ -26,15 +26,16 @@ interface Bench {
   readonly served: Promise<void>;
 }
 
-/** A tunnel with a proxy at its end; every name leads to this machine, past the guard for addresses. */
+/** A tunnel with a proxy at its end, for a pool that lists the same hosts; every name leads to this machine. */
 async function open(hosts: readonly { readonly host: string; readonly port: number }[], resolve = ['127.0.0.1']): Promise<Bench> {
   const [client, tunnel] = await socketPair();
   const requests: EgressRequest[] = [];
-  const guarded = createDialer({ clock: systemClock, env: {}, resolve: () => Promise.resolve(resolve) });
+  const here = hosts.map(({ port }) => ({ host: '127.0.0.1', port }));
+  const guarded = createDialer({ clock: systemClock, env: {}, resolve: () => Promise.resolve(resolve) })({ open: [...hosts, ...here] });
   const served = serveTunnel(tunnel, {
     hosts: new HostList(hosts),
     listedIn: 'spec.policy.network.hosts',
-    // An address that is written out is the list's decision.
+    // A name may not lead here; an address that is listed may.
     dialer: { dial: (to, signal) => guarded.dial(resolve[0] === '127.0.0.1' ? { ...to, host: '127.0.0.1' } : to, signal) },
     clock: systemClock,
     signal: new AbortController().signal,
@@ -107,16 +108,14 @@ describe('CONNECT', () => {
     expect(heard).toEqual([]);
   }); // prettier-ignore
 
-  test('a name that leads to the machine itself, to metadata or to the API server is refused', async () => {
+  test('a listed name that leads to the machine itself or to metadata is refused', async () => {
     for (const address of ['127.0.0.5', '169.254.169.254', '::1', '::ffff:127.0.0.1', 'fe80::1', '0.0.0.0']) {
       const { client, requests, served } = await open([{ host: 'sly.example', port: 443 }], [address]);
       client.write('CONNECT sly.example:443 HTTP/1.1\r\n\r\n');
-      expect(await textOf(client)).toContain('which no name may lead to');
+      expect(await textOf(client)).toContain('sly.example:443 may not be reached: it is listed, and leads to the worker itself');
       await served;
       expect(requests).toMatchObject([{ decision: 'Forbidden' }]);
     }
-    const api = createDialer({ clock: systemClock, env: { KUBERNETES_SERVICE_HOST: '10.96.0.1' }, resolve: () => Promise.resolve(['10.96.0.1']) });
-    await expect(api.dial({ host: 'sly.example', port: 443 }, new AbortController().signal)).rejects.toThrow(/no name may lead to/);
   }); // prettier-ignore
 
   test('a host that cannot be reached is told as such', async () => {
@@ -178,10 +177,17 @@ test('a worker behind a proxy dials through it, unless the host is exempt', asyn
   servers.push(server);
   const port = await listening(server);
   const env = { HTTPS_PROXY: `http://user:p%40ss@127.0.0.1:${port}`, NO_PROXY: 'localhost,.direct.example' };
-  const dialer = createDialer({ clock: systemClock, env, resolve: () => Promise.reject(new Error('resolved here')) });
+  const resolve = (name: string): Promise<readonly string[]> =>
+    name === 'public.example' ? Promise.resolve(['192.168.1.1', '1.1.1.1']) : Promise.reject(new Error('resolved here'));
+  const dialer = createDialer({ clock: systemClock, env, resolve })({ open: [{ host: 'registry.example', port: 443 }] });
   const { signal } = new AbortController();
   expect(await textOf(await dialer.dial({ host: 'registry.example', port: 443 }, signal))).toBe('first words');
   expect(asked[0]).toMatch(/^CONNECT registry\.example:443 HTTP\/1\.1\r\n/);
   expect(asked[0]).toContain(`Proxy-Authorization: Basic ${Buffer.from('user:p@ss').toString('base64')}`);
+  expect(await textOf(await dialer.dial({ host: 'public.example', port: 443 }, signal))).toBe('first words');
+  expect(asked[1], 'what nobody lists is judged here, and the proxy gets the address').toMatch(/^CONNECT 1\.1\.1\.1:443 HTTP/);
+  for (const host of ['10.96.0.1', '0x7f.1', '::1', '169.254.169.254'])
+    await expect(dialer.dial({ host, port: 443 }, signal)).rejects.toThrow('may not be reached');
   await expect(dialer.dial({ host: 'a.direct.example', port: 443 }, signal)).rejects.toThrow('resolved here');
+  expect(asked).toHaveLength(2);
 });

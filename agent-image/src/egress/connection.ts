@@ -13,10 +13,12 @@ export interface EgressRequest extends HostPort {
   readonly decision: 'Allowed' | 'NotListed' | 'Forbidden' | 'NotTLS' | 'OtherName' | 'Unreachable';
   readonly bytesOut: number;
   readonly bytesIn: number;
+  /** What the client is told, where nothing was opened. */
+  readonly why?: string;
 }
 
 export interface ConnectionOptions {
-  readonly hosts: HostList;
+  readonly hosts: Pick<HostList, 'has'>;
   /** Where the list is written, for refusals. */
   readonly listedIn: string;
   readonly dialer: Dialer;
@@ -53,8 +55,8 @@ async function requestOf(tunnel: Duplex, { clock, signal, onTaken }: ConnectionO
 async function handle(tunnel: Duplex, request: ProxyRequest, options: ConnectionOptions): Promise<void> {
   const { hosts, listedIn, onRequest } = options;
   const { host, port } = request;
-  const told = (decision: EgressRequest['decision'], bytes = { bytesOut: 0, bytesIn: 0 }): void =>
-    onRequest({ host, port, decision, ...bytes });
+  const told = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>
+    onRequest({ host, port, decision, bytesOut: 0, bytesIn: 0, ...more });
   if (!hosts.has(request)) {
     told('NotListed');
     return say(tunnel, 403, 'Forbidden', `${host}:${port} is not listed in ${listedIn}`);
@@ -64,8 +66,8 @@ async function handle(tunnel: Duplex, request: ProxyRequest, options: Connection
     server = await options.dialer.dial(request, options.signal);
   } catch (error) {
     const forbidden = error instanceof Forbidden;
-    told(forbidden ? 'Forbidden' : 'Unreachable');
     const why = error instanceof Error ? error.message : String(error);
+    told(forbidden ? 'Forbidden' : 'Unreachable', { why });
     return forbidden ? say(tunnel, 403, 'Forbidden', why) : say(tunnel, 502, 'Bad Gateway', `${host}:${port} cannot be reached: ${why}`);
   }
   server.on('error', () => undefined); // its end tells

@@ -1,21 +1,35 @@
 import { lookup } from 'node:dns/promises';
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { deadline, type Clock } from '@agentfleet/kube';
-import { createAddressGuard } from './addresses.ts';
-import { plainHost, type HostPort } from './hosts.ts';
-import { maxHeadBytes } from './head.ts';
+import { createAddressJudge, literalAddress, type AddressJudge, type AddressScope } from '@agentfleet/protocol/network';
+import { HostList, type HostPort } from './hosts.ts';
+import { bypasses, tunnelTo, upstreamOf } from './upstream.ts';
 
-/** Opens a connection to where a command wants to go. */
+/** Opens a connection to where a command or git wants to go. */
 export interface Dialer {
   /**
-   * A connected socket that may be half-closed.
+   * Returns a connected socket that may be half-closed.
    *
-   * @throws Forbidden for an address that no name may lead to; Error when it cannot be reached
+   * @throws Forbidden when no address of the host may be reached; Error when none can be
    */
   dial(to: HostPort, signal: AbortSignal): Promise<Socket>;
 }
 
-/** The name leads to where no allowed name may lead. */
+/** What decides which addresses may be reached; all that is not public is closed. */
+export interface AddressRules {
+  /**
+   * What the pool, or for registries the platform, lists. A name of it may lead to private addresses; the worker itself and the
+   * API server are reached only where their address is listed, so that no name server can lead there.
+   */
+  readonly open: readonly HostPort[];
+  /** Pods, services and nodes, in CIDR form, beside the private ranges. */
+  readonly clusterRanges?: readonly string[];
+}
+
+/** Makes the dialer of one command or one import. */
+export type OpenDialer = (rules: AddressRules) => Dialer;
+
+/** No address of the host may be reached. The message is the same whether the name exists, and whatever it leads to. */
 export class Forbidden extends Error {
   constructor(message: string) {
     super(message);
@@ -27,25 +41,50 @@ export interface DialerOptions {
   readonly clock: Clock;
   /** The worker's own environment: HTTPS_PROXY and NO_PROXY count, and where the API server is. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Addresses of the worker's machine; as closed as private ones. Default: none. */
+  readonly ownAddresses?: readonly string[];
   /** For tests. Default: the system's. */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
 }
 
+/** Where a host may lead: one that is not listed, a name that is, an address that is. */
+const scopesOf = {
+  unlisted: ['Public'],
+  name: ['Public', 'Private'],
+  address: ['Public', 'Private', 'Host'],
+} as const satisfies Readonly<Record<string, readonly AddressScope[]>>;
+
 const dialMs = 15_000;
 
-export function createDialer({ clock, env, resolve = resolveAll }: DialerOptions): Dialer {
-  const forbidden = createAddressGuard([env['KUBERNETES_SERVICE_HOST'] ?? '']);
-  const proxy = proxyOf(env);
-  return {
-    async dial(to, outer) {
-      const limit = deadline(clock, dialMs, outer);
-      try {
-        if (proxy !== null && !bypasses(env, to.host)) return await throughProxy(proxy, to, limit.signal);
-        return await direct(await addressesOf(to, resolve, forbidden), to, limit.signal);
-      } finally {
-        limit.dispose();
-      }
-    },
+interface Guard {
+  readonly listed: HostList;
+  readonly judge: AddressJudge;
+  readonly resolve: NonNullable<DialerOptions['resolve']>;
+}
+
+/** The only way in which a worker connects for a task: each address is judged, and the one that was judged is dialed. */
+export function createDialer({ clock, env, ownAddresses = [], resolve = resolveAll }: DialerOptions): OpenDialer {
+  const upstream = upstreamOf(env);
+  return ({ open, clusterRanges = [] }) => {
+    const ranges = { private: [...clusterRanges, ...ownAddresses], host: [env['KUBERNETES_SERVICE_HOST'] ?? ''] };
+    const guard: Guard = { listed: new HostList(open), judge: createAddressJudge(ranges), resolve };
+    const reach = async (to: HostPort, signal: AbortSignal): Promise<Socket> => {
+      if (upstream === null || bypasses(env, to.host)) return direct(await addressesOf(to, guard), to, signal);
+      // The proxy resolves names by itself: one that nobody listed is asked for by the address that was judged.
+      const byName = literalAddress(to.host) === null && guard.listed.has(to);
+      const [host = to.host] = byName ? [] : await addressesOf(to, guard);
+      return through(upstream, { host, port: to.port }, signal);
+    };
+    return {
+      async dial(to, outer) {
+        const limit = deadline(clock, dialMs, outer);
+        try {
+          return await reach(to, limit.signal);
+        } finally {
+          limit.dispose();
+        }
+      },
+    };
   };
 }
 
@@ -53,18 +92,34 @@ async function resolveAll(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** An address that the list names literally is the list's own decision; a name may not lead to forbidden ones. */
-async function addressesOf(
-  { host, port }: HostPort,
-  resolve: (host: string) => Promise<readonly string[]>,
-  forbidden: (address: string) => boolean,
-): Promise<readonly string[]> {
-  if (isIP(host) !== 0) return [host];
-  const found = await resolve(host);
-  const fit = found.filter((address) => !forbidden(address));
-  if (found.length > 0 && fit.length === 0) throw new Forbidden(`${host}:${port} leads to ${found[0] ?? ''}, which no name may lead to`);
-  if (fit.length === 0) throw new Error(`${host} has no address`);
-  return fit;
+/** The addresses of a host that may be reached; never empty. @throws Forbidden */
+async function addressesOf(to: HostPort, { listed, judge, resolve }: Guard): Promise<readonly string[]> {
+  const written = `${to.host}:${to.port}`;
+  const literal = literalAddress(to.host);
+  const isListed = listed.has(to);
+  const found = literal === null ? await addressesBy(resolve, to.host, isListed) : [literal];
+  const scopes: readonly AddressScope[] = scopesOf[isListed ? (literal === null ? 'name' : 'address') : 'unlisted'];
+  const fit = found.filter((address) => scopes.includes(judge(address)));
+  if (fit.length > 0) return fit;
+  if (!isListed)
+    throw new Forbidden(
+      `${written} may not be reached: it is unknown, or inside the cluster or a private network; correct it, or list it in spec.policy.allowedHosts of the pool`,
+    );
+  if (found.length === 0) throw new Error(`${to.host} has no address`);
+  throw new Forbidden(
+    `${written} may not be reached: it is listed, and leads to the worker itself, the API server or a link-local address; correct what is listed`,
+  );
+}
+
+/** Whether a name exists is not said where it may be one of the cluster. */
+async function addressesBy(resolve: Guard['resolve'], host: string, isListed: boolean): Promise<readonly string[]> {
+  try {
+    return await resolve(host);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (!isListed && (code === 'ENOTFOUND' || code === 'ENODATA')) return [];
+    throw error;
+  }
 }
 
 async function direct(addresses: readonly string[], { port }: HostPort, signal: AbortSignal): Promise<Socket> {
@@ -83,7 +138,7 @@ async function direct(addresses: readonly string[], { port }: HostPort, signal: 
 function open(host: string, port: number, signal: AbortSignal): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const socket = connect({ host, port, allowHalfOpen: true });
-  const onAbort = (): void => void socket.destroy(signal.reason instanceof Error ? signal.reason : new Error('nobody answered in time'));
+  const onAbort = (): void => void socket.destroy(new Error('nobody answered in time', { cause: signal.reason }));
   signal.addEventListener('abort', onAbort, { once: true });
   socket.once('connect', () => {
     signal.removeEventListener('abort', onAbort);
@@ -96,55 +151,13 @@ function open(host: string, port: number, signal: AbortSignal): Promise<Socket> 
   return promise;
 }
 
-function proxyOf(env: DialerOptions['env']): (HostPort & { readonly authorization: string | null }) | null {
-  const value = env['HTTPS_PROXY'] ?? env['https_proxy'] ?? '';
-  if (value === '' || !URL.canParse(value)) return null;
-  const { protocol, hostname, port, username, password } = new URL(value);
-  if (protocol !== 'http:') return null;
-  const basic = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  return { host: plainHost(hostname), port: Number(port || 80), authorization: username === '' ? null : `Basic ${basic}` };
-}
-
-/** NO_PROXY: names, and names with all that is below them. */
-function bypasses(env: DialerOptions['env'], host: string): boolean {
-  const names = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(',').map((name) => plainHost(name.trim()).replace(/^\*?\./, ''));
-  return names.some((name) => name === '*' || (name !== '' && (host === name || host.endsWith(`.${name}`))));
-}
-
-async function throughProxy(proxy: NonNullable<ReturnType<typeof proxyOf>>, to: HostPort, signal: AbortSignal): Promise<Socket> {
+async function through(proxy: NonNullable<ReturnType<typeof upstreamOf>>, to: HostPort, signal: AbortSignal): Promise<Socket> {
   const socket = await open(proxy.host, proxy.port, signal);
   try {
-    const where = to.host.includes(':') ? `[${to.host}]:${to.port}` : `${to.host}:${to.port}`;
-    const fields = [`Host: ${where}`, ...(proxy.authorization === null ? [] : [`Proxy-Authorization: ${proxy.authorization}`])];
-    socket.write(`CONNECT ${where} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
-    await established(socket, signal);
+    await tunnelTo(socket, proxy, to, signal);
     return socket;
   } catch (error) {
     socket.destroy();
     throw error;
   }
-}
-
-/** Reads the proxy's answer and puts back what came after it. */
-function established(socket: Socket, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let seen = Buffer.alloc(0);
-  const onAbort = (): void => reject(new Error('the proxy of the worker did not answer in time'));
-  const onData = (chunk: Buffer): void => {
-    seen = Buffer.concat([seen, chunk]);
-    const end = seen.indexOf('\r\n\r\n');
-    if (end < 0) return seen.length > maxHeadBytes ? reject(new Error('the proxy of the worker says too much')) : undefined;
-    const status = /^HTTP\/1\.[01] (\d{3})/.exec(seen.toString('latin1', 0, 64))?.[1];
-    if (status !== '200') return reject(new Error(`the proxy of the worker answered ${status ?? 'nonsense'}`));
-    socket.pause();
-    if (end + 4 < seen.length) socket.unshift(seen.subarray(end + 4));
-    resolve();
-  };
-  const onEnd = (): void => reject(new Error('the proxy of the worker closed the connection'));
-  socket.on('data', onData).once('error', reject).once('end', onEnd);
-  signal.addEventListener('abort', onAbort, { once: true });
-  return promise.finally(() => {
-    signal.removeEventListener('abort', onAbort);
-    socket.removeListener('data', onData).removeListener('error', reject).removeListener('end', onEnd);
-  });
 }

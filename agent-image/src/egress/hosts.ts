@@ -1,5 +1,3 @@
-import { isIP } from 'node:net';
-
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -23,10 +21,5 @@ export class HostList {
 
   has({ host, port }: HostPort): boolean {
     return this.#listed.has(`${plainHost(host)} ${port}`);
-  }
-
-  /** Whether the host is written as an address: then its place in the network is the list's own decision. */
-  names(host: string): boolean {
-    return isIP(plainHost(host)) === 0;
   }
 }

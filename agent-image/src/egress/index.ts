@@ -1,7 +1,9 @@
 /**
  * The way out of a sandbox: a proxy in the worker, at the end of tunnels that the keeper hands local connections to
- * (`POST /v1/egress`). Knows the hosts of one command, judges each request, dials, counts. May import the keeper's client.
+ * (`POST /v1/egress`), and before git on the worker's loopback. Knows the hosts of one command, judges each request and each
+ * address, dials, counts. May import the keeper's client.
  */
 export { HostList } from './hosts.ts';
-export { createDialer, type Dialer, type DialerOptions } from './dial.ts';
-export { createEgress, type Egress, type EgressRequest, type OpenEgress } from './session.ts';
+export { createDialer, type AddressRules, type Dialer, type DialerOptions, type OpenDialer } from './dial.ts';
+export { openLocalProxy, type LocalProxy } from './localProxy.ts';
+export { createEgress, type Egress, type EgressReach, type EgressRequest, type OpenEgress } from './session.ts';

@@ -2,10 +2,9 @@ import type { Duplex } from 'node:stream';
 import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { egressPort } from '@agentfleet/protocol/keeper';
-import type { Reach } from '../attempt/reach.ts';
 import { serveTunnel } from './connection.ts';
-import type { Dialer } from './dial.ts';
-import { HostList } from './hosts.ts';
+import type { AddressRules, Dialer, OpenDialer } from './dial.ts';
+import { HostList, type HostPort } from './hosts.ts';
 import { EgressJournal } from './journal.ts';
 
 export type { EgressRequest } from './connection.ts';
@@ -18,9 +17,17 @@ export interface Egress {
   close(): Promise<void>;
 }
 
+/** What one command may reach. */
+export interface EgressReach {
+  readonly mode: 'Registries' | 'Allowed';
+  readonly hosts: readonly HostPort[];
+  /** Which addresses these hosts may have. */
+  readonly rules: AddressRules;
+}
+
 export interface EgressOptions {
   readonly keeper: Pick<KeeperClient, 'egress'>;
-  readonly reach: Pick<Reach, 'mode' | 'hosts'>;
+  readonly reach: EgressReach;
   readonly note: (data: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,12 +49,15 @@ const environment: Readonly<Record<string, string>> = {
   no_proxy: noProxy,
 }; // prettier-ignore
 
-const listedIn = { Registries: 'egress.registries of the platform', Allowed: 'spec.policy.network.hosts' } as const;
+const listedIn = {
+  Registries: 'egress.registries of the platform',
+  Allowed: 'spec.policy.network.hosts, of those that the pool allows',
+} as const;
 
-/** Makes ways out that dial by `dialer`. */
-export function createEgress(dialer: Dialer): OpenEgress {
+/** Makes ways out that dial by the rules of their reach. */
+export function createEgress(openDialer: OpenDialer): OpenEgress {
   return async (options) => {
-    const session = new Session(options, dialer);
+    const session = new Session(options, openDialer(options.reach.rules));
     await session.begin();
     return { environment, close: () => session.close() };
   };

@@ -1,10 +1,16 @@
+import { printableLines } from '@agentfleet/protocol/text';
+
 const ellipsis = '…';
 const patchMarker = '\n… cut; the whole change is an artifact\n';
 
-/** The text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are replaced. */
+/**
+ * The text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are replaced, and
+ * what a terminal would obey is written out: `kubectl` prints a status as it is.
+ */
 export function cut(text: string, max: number): string {
-  const all = Array.from(text);
-  return (all.length <= max ? text : `${all.slice(0, Math.max(0, max - 1)).join('')}${ellipsis}`).toWellFormed();
+  const shown = printableLines(text.replaceAll('\r\n', '\n')).join('\n');
+  const all = Array.from(shown);
+  return (all.length <= max ? shown : `${all.slice(0, Math.max(0, max - 1)).join('')}${ellipsis}`).toWellFormed();
 }
 
 /** A unified diff of at most `max` characters; a longer one ends after a whole line where it has one, and says so. */

@@ -170,3 +170,20 @@ describe('the filter of invalid fields', () => {
     expect(dropped).toEqual([expect.stringContaining('auditRoot')]);
   });
 });
+
+it('texts of the agent carry nothing that a terminal obeys', () => {
+  const sly = 'rm -rf x\u001b[2K\u001b[1Gls\u202e\u0007\r\u009b31m\u2028';
+  const shown = 'rm -rf x\\u{1b}[2K\\u{1b}[1Gls\\u{202e}\\u{7}\\u{d}\\u{9b}31m\\u{2028}';
+  const { plan, progress, outcome, pendingApproval, rollback } = trim({
+    attempt: 1,
+    epoch: 1,
+    plan: [{ id: '1', kind: 'Step', intent: sly, state: 'Done' }],
+    progress: { done: 0, total: 1, message: `one\r\n${sly}` },
+    outcome: { result: 'Failed', reason: 'NoCandidateLeft', message: sly },
+    pendingApproval: { action: 'ab'.repeat(32), summary: sly, evidence: `\tsaid\n${sly}`, expires: '2030-01-01T00:00:00Z' },
+    rollback: { irreversible: [sly] },
+  } as unknown as Run);
+  const texts = [plan?.[0]?.intent, outcome?.message, pendingApproval?.summary, rollback?.irreversible?.[0]];
+  expect(texts).toEqual([shown, shown, shown, shown]);
+  expect([progress?.message, pendingApproval?.evidence]).toEqual([`one\n${shown}`, `\tsaid\n${shown}`]);
+});

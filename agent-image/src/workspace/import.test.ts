@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { importWorkspace, type WorkspacePorts } from './import.ts';
 import { FolderKeeper } from './testing/folderKeeper.ts';
+import { dialerTo } from './testing/gitServer.ts';
 
 let dir: string;
 let keeper: FolderKeeper;
@@ -22,6 +23,7 @@ beforeEach(async () => {
     scratch: join(dir, 'scratch'),
     clock: systemClock,
     signal: new AbortController().signal,
+    dialer: dialerTo(),
   };
 });
 

@@ -5,6 +5,7 @@ import type { Workspace } from '@agentfleet/protocol/api';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
+import { openLocalProxy, type Dialer } from '../egress/index.ts';
 import { sendEntries, type Entry, type TreeWriter } from './entry.ts';
 import { credentialFor, gitEntries } from './git/index.ts';
 import { configMapEntries, inlineEntries } from './inline.ts';
@@ -21,6 +22,8 @@ export interface WorkspacePorts {
   readonly scratch: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** The only way in which git reaches a server. */
+  readonly dialer: Dialer;
   /** The git program; default: `git` of the PATH. */
   readonly git?: string;
   /** PEM file with the authorities to trust instead of the system's. */
@@ -84,9 +87,13 @@ async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspaceP
   }
   const { limitBytes = maxWorkspaceBytes, timeoutMs = 900_000, git = 'git', authorities, credentials = [], clock, signal } = ports;
   const credential = await credentialFor(workspace.git, credentials);
-  const settings = { program: git, scratch, clock, signal, limitBytes, timeoutMs };
   const optional = { ...(authorities !== undefined && { authorities }), ...(credential !== undefined && { credential }) };
-  return gitEntries(workspace.git, { ...settings, ...optional });
+  const proxy = await openLocalProxy(ports.dialer, { clock, signal });
+  try {
+    return await gitEntries(workspace.git, { program: git, scratch, proxy, clock, signal, limitBytes, timeoutMs, ...optional });
+  } finally {
+    await proxy.close(); // what is left to do is done with what was fetched
+  }
 }
 
 async function configMap(name: string, { readConfigMap }: WorkspacePorts): Promise<readonly Entry[]> {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAttemptEngine, type AttemptEngine } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
+import { createDialer } from '@agentfleet/agent/egress';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
@@ -116,10 +117,11 @@ export class LocalPool implements EvalPool {
 
 async function engineIn(scratch: string): Promise<AttemptEngine> {
   const grammars = await loadGrammars(installedGrammars());
+  const openDialer = createDialer({ clock: systemClock, env: process.env });
   return createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     grammars,
-    importWorkspace: (workspace, ports) => importWorkspace(workspace, { ...ports, scratch }),
+    importWorkspace: (workspace, { rules, ...ports }) => importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch }),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
     openEgress: () => Promise.reject(new Error('a local sandbox reaches nothing')),
   });

@@ -81,6 +81,9 @@ export const EgressBrief = Type.Object(
   {
     registries: Type.Array(HostPort),
     environment: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
+    clusterRanges: Type.Optional(
+      Type.Array(Type.String(), { description: 'pods, services and nodes, in CIDR form, where they are no private addresses' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -160,6 +163,11 @@ export const PoolBrief = Type.Object(
     storage: ArtifactPlace,
     minIsolation: Type.Enum([...isolationLevels]),
     allowUnenforcedNetwork: Type.Boolean(),
+    allowedHosts: Type.Optional(
+      Type.Array(HostPort, {
+        description: 'the only hosts that tasks may list and that may lead to private addresses; absent: any host, public addresses only',
+      }),
+    ),
     maxBudget: Type.Object(
       { wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })), toolCalls: Type.Optional(Type.Integer({ minimum: 1 })) },
       { additionalProperties: false, description: 'what a task gets that names no bound, and the most that one may name' },

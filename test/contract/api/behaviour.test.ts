@@ -91,6 +91,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       }),
       withValue(example.minimalTask, 'spec.setup', [{ name: 'deps', command: ['npm', 'ci'] }]),
       withValue(example.minimalPool, 'spec.policy', { maxBudget: { toolCalls: 5 } }),
+      withValue(example.minimalPool, 'spec.policy', { allowedHosts: [{ host: 'git.example.com' }] }),
       withValue(example.minimalPool, 'spec.profiles', [{ name: 'fast' }, { name: 'careful', compute: { kMax: 12 } }]),
       withValue(example.minimalPool, 'spec.experts[1]', { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: {} } }),
       withValue(example.minimalPool, 'spec.sandbox', { warm: [{ namespace: 'team-a', replicas: 1 }] }),

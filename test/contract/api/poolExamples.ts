@@ -95,6 +95,10 @@ export const fullPool: Node = {
       allowedPriorityClasses: ['batch'],
       allowedRuntimeClasses: ['fast'],
       maxDeadlineSeconds: 7200,
+      allowedHosts: [
+        { host: 'git.corp.example.com', port: 443 },
+        { host: '10.1.2.3', port: 8443 },
+      ],
     },
     storage: {
       uri: 's3://agents/fleet',

@@ -116,6 +116,15 @@ const profileCases: readonly RuleCase[] = [
 ];
 
 const poolCases: readonly RuleCase[] = [
+  ...['169.254.169.254', '0.0.0.0', 'localhost'].map((host) =>
+    change(
+      fullPool,
+      'spec.policy.allowedHosts[0].host',
+      '127.0.0.1',
+      host,
+      'spec.policy.allowedHosts[].host must not be localhost or an address in 0.0.0.0/8 or 169.254.0.0/16, which are never opened; remove it',
+    ),
+  ),
   change(
     fullPool,
     'spec.storage.credential',

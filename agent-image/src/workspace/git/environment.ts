@@ -51,9 +51,10 @@ const settled: Readonly<Record<string, string>> = {
 };
 
 /** The whole environment of git; `credentials` is a file of `git credential-store`; see git(1), "ENVIRONMENT VARIABLES", and git-config(1). */
-export function environmentOf({ scratch, authorities }: GitSettings, credentials: string | null): Readonly<Record<string, string>> {
+export function environmentOf({ scratch, proxy, authorities }: GitSettings, credentials: string | null): Readonly<Record<string, string>> {
   const config = new Map(Object.entries(settled));
   for (const name of harmless) config.set(`fetch.fsck.${name}`, 'ignore');
+  config.set('http.proxy', proxy.url);
   if (authorities !== undefined) config.set('http.sslCAInfo', authorities);
   // A header would go along with a redirect to another host; the store is asked for each host.
   if (credentials !== null) config.set('credential.helper', `store --file='${credentials.replaceAll("'", String.raw`'\''`)}'`);

@@ -10,11 +10,42 @@ const fault = (words: string) => ({
   secrets: ['s3cret'],
 });
 
+describe('words of the proxy before git', () => {
+  const request = { host: 'git.corp', port: 443, bytesOut: 0, bytesIn: 0 };
+  const ofProxy = "fatal: unable to access 'https://git.corp/': CONNECT tunnel failed, response 502";
+
+  test.each([
+    ['getaddrinfo ENOTFOUND git.corp', 'HostNotResolved'],
+    ['getaddrinfo EAI_AGAIN git.corp', 'HostNotResolved'],
+    ['connect ECONNREFUSED 1.2.3.4:443', 'RemoteUnreachable'],
+    ['connect EHOSTUNREACH 1.2.3.4:443', 'RemoteUnreachable'],
+    ['nobody answered in time', 'RemoteUnreachable'],
+    ['the proxy of the worker answered 403', 'RemoteUnreachable'],
+  ])('%s → %s, told in place of what git says of it', (why, reason) => {
+    const failure = explain({ ...fault(ofProxy), fault: { ...request, decision: 'Unreachable', why } });
+    expect(failure).toMatchObject({ failureClass: 'Infrastructure', reason });
+    expect(failure.message).toContain(why);
+    expect(failure.message).not.toContain('CONNECT');
+  });
+
+  test('of an address that may not be reached nothing is told that git saw', () => {
+    const failure = explain({ ...fault(ofProxy), fault: { ...request, decision: 'Forbidden', why: 'git.corp:443 may not be reached' } });
+    expect(failure).toMatchObject({ failureClass: 'InvalidInput', reason: 'HostNotAllowed' });
+    expect(failure.message).toBe('https://git.example.com/a: git.corp:443 may not be reached');
+  });
+});
+
 describe('words of git', () => {
   test.each([
     ["fatal: unable to access 'https://x/': SSL certificate problem: unable to get local issuer certificate", 'TLSFailed'],
     ["fatal: unable to access 'https://x/': server certificate verification failed. CAfile: none CRLfile: none", 'TLSFailed'],
     ["fatal: unable to access 'https://x/': gnutls_handshake() failed: Handshake failed", 'TLSFailed'],
+    [
+      "fatal: unable to access 'https://x/': server verification failed: certificate signer not trusted. (CAfile: /etc/ssl/certs/ca.crt CRLfile: none)",
+      'TLSFailed',
+    ],
+    ["fatal: unable to access 'https://x/': SSL certificate verification failed: certificate signer not found.", 'TLSFailed'],
+    ["fatal: unable to access 'https://x/': SSL certificate OpenSSL verify result: self-signed certificate (18)", 'TLSFailed'],
     ['error: RPC failed; curl 56 GnuTLS recv error (-110): The TLS connection was non-properly terminated.', 'ConnectionLost'],
     ['error: RPC failed; curl 92 HTTP/2 stream 0 was not closed cleanly', 'ConnectionLost'],
     ["fatal: unable to access 'https://x/': Could not resolve host: x", 'HostNotResolved'],

@@ -1,4 +1,5 @@
 import { AttemptFailure } from '../../attempt/failure.ts';
+import type { EgressRequest } from '../../egress/index.ts';
 
 /** How a run of git failed. */
 export interface GitFault {
@@ -10,6 +11,8 @@ export interface GitFault {
   readonly timedOut: boolean;
   /** The program could not be started. */
   readonly missing: boolean;
+  /** The request that the proxy before git refused or could not serve. */
+  readonly fault?: EgressRequest | undefined;
   readonly secrets: readonly string[];
 }
 
@@ -43,7 +46,7 @@ const again = 'the attempt is repeated; look at the server when it stays';
 const causes: readonly Cause[] = [
   later(/(?:GnuTLS|SSL)[ _]?(?:recv|read|send) error|SSL_(?:read|write)/i, 'ConnectionLost', 'the connection broke', again),
   later(
-    /SSL certificate problem|certificate verification failed|certificate verify|SSL_connect|gnutls|SSL peer certificate|unable to get local issuer|problem with the SSL CA|setting certificate (?:file|verify)|error setting certificate|TLS (?:connect|alert|handshake)|SSL routines/i,
+    /SSL certificate problem|certificate verification failed|certificate verify|SSL_connect|gnutls|SSL peer certificate|unable to get local issuer|problem with the SSL CA|setting certificate (?:file|verify)|error setting certificate|server verification failed|certificate signer not|certificate OpenSSL verify|TLS (?:connect|alert|handshake)|SSL routines/i,
     'TLSFailed',
     'the certificate of the server is not trusted, or TLS failed',
     "put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace",
@@ -82,7 +85,7 @@ const causes: readonly Cause[] = [
     'repair the repository (`git fsck --strict` names them)',
   ),
   later(
-    /Could not resolve|Couldn't resolve|Name or service not known|Temporary failure in name resolution/i,
+    /Could not resolve|Couldn't resolve|Name or service not known|Temporary failure in name resolution|getaddrinfo/i,
     'HostNotResolved',
     'the name of the host cannot be resolved',
     `look at the DNS of the cluster, or ${address}`,
@@ -94,7 +97,7 @@ const causes: readonly Cause[] = [
     'raise the ephemeral storage of the agent workers',
   ),
   later(
-    /Failed to connect|Could(?:n't| not) connect|Connection refused|Connection timed out|No route to host|Network is unreachable|Connection reset|Recv failure|Send failure/i,
+    /Failed to connect|Could(?:n't| not) connect|Connection refused|Connection timed out|No route to host|Network is unreachable|Connection reset|Recv failure|Send failure|connect E[A-Z]+|proxy of the worker|nobody answered|has no address/i,
     'RemoteUnreachable',
     'the server cannot be reached',
     'look at the network, its policies and the server',
@@ -113,8 +116,12 @@ export function explain(fault: GitFault): AttemptFailure {
   const url = scrub(fault.url, fault.secrets);
   if (missing) return failure('Infrastructure', 'GitMissing', 'the worker has no git program; use an agent image that has it');
   if (timedOut) return failure('Infrastructure', 'GitTimeout', `git ${step} of ${url} took too long and was ended; ${again}`);
-  const words = scrub(telling(fault.words), fault.secrets);
-  const cause = causes.find((candidate) => candidate.words.test(fault.words));
+  const { decision, why } = fault.fault ?? {};
+  // Nothing of what git saw is told: it is the same whatever stands at the address.
+  if (decision === 'Forbidden') return failure('InvalidInput', 'HostNotAllowed', `${url}: ${why ?? ''}`);
+  const heard = decision === 'Unreachable' ? `fatal: ${why ?? ''}` : fault.words;
+  const words = scrub(telling(heard), fault.secrets);
+  const cause = causes.find((candidate) => candidate.words.test(heard));
   if (cause === undefined) return failure('Infrastructure', 'GitFailed', `git ${step} of ${url} failed: ${words}; ${again}`);
   return failure(cause.failureClass, cause.reason, `${url}: ${cause.what} (${words}); ${cause.cure}`);
 }

@@ -7,7 +7,7 @@ import { systemClock } from '@agentfleet/kube';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
 import { FolderKeeper } from '../testing/folderKeeper.ts';
-import { startGitServer, type GitServer } from '../testing/gitServer.ts';
+import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
 const run = promisify(execFile);
@@ -57,6 +57,7 @@ beforeEach(async () => {
     clock: systemClock,
     signal: new AbortController().signal,
     authorities: server.authorities,
+    dialer: dialerTo(server.origin),
   };
 });
 

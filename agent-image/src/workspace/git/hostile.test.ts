@@ -5,7 +5,7 @@ import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { importWorkspace, type Imported } from '../import.ts';
 import { FolderKeeper } from '../testing/folderKeeper.ts';
-import { startGitServer, type GitServer } from '../testing/gitServer.ts';
+import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
 let dir: string;
@@ -40,6 +40,7 @@ function start(limitBytes?: number): Promise<Imported> {
     clock: systemClock,
     signal: new AbortController().signal,
     authorities: server.authorities,
+    dialer: dialerTo(server.origin),
     ...(limitBytes !== undefined && { limitBytes }),
   });
 }

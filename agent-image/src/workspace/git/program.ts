@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Clock } from '@agentfleet/kube';
 import { AttemptFailure } from '../../attempt/failure.ts';
+import type { LocalProxy } from '../../egress/index.ts';
 import { writeStore } from './credential.ts';
 import { environmentOf } from './environment.ts';
 import { explain, scrub } from './failures.ts';
@@ -18,6 +19,8 @@ export interface GitSettings {
   readonly program: string;
   /** Folder of this import alone. */
   readonly scratch: string;
+  /** All connections go through it; it judges where they lead. */
+  readonly proxy: Pick<LocalProxy, 'url' | 'takeFault'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitBytes: number;
@@ -79,6 +82,7 @@ export async function prepare(url: string, settings: GitSettings): Promise<Git> 
 /** Standard output of a run. However it is left, no process of it stays. */
 async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGenerator<Buffer> {
   settings.signal.throwIfAborted();
+  settings.proxy.takeFault();
   const child = spawn(settings.program, run.args, {
     cwd: run.cwd,
     env: run.env,
@@ -91,7 +95,8 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
     const code = await watch.ended;
     settings.signal.throwIfAborted();
     run.signal?.throwIfAborted();
-    if (code !== 0) throw explain({ step: run.args[0] ?? '', url, ...watch.facts(), secrets: secretsOf(settings) });
+    if (code === 0) return;
+    throw explain({ step: run.args[0] ?? '', url, ...watch.facts(), fault: settings.proxy.takeFault(), secrets: secretsOf(settings) });
   } finally {
     watch.kill();
     await watch.ended;

@@ -8,10 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AttemptFailure } from '../../attempt/failure.ts';
 import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
 import { FolderKeeper } from '../testing/folderKeeper.ts';
-import { startGitServer, type GitServer, type Intercept } from '../testing/gitServer.ts';
+import { dialerTo, startGitServer, type GitServer, type Intercept } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
 const secret = 'correct-horse';
+/** For processes to come and go, on a machine that is busy. */
+const patiently = { timeout: 30_000 };
 const basic = `Basic ${Buffer.from(`robot:${secret}`).toString('base64')}`;
 
 const answers: Record<string, readonly [number, Readonly<Record<string, string>>]> = {
@@ -70,6 +72,7 @@ async function start(
     clock: systemClock,
     signal: new AbortController().signal,
     authorities: server.authorities,
+    dialer: dialerTo(server.origin, new URL(url).origin),
     ...change,
   };
   try {
@@ -125,7 +128,8 @@ describe('why a repository cannot be had', () => {
       failureClass: 'Infrastructure',
       reason: 'RemoteUnreachable',
     });
-    expect(await failureOf('https://nobody.invalid/a/b')).toMatchObject({ failureClass: 'Infrastructure', reason: 'HostNotResolved' });
+    const nobody = await failureOf('https://nobody.invalid/a/b', { dialer: dialerTo('https://nobody.invalid:443') });
+    expect(nobody).toMatchObject({ failureClass: 'Infrastructure', reason: 'HostNotResolved' });
   });
 
   test('a server that never answers: git is ended when the time is over', async () => {
@@ -138,11 +142,24 @@ test('an abort ends git and the programs it started, and says its reason', async
   const stop = new AbortController();
   const before = server.requests.length;
   const place = start(`${server.origin}/silent/abort`, { signal: stop.signal });
-  await expect.poll(() => server.requests.slice(before).some((line) => line.includes('/silent/abort'))).toBe(true);
+  await expect.poll(() => server.requests.slice(before).some((line) => line.includes('/silent/abort')), patiently).toBe(true);
   expect(await processesWith('/silent/abort')).not.toEqual([]);
   stop.abort('Stop');
   await expect(place).rejects.toBe('Stop');
-  await expect.poll(() => processesWith('/silent/abort')).toEqual([]);
+  await expect.poll(() => processesWith('/silent/abort'), patiently).toEqual([]);
+});
+
+test('git has no way but a proxy of ours, which ends with the import', async () => {
+  const stop = new AbortController();
+  const place = start(`${server.origin}/silent/proxy`, { signal: stop.signal });
+  const ended = expect(place).rejects.toBe('Stop');
+  await expect.poll(() => processesWith('/silent/proxy'), patiently).not.toEqual([]);
+  const lines = await processesWith('/silent/proxy');
+  stop.abort('Stop');
+  await ended;
+  const [, proxy = ''] = /GIT_CONFIG_VALUE_\d+=(http:\/\/127\.0\.0\.1:\d+)/.exec(lines.join('\n')) ?? [];
+  expect(proxy).not.toBe('');
+  await expect(fetch(proxy)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
 });
 
 describe('a credential', () => {
@@ -174,7 +191,11 @@ describe('a credential', () => {
     answers['/elsewhere'] = [302, { location: `${stranger.origin}/team/app/.git/info/refs?service=git-upload-pack` }];
     const both = join(other, 'both.crt');
     await writeFile(both, `${await readFile(server.authorities, 'utf8')}${await readFile(stranger.authorities, 'utf8')}`);
-    const failure = await failureOf(`${server.origin}/elsewhere/app`, { ...(await pool()), authorities: both }, 'robot');
+    const failure = await failureOf(
+      `${server.origin}/elsewhere/app`,
+      { ...(await pool()), authorities: both, dialer: dialerTo(server.origin, stranger.origin) },
+      'robot',
+    );
     await stranger.close();
     expect(failure.reason).toBe('AuthenticationRequired');
     expect(stranger.requests.length).toBeGreaterThan(0);
@@ -202,7 +223,7 @@ describe('a credential', () => {
   test('is in no command line and no environment, and in a file for the worker alone', async () => {
     const stop = new AbortController();
     const place = start(`${server.origin}/silent/secret`, { ...(await pool()), signal: stop.signal }, 'robot');
-    await expect.poll(() => processesWith('/silent/secret')).not.toEqual([]);
+    await expect.poll(() => processesWith('/silent/secret'), patiently).not.toEqual([]);
     const lines = await processesWith('/silent/secret');
     const stores = await storesBelow(dir);
     stop.abort('Stop');

@@ -5,6 +5,8 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { systemClock } from '@agentfleet/kube';
+import { createDialer, type Dialer } from '../../egress/index.ts';
 
 const run = promisify(execFile);
 
@@ -16,6 +18,12 @@ export interface GitServer {
   /** Lines `METHOD path`, and the Authorization header when one came. */
   readonly requests: readonly string[];
   close(): Promise<void>;
+}
+
+/** A dialer that reaches these origins on the loopback, as if a pool listed them, and public addresses. */
+export function dialerTo(...origins: readonly string[]): Dialer {
+  const open = origins.map((origin) => ({ host: new URL(origin).hostname, port: Number(new URL(origin).port || 443) }));
+  return createDialer({ clock: systemClock, env: {} })({ open });
 }
 
 /** Answers some requests itself; false lets git answer. */

@@ -8,6 +8,11 @@ const setup = [{ name: 'deps', command: ['npm', 'ci'], network: 'Registries' }];
 const git = (url: string, credential = 'robot') => ({ workspace: { type: 'Git', git: { url, ref: 'main', credential } } });
 const credentials = [{ name: 'robot', secretRef: { name: 'git', key: 'token' }, hosts: ['git.example.com', 'example.com'] }];
 const compute = { kBase: 1, kMax: 2 };
+const hostsOf = (...written: readonly string[]): readonly object[] =>
+  written.map((one) => ({ host: one.split(':')[0], port: Number(one.split(':')[1]) }));
+const reaching = (...hosts: readonly string[]): object => ({ policy: { network: { mode: 'Allowed', hosts: hostsOf(...hosts) } } });
+const listing = (...hosts: readonly string[]): Readonly<Record<string, unknown>> => ({ policy: { allowedHosts: hostsOf(...hosts) } });
+const repository = (url: string): object => ({ workspace: { type: 'Git', git: { url, ref: 'main' } } });
 
 interface Case {
   readonly spec: object;
@@ -42,6 +47,42 @@ describe('a task is taken on only when the pool has what it names', () => {
       },
       /^True$/,
     ],
+    ['a host that the pool lists', { spec: reaching('git.corp:443'), pool: listing('a.example:443', 'git.corp:443') }, /^True$/],
+    [
+      'a host that it does not list',
+      { spec: reaching('a.example:443', 'b.example:443'), pool: listing('a.example:443') },
+      /^HostNotAllowed: spec\.policy\.network\.hosts has b\.example:443, and ExpertPool platform\/coding allows these: a\.example:443; create .* spec\.policy\.allowedHosts/,
+    ],
+    [
+      'another port of a host that it lists',
+      { spec: reaching('a.example:22'), pool: listing('a.example:443') },
+      /^HostNotAllowed: .* has a\.example:22/,
+    ],
+    [
+      'any host of a pool that lists none',
+      { spec: reaching('a.example:443'), pool: listing() },
+      /^HostNotAllowed: .* allows these: none; /,
+    ],
+    ...['10.96.0.1', '127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '169.254.169.254', '172.18.0.2', '100.64.0.9', '0.0.0.0'].map(
+      (host) =>
+        [
+          `${host}, which is no public address, in a pool without a list`,
+          { spec: reaching(`${host}:10250`) },
+          /^HostNotAllowed: spec\.policy\.network\.hosts has .*:10250, which is no public address, and .* does not list it; create/,
+        ] as const,
+    ),
+    ['a private address that the pool lists', { spec: reaching('10.1.2.3:8443'), pool: listing('10.1.2.3:8443') }, /^True$/],
+    ['a public address', { spec: reaching('1.1.1.1:443') }, /^True$/],
+    ...['https://10.96.0.1/a/b', 'https://[::1]:6443/a/b', 'https://[::ffff:10.0.0.1]/a', 'https://2130706433:10250/a/b'].map(
+      (url) =>
+        [
+          `a repository at ${url}`,
+          { spec: repository(url) },
+          /^HostNotAllowed: spec\.workspace\.git\.url leads to \S+, which is no public address, and .* does not list it; create/,
+        ] as const,
+    ),
+    ['a repository that the pool lists', { spec: repository('https://10.1.2.3/a/b'), pool: listing('10.1.2.3:443') }, /^True$/],
+    ['a public repository in a pool with a list', { spec: repository('https://git.example.com/a'), pool: listing('a.b:443') }, /^True$/],
     [
       'a credential that the pool does not have',
       { spec: git('https://example.com/a/b') },

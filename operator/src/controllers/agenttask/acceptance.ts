@@ -2,6 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import { usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { withoutGround } from './groundRefusal.ts';
+import { hostRefusal } from './hostRefusal.ts';
 import { sandboxNotAllowed } from './sandboxBounds.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -99,6 +100,8 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
     const message = `spec.setup[] ${step.name} has network Registries, and the platform lists none; set the chart value egress.registries, or create the task again with another spec.setup[].network`;
     return refused('RegistriesNotConfigured', message);
   }
+  const host = hostRefusal(task, pool);
+  if (host !== undefined) return refused('HostNotAllowed', host);
   return unusableCredential(task, pool);
 }
 

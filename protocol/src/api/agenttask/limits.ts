@@ -14,7 +14,13 @@ const Network = struct(
       ['Loopback', 'None', 'Allowed'],
       'Loopback',
     ),
-    hosts: optional(atomicList('Hosts that mode Allowed opens.', HostPort, { max: maxAllowedHosts, min: 1 })),
+    hosts: optional(
+      atomicList(
+        'Hosts that mode Allowed opens, of those that the pool allows; without a list of the pool, those with public addresses.',
+        HostPort,
+        { max: maxAllowedHosts, min: 1 },
+      ),
+    ),
   },
   {
     filled: true,

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
 import { policyProfiles } from '../agenttask/limits.ts';
-import { atomicList, choice, flag, integer, mapOf, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { atomicList, choice, flag, HostPort, integer, mapOf, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const labelText = text('Value.', { max: 63 });
 const path = 'spec.allowedNamespaces.selector';
@@ -62,6 +62,24 @@ function choosable(description: string) {
   const choices = text('One of them.', { max: 317, min: 1, pattern: '^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$' });
   return optional(setOf(`${description} Default: none.`, choices, { max: 32 }));
 }
+/** Hosts that one pool may list. */
+export const maxPoolHosts = 128;
+
+const unopenable = "host.host.startsWith('169.254.') || host.host.startsWith('0.') || host.host == 'localhost'";
+
+const AllowedHosts = atomicList(
+  'The only hosts that tasks may list in spec.policy.network.hosts, and the only ones that may lead to addresses that are not public; imports of Git repositories reach those too. Default: tasks may list any host, and reach public addresses only. Empty: they may list none.',
+  HostPort,
+  {
+    max: maxPoolHosts,
+    rules: [
+      rule(
+        `!self.exists(host, ${unopenable})`,
+        'spec.policy.allowedHosts[].host must not be localhost or an address in 0.0.0.0/8 or 169.254.0.0/16, which are never opened; remove it',
+      ),
+    ],
+  },
+);
 
 /** `spec.policy`. */
 export const PoolPolicy = struct(
@@ -87,6 +105,7 @@ export const PoolPolicy = struct(
     maxDeadlineSeconds: optional(
       integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),
     ),
+    allowedHosts: optional(AllowedHosts),
   },
   { filled: true },
 );

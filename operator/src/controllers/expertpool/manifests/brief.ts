@@ -174,7 +174,7 @@ function working({
 export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
-  const { minIsolation, allowUnenforcedNetwork, maxBudget } = pool.spec.policy;
+  const { minIsolation, allowUnenforcedNetwork, maxBudget, allowedHosts } = pool.spec.policy;
   return {
     format: 'agentfleet.dev/pool/v1',
     pool: { name, namespace: homeOf(pool) },
@@ -191,6 +191,7 @@ export function poolBrief(input: BriefInput): PoolBrief {
     storage: place(pool),
     minIsolation,
     allowUnenforcedNetwork,
+    ...(allowedHosts === undefined ? {} : { allowedHosts: allowedHosts.map(({ host, port }) => ({ host, port })) }),
     maxBudget: { ...maxBudget },
     ...allowedAblations(pool),
   };

@@ -1,0 +1,2 @@
+/** Text for people and terminals. Imports nothing. */
+export { printable, printableLines } from './printable.ts';
