@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { condition, useFleet } from './fleet.ts';
 import { noBug, oneBug } from './repositories.ts';
 
-const fleet = useFleet('input');
+const fleet = useFleet('input', { pool: { policy: { allowedHosts: [{ host: 'git.invalid', port: 443 }] } } });
 
 describe('bad input', () => {
   test('a pool that does not exist is said at once, and heals when it appears', async () => {
