@@ -23,7 +23,7 @@ test.each([
         { tool: 'Shell', command },
       ],
       approved,
-      reach: reaches ? { mode: 'Allowed', hosts: [], environment: {} } : null,
+      reach: reaches ? { mode: 'Allowed', hosts: [], rules: { open: [] }, environment: {} } : null,
     }),
   ).toBe(once);
 });

@@ -62,6 +62,7 @@ function choosable(description: string) {
   const choices = text('One of them.', { max: 317, min: 1, pattern: '^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$' });
   return optional(setOf(`${description} Default: none.`, choices, { max: 32 }));
 }
+
 /** Hosts that one pool may list. */
 export const maxPoolHosts = 128;
 
