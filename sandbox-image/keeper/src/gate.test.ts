@@ -28,6 +28,17 @@ describe('the gate', () => {
     }
   });
 
+  it.each(modes)('that is shut has %s wait unless it withstands a writer', (mode) => {
+    const gate = new Gate(systemClock);
+    const held = take(gate, 'writer');
+    gate.shut('something may live');
+    held();
+    if (mode === 'reading') expect(() => take(gate, mode)).not.toThrow();
+    else expect(() => take(gate, mode)).toThrow(expect.objectContaining({ code: 'AF_TOOLS_UNAVAILABLE', message: expect.stringContaining('something may live') as string }));
+    gate.shut(null);
+    if (mode !== 'reading') expect(() => take(gate, mode)).not.toThrow();
+  }); // prettier-ignore
+
   it('is free when all gave it back, each once', () => {
     const gate = new Gate(systemClock);
     const [first, second] = [take(gate, 'reading'), take(gate, 'reading')];

@@ -36,6 +36,7 @@ interface Held {
 export class Gate {
   readonly #clock: Clock;
   readonly #held = new Set<Held>();
+  #unproved: string | null = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -61,7 +62,18 @@ export class Gate {
     return this.#take(holder, 'Reading');
   }
 
+  /**
+   * Lets in nothing but reading that withstands a writer, because processes of the user may live that nobody holds the gate
+   * for; null opens it again. Never refused: it only says what is so.
+   *
+   * @param why what is not known, as refusals (`AF_TOOLS_UNAVAILABLE`) repeat it
+   */
+  shut(why: string | null): void {
+    this.#unproved = why;
+  }
+
   #take(holder: Holder, mode: Mode): Release {
+    if (this.#unproved !== null && mode !== 'Reading') throw new KeeperError('AF_TOOLS_UNAVAILABLE', this.#unproved);
     for (const other of this.#held) {
       if (!refuses[mode].includes(other.mode)) continue;
       const { kind, name } = other.holder;

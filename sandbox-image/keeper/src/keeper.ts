@@ -127,12 +127,18 @@ export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'networ
   };
 }
 
-/** Ties the link to the log, the executor and the sessions. */
-export function linkEvents({ log, executor, sessions, config }: LinkedParts): LinkEvents {
+/**
+ * Ties the link to the log, the gate, the executor and the sessions. A runner dials only when nothing of a command is left in
+ * its container, so the gate is shut from the loss of one to the next: however long it takes, time proves nothing.
+ */
+export function linkEvents({ log, gate, executor, sessions, config }: LinkedParts): LinkEvents {
   return {
-    connected: (instance, info) =>
-      log.append('ToolsConnected', { instance, version: info.version, isolation: isolationOf(info, config.runtimeClass) }),
+    connected: (instance, info) => {
+      log.append('ToolsConnected', { instance, version: info.version, isolation: isolationOf(info, config.runtimeClass) });
+      gate.shut(null);
+    },
     lost: (instance, why) => {
+      gate.shut(notProved);
       log.append('ToolsLost', { instance, why });
       executor.toolsLost();
       sessions.toolsLost();
@@ -145,7 +151,10 @@ export function linkEvents({ log, executor, sessions, config }: LinkedParts): Li
   };
 }
 
-type LinkedParts = Pick<KeeperParts, 'log' | 'executor' | 'sessions' | 'config'>;
+/** Why the gate is shut. */
+export const notProved = 'the runner was lost, and none has connected since: commands may still run';
+
+type LinkedParts = Pick<KeeperParts, 'log' | 'gate' | 'executor' | 'sessions' | 'config'>;
 
 /** Label of the metric for how a command ended. */
 export function resultOf(facts: EndFacts): string {

@@ -22,7 +22,7 @@ import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine } from './engineChoice.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
-import { Keeper, linkEvents, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
+import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
 import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';
 import { errorFields } from './logger.ts';
@@ -61,6 +61,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   await recoverAdoption(config.storeDir, engineFolder(config));
   const store = await openStore(options);
   const gate = new Gate(clock);
+  if (store.unfinished.toolsConnected) gate.shut(notProved);
   const quota = new Quota(
     { roots: config.roots.map((root) => root.path), scratch: config.scratch },
     { bytes: config.quotaBytes ?? Number.POSITIVE_INFINITY, entries: config.quotaEntries },
@@ -90,7 +91,7 @@ type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' |
 };
 
 function assemble(parts: Parts): KeeperParts {
-  const { config, link, log, quota, network, usage } = parts;
+  const { config, gate, link, log, quota, network, usage } = parts;
   const facts = () => readinessFacts({ config, link, log, network });
   const metrics = new KeeperMetrics({
     storeBytes: () => usage.bytes(),
@@ -117,7 +118,7 @@ function assemble(parts: Parts): KeeperParts {
     },
   });
   const sessions = new Sessions({ ...forCommands, executor });
-  link.subscribe(linkEvents({ log, executor, sessions, config }));
+  link.subscribe(linkEvents({ log, gate, executor, sessions, config }));
   const egress = openEgress(parts);
   const { reserve, snapshots } = parts;
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes('Snapshot', 0) });
@@ -158,7 +159,7 @@ async function openStore({ config, clock, logger }: StartOptions) {
   if (log.broken === null) await recoverPatches(patches, log);
   await log.flush();
   const room = new OutputRoom({ archive, log, logger, reserve, spills });
-  return { fence, archive, patches, reserve, room, spills, usage, log };
+  return { fence, archive, patches, reserve, room, spills, unfinished, usage, log };
 }
 
 /** Where the snapshots lie. */

@@ -81,6 +81,32 @@ func TestSupervisorCannotBeHarmed(t *testing.T) {
 	c.mustBeEmpty()
 }
 
+// The share of the machine that PID 1 and the supervisors have is theirs: without it they could not
+// end a command that spins in many threads.
+func TestSchedulingOfOthersCannotBeChanged(t *testing.T) {
+	s, c := serve(t, options{})
+	other := s.begin(command("sleep", "60"), nil)
+	s.started()
+	for _, who := range []string{"1", "parent"} {
+		calls := []string{"nice:" + who, "nicegroup:" + who, "niceuser:0", "idle:" + who, "attr:" + who, "affinity:" + who, "ioprio:" + who, "prlimit:" + who}
+		want := strings.Join(calls, "=EPERM ") + "=EPERM "
+		if o := s.run(command(append([]string{helper, "try", "calls"}, calls...)...)); string(o.stdout) != want {
+			t.Errorf("got  %s\nwant %s", o.stdout, want)
+		}
+	}
+	// What programs do to themselves goes on.
+	o := s.run(command(helper, "try", "calls", "nice:0", "nicegroup:0", "idle:0", "affinity:0", "ioprio:0"))
+	if string(o.stdout) != "nice:0=ok nicegroup:0=ok idle:0=ok affinity:0=ok ioprio:0=ok " {
+		t.Error(o)
+	}
+	if o := s.run(command("sh", "-c", "nice -n 3 true && taskset -c 0 true && ionice -c 3 true && chrt -i 0 true && echo done")); string(o.stdout) != "done\n" {
+		t.Error(o)
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: other, Reason: "done"}, nil))
+	s.finish(other)
+	c.mustBeEmpty()
+}
+
 func parentOf(pid string) int {
 	text, _ := os.ReadFile("/proc/" + pid + "/status")
 	for line := range strings.Lines(string(text)) {

@@ -37,7 +37,7 @@ func TestStandardInputStaysOpenUntilItsEnd(t *testing.T) {
 	id := s.begin(job, nil)
 	s.started()
 	for seq, word := range []string{"one", "two"} {
-		if code := s.put(id, int64(seq), word+"\n", false); code != "" {
+		if code := s.put(id, int64(seq)+1, word+"\n", false); code != "" {
 			t.Fatal(code)
 		}
 		if text := s.said("\n"); text != "got "+word+"\n" {
@@ -54,6 +54,30 @@ func TestStandardInputStaysOpenUntilItsEnd(t *testing.T) {
 	}
 }
 
+// The keeper repeats a part whose answer came too late for it.
+func TestAPartThatIsRepeatedIsWrittenOnce(t *testing.T) {
+	s, _ := serve(t, options{})
+	job := command("sh", "-c", "cat > got; cat got") // silent until the end
+	job.StdinOpen = true
+	id := s.begin(job, nil)
+	s.started()
+	for _, part := range []struct {
+		seq  int64
+		text string
+	}{{1, "one "}, {1, "one "}, {2, "two\n"}, {1, "one "}, {2, "two\n"}} {
+		for code := "EAGAIN"; code != ""; {
+			if code = s.put(id, part.seq, part.text, false); code != "" && code != "EAGAIN" {
+				t.Fatal(code)
+			}
+		}
+	}
+	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 3, EOF: true}, nil))
+	s.expect("stdin")
+	if o := s.finish(id)[id]; !o.exited(0) || string(o.stdout) != "one two\n" {
+		t.Error(o)
+	}
+}
+
 func TestAFullPipeIsBusyAndHoldsUpNobody(t *testing.T) {
 	s, _ := serve(t, options{})
 	job := command("sleep", "100")
@@ -62,7 +86,7 @@ func TestAFullPipeIsBusyAndHoldsUpNobody(t *testing.T) {
 	s.started()
 	codes := ""
 	for seq := range int64(8) {
-		codes += s.put(id, seq, strings.Repeat("x", 64<<10), false) + " "
+		codes += s.put(id, seq+1, strings.Repeat("x", 64<<10), false) + " "
 	}
 	if !strings.HasSuffix(codes, "EAGAIN EAGAIN EAGAIN EAGAIN ") {
 		t.Error(codes)
@@ -80,9 +104,8 @@ func TestAFullPipeIsBusyAndHoldsUpNobody(t *testing.T) {
 	id = s.begin(job, nil)
 	s.started()
 	s.said("shut\n")
-	s.put(id, 1, "x", false) // the write finds out
-	for code := ""; code != "EPIPE"; code = s.put(id, 2, "x", false) {
-		if code != "" && code != "EAGAIN" {
+	for seq, code := int64(1), ""; code != "EPIPE"; seq++ { // a write finds out
+		if code = s.put(id, seq, "x", false); code != "" && code != "EAGAIN" && code != "EPIPE" {
 			t.Fatal(code)
 		}
 	}
@@ -112,6 +135,35 @@ func TestACommandOnATerminal(t *testing.T) {
 	if o.exited(0) {
 		t.Error(o)
 	}
+}
+
+// A command that reads beside another one has its own terminal and no other.
+func TestAReaderOpensNoOthersTerminal(t *testing.T) {
+	s, c := serve(t, options{})
+	if s.info.LandlockABI < 3 {
+		t.Skip("SKIPPED: needs Landlock ABI 3")
+	}
+	writer := s.begin(onTerminal("sleep", "100"), nil)
+	s.started()
+	reader := command(helper, "try", "calls", "read:/dev/pts/0", "write:/dev/pts/0", "read:/dev/pts", "read:/dev/urandom", "write:/dev/null")
+	reader.ReadOnly = true
+	want := "read:/dev/pts/0=EACCES write:/dev/pts/0=EACCES read:/dev/pts=ok read:/dev/urandom=ok write:/dev/null=ok"
+	if o := s.run(reader); strings.TrimSpace(string(o.stdout)) != want {
+		t.Errorf("got  %s\nwant %s", o.stdout, want)
+	}
+	own := onTerminal(helper, "try", "calls", "write:/dev/pts/1", "write:/dev/tty", "write:/dev/pts/0")
+	own.ReadOnly = true
+	want = "write:/dev/pts/1=ok write:/dev/tty=ok write:/dev/pts/0=EACCES"
+	if o := s.run(own); strings.TrimSpace(string(o.stdout)) != want {
+		t.Errorf("got  %s\nwant %s", o.stdout, want)
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: writer, Reason: "done"}, nil))
+	s.finish(writer)
+	// One that writes may make more of them.
+	if o := s.run(command("python3", "-c", "import pty, os; m, s = pty.openpty(); os.write(s, b'x'); print(os.read(m, 1).decode())")); string(o.stdout) != "x\n" {
+		t.Error(o)
+	}
+	c.mustBeEmpty()
 }
 
 func TestATerminalIsResizedInterruptedAndEnded(t *testing.T) {

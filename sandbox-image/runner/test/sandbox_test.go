@@ -110,7 +110,7 @@ func TestLimitsReachTheCommand(t *testing.T) {
 	one := uint64(1)
 	job = command("sh", "-c", "while :; do :; done")
 	job.Limits.CPUSeconds = &one
-	if o := s.run(job); o.Signal == nil || *o.Signal != "SIGXCPU" || o.CPUMs < 900 || o.CPUMs > 2500 {
+	if o := s.run(job); o.Signal == nil || *o.Signal != "SIGXCPU" || o.CPUMs < 500 || o.CPUMs > 2500 {
 		t.Errorf("cpu %d ms: %s", o.CPUMs, o)
 	}
 	job = command(helper, "try", "eat")

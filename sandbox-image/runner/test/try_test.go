@@ -88,6 +88,9 @@ var numbers = map[string]uintptr{
 // answers EBADF, EFAULT or EINVAL and never the filter's errno by chance.
 func attempt(name string) error {
 	kind, arg, _ := strings.Cut(name, ":")
+	if arg == "parent" { // the supervisor
+		arg = strconv.Itoa(os.Getppid())
+	}
 	switch kind {
 	case "clone_newuser":
 		return call(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD))
@@ -109,6 +112,27 @@ func attempt(name string) error {
 		n, _ := strconv.Atoi(arg)
 		lim := unix.Rlimit{Cur: 3, Max: 3}
 		return call(unix.SYS_PRLIMIT64, uintptr(n), unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)
+	case "nice", "nicegroup", "niceuser": // with who: 0 is the caller
+		n, _ := strconv.Atoi(arg)
+		which := map[string]int{"nice": unix.PRIO_PROCESS, "nicegroup": unix.PRIO_PGRP, "niceuser": unix.PRIO_USER}[kind]
+		return unix.Setpriority(which, n, 15)
+	case "idle":
+		n, _ := strconv.Atoi(arg)
+		var param int32
+		return call(unix.SYS_SCHED_SETSCHEDULER, uintptr(n), 5 /* SCHED_IDLE */, uintptr(unsafe.Pointer(&param)))
+	case "attr":
+		n, _ := strconv.Atoi(arg)
+		return unix.SchedSetAttr(n, &unix.SchedAttr{Policy: 5}, 0)
+	case "affinity":
+		n, _ := strconv.Atoi(arg)
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &set); err != nil {
+			return err
+		}
+		return unix.SchedSetaffinity(n, &set)
+	case "ioprio":
+		n, _ := strconv.Atoi(arg)
+		return call(unix.SYS_IOPRIO_SET, 1, uintptr(n), 3<<13)
 	case "setrlimit":
 		lim := unix.Rlimit{Cur: 100, Max: 100}
 		return call(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)

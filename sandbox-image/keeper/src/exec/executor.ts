@@ -43,7 +43,7 @@ export interface InSession {
   readonly onShell: CommandOptions['onShell'];
 }
 
-/** How long a lost tools container may take to be dead or back before its command counts as gone. */
+/** How long the end of a command waits for a runner that is back, ms. */
 const quiesceMs = 5000;
 const quiesceStepMs = 50;
 /** The first version of Landlock that knows truncation. */
@@ -262,7 +262,7 @@ export class Executor {
     this.#options.logger.error('the roots could not be measured', errorFields(error));
   };
 
-  /** Whoever lost the link kills its commands at once; only a runner that is back, or time, proves it. */
+  /** Whoever lost the link kills its commands at once. Who follows is told soon; the gate stays shut until a runner proves it. */
   async #quiesce(): Promise<void> {
     const { clock, link } = this.#options;
     const done = (): boolean => this.#stopping || link.state.connected;

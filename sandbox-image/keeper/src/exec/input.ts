@@ -19,6 +19,8 @@ export class LiveInput {
   readonly #send: SendInput;
   #last = 0;
   #lastDigest = '';
+  /** The part that may have been taken although nobody heard of it; 0: none. */
+  #sent = 0;
   #sentDigest = '';
   #answer: ((code: string) => void) | null = null;
   #closed = false;
@@ -40,13 +42,15 @@ export class LiveInput {
     if (seq !== this.#last + 1)
       throw new KeeperError('AF_STDIN_SEQUENCE', `the next part of ${this.#execId} is ${this.#last + 1}, not ${seq}`);
     if (this.#answer !== null) throw busy(this.#execId);
+    if (seq === this.#sent && digest !== this.#sentDigest)
+      throw new KeeperError('AF_STDIN_SEQUENCE', `part ${seq} of ${this.#execId} was sent with other bytes, and may have been taken`);
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#answer = resolve;
     try {
       await intent(createHash('sha256').update(bytes).digest('hex'));
       if (this.#closed) throw closed(this.#execId);
       const stop = this.#clock.after(answerMs, () => resolve('ETIMEDOUT'));
-      this.#sentDigest = digest;
+      [this.#sent, this.#sentDigest] = [seq, digest];
       this.#send(seq, bytes, eof);
       this.#assertTaken(await promise.finally(stop));
       return { execId: this.#execId, seq, repeated: false };
@@ -60,6 +64,7 @@ export class LiveInput {
     if (seq !== this.#last + 1) return;
     // Also when nobody waits for it any more: sent again, the part must not be written again.
     if (code === '') [this.#last, this.#lastDigest] = [seq, this.#sentDigest];
+    this.#sent = 0;
     this.#answer?.(code);
   }
 

@@ -9,8 +9,15 @@ import type { JournalHeader } from './journal.ts';
 /** Collects, record by record, the commands whose intent is in the log and whose end is not. */
 export class UnfinishedExecs {
   readonly #open = new Map<string, JournalHeader>();
+  #toolsConnected = false;
+
+  /** Whether a runner was there: commands and sessions of it may outlive a keeper that died, until it dials again. */
+  get toolsConnected(): boolean {
+    return this.#toolsConnected;
+  }
 
   add(record: AuditRecord): void {
+    if (record.type === 'ToolsConnected') this.#toolsConnected = true;
     const { execId, requestDigest } = record.body;
     if (typeof execId !== 'string') return;
     if (record.type === 'ExecEnded') this.#open.delete(execId);
@@ -29,8 +36,8 @@ export type RecoveredEnd = Readonly<Record<string, unknown>>;
 /**
  * Ends a command that a previous keeper left open. A journal without an end gets one that says
  * `KeeperRestarted`: the effects are unknown. One that never reached the disk is made, so that the
- * id is taken and repeating it replays this end. Nothing of the command runs any more: the runner
- * kills all commands when the link is lost.
+ * id is taken and repeating it replays this end. The runner kills all commands when the link is lost,
+ * and dials when none is left; until then the gate is shut.
  */
 export async function endOrphan(archive: JournalArchive, header: JournalHeader): Promise<RecoveredEnd> {
   const file = archive.path(header.execId);

@@ -73,6 +73,21 @@ var judged = map[string]numbers{
 	"socket":     {41, 198},
 	"socketpair": {53, 199},
 	"prlimit64":  {302, 261},
+
+	"sched_setparam":     {142, 118},
+	"sched_setscheduler": {144, 119},
+	"sched_setattr":      {314, 274},
+	"sched_setaffinity":  {203, 122},
+	"setpriority":        {141, 140},
+	"ioprio_set":         {251, 30},
+	"migrate_pages":      {256, 238},
+	"move_pages":         {279, 239},
+}
+
+// scheduling are calls that change another thread's share of the machine by its number, the first
+// argument; the kernel asks only for the same uid.
+var scheduling = []string{
+	"sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity", "migrate_pages", "move_pages",
 }
 
 func (m machine) judged(name string) uint32 { return judged[name][m.column] }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -31,21 +33,29 @@ const (
 
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx"}
 
-// ABI returns the version of Landlock that the kernel offers, 0 for none.
+// leastABI is the first version of Landlock that is used: the one before it refuses to rename and
+// link from one folder to another, whatever the rules are, and with that git, npm and most builds.
+const leastABI = 2
+
+// ABI returns the version of Landlock that is in use, 0 for none.
 func ABI() int {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
 		return 0
 	}
-	return int(v)
+	return usable(int(v))
+}
+
+func usable(offered int) int {
+	if offered < leastABI {
+		return 0
+	}
+	return offered
 }
 
 // handled are the file rights that this ABI can deny.
 func handled(abi int) uint64 {
-	h := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM)<<1 - 1
-	if abi >= 2 {
-		h |= unix.LANDLOCK_ACCESS_FS_REFER
-	}
+	h := uint64(unix.LANDLOCK_ACCESS_FS_REFER)<<1 - 1
 	if abi >= 3 {
 		h |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
@@ -130,21 +140,27 @@ func opensPrivate(fd int) bool {
 	return err != nil || p == "/" || p == Private || strings.HasPrefix(p, Private+"/")
 }
 
-// readTop allows reading below every top-level entry but the runner's; names alone may be listed
-// everywhere, so that a command can look around. Reading files by a rule on / itself would open
-// the runner's folder too. Links at the top are skipped: where they lead is under an entry that
-// has its own rule, and one that leads to / must not become a rule.
+// readTop allows reading below every top-level entry but the runner's, and below every entry of
+// /dev but the terminals; names alone may be listed everywhere, so that a command can look around.
+// Reading files by a rule on / itself would open the runner's folder too.
 func (r *ruleset) readTop() error {
-	entries, err := os.ReadDir("/")
-	if err != nil {
-		return err
-	}
 	if err := r.allow("/", unix.LANDLOCK_ACCESS_FS_READ_DIR, 0); err != nil {
 		return err
 	}
+	return errors.Join(r.readBelow("/", Private, "/dev"), r.readBelow("/dev", terminals))
+}
+
+// readBelow allows reading all entries of a folder and below them, without some. Links are skipped:
+// where they lead is under an entry that has its own rule, and one that leads to / must not become
+// a rule.
+func (r *ruleset) readBelow(dir string, without ...string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	for _, e := range entries {
-		p := "/" + e.Name()
-		if p == Private {
+		p := filepath.Join(dir, e.Name())
+		if slices.Contains(without, p) {
 			continue
 		}
 		if err := r.allow(p, dirRead, unix.O_NOFOLLOW); err != nil {
@@ -168,7 +184,25 @@ func base() (*ruleset, error) {
 	for _, d := range devices {
 		err = errors.Join(err, r.allow("/dev/"+d, device, 0))
 	}
-	return r, errors.Join(err, r.allow("/dev/pts", dirRead|device, 0))
+	return r, err
+}
+
+// terminals is where the container's pseudo-terminals are.
+const terminals = "/dev/pts"
+
+// terminal opens a command's terminals to it. One that writes may make terminals, whose names
+// nobody knows before, so it gets the folder; beside it runs no other that writes. One that reads
+// gets its own alone, and cannot take the input or forge the output of the one that writes.
+func (r *ruleset) terminal(own string, readOnly bool) error {
+	switch {
+	case r == nil:
+		return nil
+	case !readOnly:
+		return r.allow(terminals, dirRead|device, 0)
+	case own != "":
+		return r.allow(own, device, 0)
+	}
+	return nil
 }
 
 // write adds the paths of one command.

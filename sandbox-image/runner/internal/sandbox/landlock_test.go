@@ -61,6 +61,14 @@ func TestClosedPortsDenyTCPWithoutTheFilter(t *testing.T) {
 	}
 }
 
+func TestTheFirstVersionIsLeftOut(t *testing.T) {
+	for offered, want := range map[int]int{0: 0, 1: 0, 2: 2, 3: 3, 7: 7} {
+		if got := usable(offered); got != want {
+			t.Errorf("ABI %d: %d is used, want %d", offered, got, want)
+		}
+	}
+}
+
 func TestOldKernelsHaveNoPortsToClose(t *testing.T) {
 	for abi := range 4 {
 		if rules, err := closedPorts(abi); rules != nil || err != nil {

@@ -17,6 +17,8 @@ type Policy struct {
 	Network  string
 	// ReadOnly takes all rights to write away, also in the scratch folders.
 	ReadOnly bool
+	// Terminal is the command's own one, empty for none.
+	Terminal string
 }
 
 // Prepared is a set of restrictions that is not in force yet, good for one command.
@@ -38,7 +40,7 @@ func Begin() *Prepared {
 
 // Complete adds the command's policy. It must run outside the restrictions.
 func (p *Prepared) Complete(policy Policy) error {
-	if err := errors.Join(p.err, uncovered(p.points, policy.Writable)); err != nil {
+	if err := errors.Join(p.err, uncovered(p.points, policy.Writable), p.rules.terminal(policy.Terminal, policy.ReadOnly)); err != nil {
 		return err
 	}
 	if policy.ReadOnly {

@@ -100,6 +100,31 @@ func prlimitRules() []bpf.Instruction {
 	})
 }
 
+// ownOnly lets a thread change itself, which is called 0. A number says nothing about whose thread
+// it is: a command could take the processors from PID 1 or its supervisor and outlive its kill.
+// A thread that names another one of its own process is refused with them.
+func ownOnly() []bpf.Instruction {
+	return join([]bpf.Instruction{low(0)}, is(0, allow), []bpf.Instruction{errno(unix.EPERM)})
+}
+
+// priorityRules are those for calls whose first argument says what the second names: a thread, a
+// process group (a command's own holds nothing of ours) or, refused, all processes of the uid.
+func priorityRules(thread, group uint32) []bpf.Instruction {
+	own := join([]bpf.Instruction{low(1)}, is(0, allow), []bpf.Instruction{errno(unix.EPERM)})
+	return join([]bpf.Instruction{low(0)}, is(thread, own...), is(group, own...), []bpf.Instruction{errno(unix.EPERM)})
+}
+
+// schedulingRules keep the runner's and the supervisors' share of the machine theirs.
+func (m machine) schedulingRules() (all []bpf.Instruction) {
+	for _, name := range scheduling {
+		all = append(all, is(m.judged(name), ownOnly()...)...)
+	}
+	const ioThread, ioGroup = 1, 2 // IOPRIO_WHO_…
+	return join(all,
+		is(m.judged("setpriority"), priorityRules(unix.PRIO_PROCESS, unix.PRIO_PGRP)...),
+		is(m.judged("ioprio_set"), priorityRules(ioThread, ioGroup)...))
+}
+
 // filterFor is the whole program of one architecture for one network mode.
 func filterFor(m machine, network string) []bpf.Instruction {
 	program := []bpf.Instruction{
@@ -122,6 +147,7 @@ func filterFor(m machine, network string) []bpf.Instruction {
 		is(m.judged("socket"), sockets...),
 		is(m.judged("socketpair"), sockets...),
 		is(m.judged("prlimit64"), prlimitRules()...),
+		m.schedulingRules(),
 		[]bpf.Instruction{allow})
 }
 

@@ -93,6 +93,16 @@ func filterDecides(t *testing.T, m machine, nr map[string]uint32) {
 		{"reading limits", "Loopback", data(self, nr["prlimit64"], 1, 7, 0), ok},
 		{"others' limits", "Loopback", data(self, nr["prlimit64"], 1, 7, 0x7fff00000000), deny(unix.EPERM)},
 		{"others' limits, low pointer", "Loopback", data(self, nr["prlimit64"], 1, 7, 4096), deny(unix.EPERM)},
+		{"own nice value", "Loopback", data(self, nr["setpriority"], unix.PRIO_PROCESS, 0, 5), ok},
+		{"own group's nice value", "Loopback", data(self, nr["setpriority"], unix.PRIO_PGRP, 0, 5), ok},
+		{"another's nice value", "Loopback", data(self, nr["setpriority"], unix.PRIO_PROCESS, 1, 19), deny(unix.EPERM)},
+		{"another group's nice value", "Loopback", data(self, nr["setpriority"], unix.PRIO_PGRP, 1, 19), deny(unix.EPERM)},
+		{"nice value of the uid", "Loopback", data(self, nr["setpriority"], unix.PRIO_USER, 0, 19), deny(unix.EPERM)},
+		{"own input and output", "Loopback", data(self, nr["ioprio_set"], 1, 0, 3<<13), ok},
+		{"another's input and output", "Loopback", data(self, nr["ioprio_set"], 1, 1, 3<<13), deny(unix.EPERM)},
+		{"input and output of the uid", "Loopback", data(self, nr["ioprio_set"], 3, 0, 3<<13), deny(unix.EPERM)},
+		{"reading a nice value", "Loopback", data(self, nr["getpriority"], unix.PRIO_PROCESS, 1), ok},
+		{"reading processors", "Loopback", data(self, nr["sched_getaffinity"], 1, 8, 4096), ok},
 		{"tcp", "Loopback", data(self, nr["socket"], unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC), ok},
 		{"tcp by name", "Loopback", data(self, nr["socket"], unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP), ok},
 		{"udp", "Loopback", data(self, nr["socket"], unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, unix.IPPROTO_UDP), ok},
@@ -124,6 +134,13 @@ func filterDecides(t *testing.T, m machine, nr map[string]uint32) {
 		}
 	}
 	vm, _ := bpf.NewVM(filterFor(m, "Loopback"))
+	for _, name := range scheduling {
+		own, _ := vm.Run(data(self, nr[name], 0))
+		other, _ := vm.Run(data(self, nr[name], 1))
+		if uint32(own) != ok || uint32(other) != deny(unix.EPERM) {
+			t.Errorf("%s: own %#x, another's %#x", name, own, other)
+		}
+	}
 	for _, nr := range m.refused() {
 		if got, _ := vm.Run(data(self, nr)); uint32(got) != deny(unix.EPERM) {
 			t.Errorf("call %d: %#x", nr, got)
@@ -132,8 +149,8 @@ func filterDecides(t *testing.T, m machine, nr map[string]uint32) {
 }
 
 func TestHandledRightsFitTheABI(t *testing.T) {
-	// From the kernel's own header: 13 rights at first, then refer, truncate, ioctl on devices.
-	for abi, want := range map[int]uint64{1: 1<<13 - 1, 2: 1<<14 - 1, 3: 1<<15 - 1, 4: 1<<15 - 1, 5: 1<<16 - 1, 7: 1<<16 - 1} {
+	// From the kernel's own header: 13 rights and refer, then truncate, ioctl on devices.
+	for abi, want := range map[int]uint64{2: 1<<14 - 1, 3: 1<<15 - 1, 4: 1<<15 - 1, 5: 1<<16 - 1, 7: 1<<16 - 1} {
 		if got := handled(abi); got != want {
 			t.Errorf("ABI %d: %#x, want %#x", abi, got, want)
 		}

@@ -19,13 +19,17 @@ type input struct {
 	pty     bool
 	waiting bool
 	closed  bool
+	last    int64 // number of the newest part that was taken
 }
 
 // take returns an errno name, empty when the bytes will reach the command unless it closes its end.
-func (i *input) take(body []byte, eof bool) string {
+// A part that was taken is not written again: the keeper repeats one whose answer came late.
+func (i *input) take(seq int64, body []byte, eof bool) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
+	case seq <= i.last:
+		return ""
 	case i.closed:
 		return "EPIPE"
 	case i.waiting:
@@ -34,7 +38,7 @@ func (i *input) take(body []byte, eof bool) string {
 	if eof && i.pty {
 		body, eof = append(body, endOfInput), false
 	}
-	i.waiting = true
+	i.waiting, i.last = true, seq
 	go i.write(body, eof)
 	return ""
 }

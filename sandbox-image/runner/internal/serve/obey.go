@@ -105,7 +105,7 @@ func (s *Server) stdin(f link.Frame) any {
 	if c, ok := s.job(in.ID).(*command); ok {
 		in.Code = "EPIPE"
 		if c.input != nil {
-			in.Code = c.input.take(f.Body, in.EOF)
+			in.Code = c.input.take(in.Seq, f.Body, in.EOF)
 		}
 	}
 	return in

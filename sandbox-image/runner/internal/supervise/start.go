@@ -3,6 +3,7 @@ package supervise
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -55,11 +56,17 @@ func prepare(job *link.Exec, p *sandbox.Prepared) error {
 	if err := sandbox.SetLimits(job.Limits); err != nil {
 		return refuse(notExecutable, err, "limits: "+err.Error())
 	}
-	if err := p.Complete(sandbox.Policy{Writable: job.Writable, Network: job.Network, ReadOnly: job.ReadOnly}); err != nil {
+	policy := sandbox.Policy{Writable: job.Writable, Network: job.Network, ReadOnly: job.ReadOnly}
+	if job.Pty != nil {
+		policy.Terminal = terminalPath(job.Pty)
+	}
+	if err := p.Complete(policy); err != nil {
 		return refuse(notExecutable, err, "restrictions: "+err.Error())
 	}
 	return nil
 }
+
+func terminalPath(pty *link.Pty) string { return fmt.Sprintf("/dev/pts/%d", pty.Number) }
 
 // restricted runs f on a thread of its own under the restrictions; the thread ends with it, so
 // that the supervisor stays outside the Landlock domain.

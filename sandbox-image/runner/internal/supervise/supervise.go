@@ -109,7 +109,7 @@ func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, child
 func (t *task) streams(body []byte) (streams, error) {
 	if t.job.Pty != nil {
 		// PID 1 holds the master; opening it here does not make it our own terminal.
-		fd, err := unix.Open(fmt.Sprintf("/dev/pts/%d", t.job.Pty.Number), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(terminalPath(t.job.Pty), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return streams{}, refuse(notExecutable, err, "this container has no terminals: /dev/pts: "+err.Error())
 		}
