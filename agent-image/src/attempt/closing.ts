@@ -77,9 +77,14 @@ function runsOf({ proofs, baseline }: Ledger): readonly Ran[] {
 function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly Keepsake[] {
   const from = ledger.prepared?.initial.id;
   const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
-  const undoes = from !== undefined && outcome.result === 'Succeeded' && keeping.context.task.spec.rollback.revertScript;
-  const undo = undoes ? [revertScript(keeping, from, ledger.result?.id)] : [];
+  const undo = from !== undefined && leavesChange(keeping.context, outcome) ? [revertScript(keeping, from, ledger.result?.id)] : [];
   return [...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
+}
+
+/** Whether the change stays when the attempt has ended, so that somebody may want to undo it; a rollback makes a script of its own. */
+function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
+  const { revertScript, whenFailed } = task.spec.rollback;
+  return revertScript && (result !== 'Failed' || whenFailed === 'Keep');
 }
 
 async function shownChange({ context, signal }: Keeping, { prepared, result }: Ledger): Promise<Report> {

@@ -34,7 +34,8 @@ export function trainPlanner({ subjects, manifest }: DataSet, energy: EnergyScor
   const traces = tracesOf(subjects, energy, tracesPerSubject, random);
   const part = (split: Trace['split']): Trace[] => traces.filter((trace) => trace.split === split);
   const weights = fit(part('train'), options, random);
-  weights.experts.set(expertsOf(part('train'), part('heldOut')));
+  // Chosen on the problems of calibration: those that are held out only measure what was chosen.
+  weights.experts.set(expertsOf(part('train'), part('calibration')));
   const header = { script: 'inference-image/train/main.ts', seed, data: String(manifest['digest']), heldOut: null, deliberateAbove: 0.5 };
   const packed = readPlannerFile(writePlannerFile(header, weights)).weights;
   const deliberateAbove = Number(thresholdOf(listen(packed, part('calibration')).deliberate).toFixed(4));
@@ -45,7 +46,7 @@ export function trainPlanner({ subjects, manifest }: DataSet, energy: EnergyScor
   return { bytes, traces, figures: { ...counts, ...heldOut, expertNats: model, expertNatsUniform: uniform } };
 }
 
-/** What an expert did says who is next only where that holds on held-out problems, as the shadow for risk; else all stay equal. */
+/** What an expert did says who is next only where that holds on other problems, as the shadow for risk; else all stay equal. */
 export function expertsOf(training: readonly Trace[], others: readonly Trace[]): Float32Array {
   const fitted = fitExperts(choicesOf(training));
   const { model, uniform } = expertNats(fitted, choicesOf(others));

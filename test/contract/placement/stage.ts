@@ -24,6 +24,13 @@ import { driver, type GpuNode } from './gpuNode.ts';
 
 const operatorNamespace = 'agentfleet-system';
 const example = new URL('../../../examples/a100x4.yaml', import.meta.url);
+/** What the small programs of the example would take of a board. */
+const boards: ReadonlyMap<string, string> = new Map([
+  ['hrm', '1200Mi'],
+  ['embedder', '2200Mi'],
+  ['tpc', '1300Mi'],
+]);
+const board = (slot: string, budget: string): Spec => ({ slot, memory: { budget } });
 
 type Spec = Readonly<Record<string, unknown>>;
 
@@ -127,13 +134,26 @@ export class PlacementStage {
     await this.gpus.server.ask('DELETE', `/api/v1/namespaces/${operatorNamespace}/configmaps/agentfleet-slots`);
   }
 
-  /** The fleet of examples/a100x4.yaml on the node of this test, without workers; `rollout` is how its experts change. */
+  /**
+   * The fleet of examples/a100x4.yaml on the node of this test, without workers, as if verifier, planner, embedder and policy used the
+   * boards that the example leaves free; `rollout` is how its experts change.
+   */
   async createFleet(rollout: Spec): Promise<void> {
     const text = (await readFile(example, 'utf8')).replaceAll('dgx-1/', `${this.gpus.node}/`);
     for (const { kind, metadata, spec } of loadAll(text) as { kind: string; metadata: { name: string }; spec: Spec }[]) {
-      if (kind === 'EnergyModel') await this.createModel(metadata.name, spec);
-      else await this.createPool(metadata.name, (spec['experts'] as readonly Spec[]).map(playable), { ...withoutDrafts(spec), rollout });
+      if (kind === 'EnergyModel') await this.createModel(metadata.name, { ...spec, resources: board(`${this.gpus.node}/gpu2`, '5Gi') });
+      else
+        await this.createPool(
+          metadata.name,
+          (spec['experts'] as readonly Spec[]).map((one) => playable(this.#onBoard(one))),
+          { ...withoutDrafts(spec), rollout },
+        );
     }
+  }
+
+  #onBoard(expert: Spec): Spec {
+    const budget = boards.get(String(expert['name']));
+    return budget === undefined ? expert : { ...expert, resources: board(`${this.gpus.node}/gpu3`, budget) };
   }
 
   async createPool(name: string, experts: readonly Spec[], spec: Spec = {}): Promise<void> {

@@ -26,6 +26,7 @@ export function useMatrix(what: string, shared: boolean): void {
       experts: [
         { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
         { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' } },
+        { name: 'embed', role: 'Embedder', engine: { type: 'Builtin' } },
         { name: 'tpc', role: 'Policy', engine: { type: 'Builtin' } },
       ],
       energyModelRef: { name: 'verifier' },
@@ -33,7 +34,7 @@ export function useMatrix(what: string, shared: boolean): void {
     },
     before: async (bench) => {
       await bench.apply('EnergyModel', 'verifier', {
-        artifact: { uri: 'builtin://features-v1' },
+        artifact: { uri: 'builtin://features-v3' },
         thresholds: { whenUnavailable: 'Degrade' },
       });
       await bench.run('wait', '--for=condition=Ready', 'energymodel/verifier', '--timeout=90s');

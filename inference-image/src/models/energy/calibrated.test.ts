@@ -59,6 +59,16 @@ describe('the weights of features/v3', () => {
     expect(old.score({ ...item, head: 'Shell' }, weights).pSuccess).toBeNull();
   });
 
+  it('measure programs only: the lambda of another head multiplies 0, as the API says', () => {
+    const ran = { testsTotal: 4, testsFailed: 2, testsBroken: 1, timedOut: 1, crashed: 1, compileErrors: 1 };
+    const twice = { ...weights, heads: { Code: 1.4, Shell: 2.4, Editor: 1.2 } };
+    const energy = (head: EnergyHead, by: typeof weights): number => {
+      const { features, ...rest } = act('make');
+      return model.score({ ...rest, head, features: { ...features, ...ran } }, by).energy;
+    };
+    expect(energyHeads.filter((head) => energy(head, twice) !== energy(head, weights))).toEqual(['Code']);
+  });
+
   it('have a digest of the calibration that changes with its time, its curves and its figures', () => {
     const digestOf = (file: Buffer): string | undefined => loadEnergyModel(file).calibration?.digest;
     const same = digestOf(bytes);

@@ -86,20 +86,21 @@ describe('the example of the hybrid agent', () => {
       'e-js dgx-1/gpu1 8500Mi',
       'e-sh dgx-1/gpu1 8500Mi',
       'e-edit dgx-1/gpu1 8500Mi',
-      'hrm dgx-1/gpu3 1200Mi',
-      'embedder dgx-1/gpu3 2200Mi',
-      'tpc dgx-1/gpu3 1300Mi',
+      'hrm  ',
+      'embedder  ',
+      'tpc  ',
     ]);
     const contexts = pool.spec.experts.flatMap(({ engine }) => (engine.type === 'VLLM' ? [engine.vLLM.maxModelLen] : []));
     expect(contexts).toEqual([8192, 8192, 8192, 8192, 8192]);
     expect(pool.spec.profiles?.[0]?.compute).toMatchObject({ entropyFastNats: '2.5', margin: '1.5', riskThreshold: '0.6', kBase: 2 });
     expect(model.spec.lambda).toBe('1.0');
-    expect(model.spec.heads).toEqual([
-      { name: 'Code', lambda: '0.7' },
-      { name: 'Shell', lambda: '1.2' },
-      { name: 'Editor', lambda: '0.6' },
-    ]);
-    expect(model.spec.resources).toEqual({ slot: 'dgx-1/gpu2', memory: { budget: '5Gi' } });
+    expect(model.spec.heads).toEqual([{ name: 'Code', lambda: '0.7' }]);
+  });
+
+  test('gives no GPU to what computes on CPUs', () => {
+    const onCPUs = pool.spec.experts.filter(({ engine }) => engine.type !== 'VLLM');
+    expect(onCPUs.map(({ name }) => name)).toEqual(['hrm', 'embedder', 'tpc']);
+    for (const { resources } of [...onCPUs, model.spec]) expect([resources?.slot, resources?.memory]).toEqual([undefined, undefined]);
   });
 
   test('is valid, and what was read is what was written', () => {
