@@ -51,6 +51,35 @@ function patch({ edits }: Candidate, source = content): string {
 }
 
 describe('the Synth engine', () => {
+  it.each([
+    [
+      'a constant imported beside it',
+      'from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal\n\n\ndef price(net, rate):\n    gross = net * (1 + rate)\n    return gross.quantize(Decimal("0.01"), rounding=ROUND_DOWN)\n',
+      'rounding=ROUND_HALF_UP',
+    ],
+    [
+      'a constant of the module',
+      'MAX_DAYS = 31\nMAX_MONTHS = 12\nNAME = "cal"\n\n\ndef valid(month):\n    number = int(month)\n    return 0 < number <= MAX_DAYS\n',
+      '<= MAX_MONTHS',
+    ],
+    [
+      'a function of the family that takes as much',
+      'def total_of(items):\n    return sum(items)\n\n\ndef mean_of(items):\n    return sum(items) / len(items)\n\n\ndef ratio_of(one, other):\n    return one / other\n\n\ndef report(items):\n    return f"mean {total_of(items)}"\n',
+      'mean {mean_of(items)}',
+    ],
+  ])('proposes siblings first: %s', async (_, source, wanted) => {
+    const last = source.trimEnd().split('\n').length;
+    const traced = [last - 1, last].map((line) => ({ path, line, passed: 0, failed: 1 }));
+    const change = {
+      files: [{ path, content: source }],
+      localisation: { spectrum: { passed: 0, failed: 1, lines: traced }, failingTests: [] },
+    };
+    const texts = (await all(change)).map((candidate) => patch(candidate, source));
+    const at = texts.findIndex((text) => text.includes(wanted));
+    expect(at, texts.slice(0, 5).join('---\n')).toBeGreaterThanOrEqual(0);
+    expect(at).toBeLessThan(8);
+  });
+
   it('answers equal requests equally, also without what it kept', async () => {
     const other = new SynthEngine({ grammars, modelDigest: engine.modelDigest, now: () => 0 });
     const [first, again, fresh] = [await ask(), await ask(), await ask({}, other)];

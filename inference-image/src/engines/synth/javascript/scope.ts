@@ -1,4 +1,5 @@
 import { kindOf, kindOfType, type Kind } from './kinds.ts';
+import { isConstant } from '../names.ts';
 import { isFunction, type SyntaxNode } from './syntax.ts';
 
 /** How a name is declared. */
@@ -142,7 +143,7 @@ function declareNamed(node: SyntaxNode, scope: Scope | null | undefined, declare
 function declareImport(name: SyntaxNode | null, outer: Scope | null): void {
   const isType = name?.ancestor('import_statement')?.children.some((child) => child.type === 'type') === true;
   const isTypeName = name?.parent?.children.some((child) => child.type === 'type') === true;
-  if (name !== null && !isType && !isTypeName) outer?.declare(name.text, 'import', 0, 'function');
+  if (name !== null && !isType && !isTypeName) outer?.declare(name.text, 'import', 0, isConstant(name.text) ? 'unknown' : 'function');
 }
 
 /** Declares each name of a pattern; only a plain name has the kind of the whole value. */

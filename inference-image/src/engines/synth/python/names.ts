@@ -1,3 +1,4 @@
+import { isConstant } from '../names.ts';
 import { functionOf, type SyntaxNode } from './syntax.ts';
 
 /** What a name most likely holds, by how it is assigned and used. */
@@ -137,11 +138,17 @@ function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>
   if (definition !== null && node.field === 'name' && ['function_definition', 'class_definition'].includes(definition.type)) {
     if (definition !== scope && scopeOf(definition) === scope) bind('callable', definition.start);
   } else if (definition?.type === 'dotted_name' || definition?.type === 'aliased_import') {
-    if (scopeOf(node) === scope) bind('callable', node.start);
+    if (scopeOf(node) === scope && !isModuleName(definition)) bind(importedKind(node), node.start);
   } else if (isBound(node) && scopeOf(node) === scope && node.ancestor('for_in_clause') === null) {
     bind(boundKind(node), isParameter(node) ? scope.start : readableFrom(node));
   }
 }
+
+/** The module of `from module import name`, which binds nothing. */
+const isModuleName = (node: SyntaxNode): boolean => node.field === 'module_name';
+
+/** What is imported in capitals is a constant of some kind, all else most likely a function, a class or a module. */
+const importedKind = (node: SyntaxNode): Kind => (isConstant(node.text) ? 'unknown' : 'callable');
 
 /** An assignment can be read behind it, the target of a loop in its body. */
 function readableFrom(node: SyntaxNode): number {

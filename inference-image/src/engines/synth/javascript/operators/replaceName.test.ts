@@ -12,5 +12,9 @@ testOperator(replaceName, [
     after: 'const f = (a: number, b: number) => {\n  if (a) {\n    let inner = 1;\n  }\n  return { a: b };\n};\n',
     never: ['const f = (a: number, b: number) => {\n  if (a) {\n    let inner = 1;\n  }\n  return { a: inner };\n};\n'],
   },
+  {
+    before: "import { ROUND_DOWN, ROUND_UP } from './modes.js';\nexport const f = (a) => a.round(ROUND_DOWN);\n",
+    after: "import { ROUND_DOWN, ROUND_UP } from './modes.js';\nexport const f = (a) => a.round(ROUND_UP);\n",
+  },
   { before: 'for (const [key, value] of all) use(key);\n', after: 'for (const [key, value] of all) use(value);\n' },
 ]);

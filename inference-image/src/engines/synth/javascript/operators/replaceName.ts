@@ -1,3 +1,4 @@
+import { areSiblings } from '../../names.ts';
 import { isRead, type Kind, type NameInfo } from '../names.ts';
 import { replace, type Operator, type Proposal } from '../operator.ts';
 import type { ScriptFile } from '../file.ts';
@@ -6,6 +7,7 @@ import { functionOf, type SyntaxNode } from '../syntax.ts';
 const most = 16;
 const unreadBoost = 4;
 const derivedBoost = 2;
+const siblingBoost = 2;
 
 /** A name for another one that is in scope there and holds the like. */
 export const replaceName: Operator = {
@@ -59,12 +61,14 @@ function isDerived(info: NameInfo, old: NameInfo): boolean {
 function compatibility(kind: Kind, info: NameInfo, node: SyntaxNode, file: ScriptFile): number {
   const called = node.field === 'function' && node.parent?.type === 'call_expression';
   if (node.field === 'constructor') return 0;
+  const siblings = areSiblings(node.text, info.name);
+  if (!called && kind === 'function' && info.kind === 'function' && siblings) return 1;
   if (called !== (info.kind === 'function')) return 0;
-  if (called) return sameArity(node, info, file) ? 0.8 : 0.2;
+  if (called) return (siblings ? siblingBoost : 1) * (sameArity(node, info, file) ? 0.8 : 0.2);
   if (node.parent?.type === 'for_in_statement' && ['number', 'boolean'].includes(info.kind)) return 0;
   // What holds the node is not what it should be replaced by: `const a = a`.
   if (functionOf(node)?.child('name')?.text === info.name) return 0;
-  const near = (info.local ? 1 : 0.25) * (node.field === 'object' ? 0.5 : 1);
+  const near = (info.local ? 1 : siblings ? siblingBoost : 0.25) * (node.field === 'object' ? 0.5 : 1);
   if (kind === info.kind) return near * (kind === 'unknown' ? 0.8 : 1);
   return near * (kind === 'unknown' || info.kind === 'unknown' ? 0.6 : 0.12);
 }

@@ -1,3 +1,4 @@
+import { areSiblings } from '../../names.ts';
 import { isRead, type Kind, type NameInfo } from '../names.ts';
 import { replace, type Operator } from '../operator.ts';
 import type { PythonFile } from '../file.ts';
@@ -6,6 +7,9 @@ import { functionOf, type SyntaxNode } from '../syntax.ts';
 const most = 16;
 const unreadBoost = 4;
 const derivedBoost = 2;
+const siblingBoost = 2;
+/** A call that would not take what it is given: kept, and last. */
+const misfit = 0.03;
 
 /** A name for another one that is visible there and holds the like. */
 export const replaceName: Operator = {
@@ -58,10 +62,13 @@ function isDerived(info: NameInfo, old: NameInfo, node: SyntaxNode): boolean {
 
 function compatibility(kind: Kind, info: NameInfo, node: SyntaxNode, file: PythonFile): number {
   const called = node.parent?.type === 'call' && node.field === 'function';
-  if (called !== (info.kind === 'callable')) return 0;
+  const siblings = areSiblings(node.text, info.name);
+  const boost = siblings ? siblingBoost : 1;
+  if (called && info.kind === 'callable') return takes(node, info, file) ? boost * (sameArity(node, info, file) ? 0.8 : 0.2) : misfit;
+  if (!called && kind === 'callable' && info.kind === 'callable' && siblings) return 1;
+  if (called || info.kind === 'callable') return 0;
   if (kind !== 'callable' && isIterated(node) && ['number', 'bool'].includes(info.kind)) return 0;
-  if (called) return sameArity(node, info, file) ? 0.8 : 0.2;
-  const near = info.local ? 1 : 0.25;
+  const near = info.local ? 1 : siblings ? siblingBoost : 0.25;
   if (kind === info.kind) return near * (kind === 'unknown' ? 0.8 : 1);
   return near * (kind === 'unknown' || info.kind === 'unknown' ? 0.6 : 0.12);
 }
@@ -73,4 +80,15 @@ function isIterated(node: SyntaxNode): boolean {
 function sameArity(node: SyntaxNode, info: NameInfo, file: PythonFile): boolean {
   const one = file.functions.get(node.text)?.parameters.length;
   return one !== undefined && one === file.functions.get(info.name)?.parameters.length;
+}
+
+/** Whether a function of this file takes as many arguments as the call has; what is imported takes any. */
+function takes(node: SyntaxNode, info: NameInfo, file: PythonFile): boolean {
+  const parameters = file.functions.get(info.name)?.node.child('parameters')?.namedChildren;
+  const given = node.parent?.child('arguments')?.namedChildren;
+  if (parameters === undefined || given === undefined) return true;
+  if ([...parameters, ...given].some(({ type }) => /splat|keyword/.test(type))) return true;
+  const own = parameters.filter(({ text }) => text !== 'self' && text !== 'cls');
+  const needed = own.filter(({ type }) => !type.includes('default')).length;
+  return needed <= given.length && given.length <= own.length;
 }
