@@ -134,9 +134,7 @@ function controllersOf(context: OperatorContext, { children, gpus, heartbeats, t
 }
 
 function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache[] {
-  const { tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments } = caches;
-  const shared = [tasks, census, orders, pools, energyModels, pods, leases, namespaces, nodes, runtimeClasses, configMaps, deployments];
-  return [...shared, ...(Object.values(children) as ManagedCache[])];
+  return [...(Object.values(caches) as ManagedCache[]), ...(Object.values(children) as ManagedCache[])];
 }
 
 /** Puts the parts of the operator together; nothing is read or written before `run`. */

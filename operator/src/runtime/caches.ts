@@ -29,7 +29,7 @@ import {
   workerIndex,
   workerOf,
 } from './taskIndexes.ts';
-import { slimNamespace, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
+import { slimNamespace, slimNetworkPolicy, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
 export interface CacheOptions {
@@ -120,6 +120,7 @@ export function createCaches(options: CacheOptions): Caches {
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),
     namespaces: new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace }),
     nodes: new Informer({ ...options, resource: resources.nodes, transform: slimNode }),
+    networkPolicies: new Informer({ ...options, resource: resources.networkPolicies, transform: slimNetworkPolicy }),
     runtimeClasses: new Informer({ ...options, resource: resources.runtimeClasses, transform: slimObject }),
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),

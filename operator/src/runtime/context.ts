@@ -3,7 +3,7 @@ import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentf
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
 import type { TaskCensus } from './taskCensus.ts';
-import type { ConfigMap, Deployment, Namespace, Node, Pod, RuntimeClass } from './objects.ts';
+import type { ConfigMap, Deployment, Namespace, NetworkPolicy, Node, Pod, RuntimeClass } from './objects.ts';
 
 /** Images by part. */
 export interface Images {
@@ -59,6 +59,8 @@ export interface Caches {
   readonly namespaces: Informer<Namespace>;
   readonly nodes: Informer<Node>;
   readonly runtimeClasses: Informer<RuntimeClass>;
+  /** Everybody's: what theirs allow adds to what ours allow. */
+  readonly networkPolicies: Informer<NetworkPolicy>;
   /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
   readonly configMaps: Informer<ConfigMap>;
   readonly deployments: Informer<Deployment>;

@@ -1,4 +1,4 @@
-import type { KubeObject } from '@agentfleet/kube';
+import type { KubeObject, LabelSelector } from '@agentfleet/kube';
 import type { ResourceSlice } from '../placement/index.ts';
 
 /** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
@@ -44,6 +44,16 @@ export interface ContainerStatus {
   };
   /** How it ended before it was started again. */
   readonly lastState?: { readonly terminated?: Terminated };
+}
+
+/** `networking.k8s.io/v1.NetworkPolicy`: of the rules only how many there are. */
+export interface NetworkPolicy extends KubeObject {
+  readonly spec?: {
+    readonly podSelector?: LabelSelector;
+    readonly policyTypes?: readonly string[];
+    readonly ingress?: readonly object[];
+    readonly egress?: readonly object[];
+  };
 }
 
 /** `v1.Namespace`. */

@@ -8,6 +8,7 @@ import type {
   DeviceClass,
   Job,
   Namespace,
+  NetworkPolicy,
   Node,
   PersistentVolumeClaim,
   Pod,
@@ -98,7 +99,7 @@ export const resources = {
     kind: 'RoleBinding',
     namespaced: true,
   }),
-  networkPolicies: defineResource({
+  networkPolicies: defineResource<NetworkPolicy>({
     group: 'networking.k8s.io',
     version: 'v1',
     plural: 'networkpolicies',

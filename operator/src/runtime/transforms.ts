@@ -1,6 +1,6 @@
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { pluginResource } from '../placement/index.ts';
-import type { Namespace, Node, Pod } from './objects.ts';
+import type { Namespace, NetworkPolicy, Node, Pod } from './objects.ts';
 
 /** kubectl's copy of the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -111,6 +111,13 @@ export function slimNode(node: Node): Node {
       ...(runtimeHandlers === undefined ? {} : { runtimeHandlers }),
     },
   };
+}
+
+/** Whom a policy selects and whether it lets anything through; its rules are most of one. */
+export function slimNetworkPolicy(policy: NetworkPolicy): NetworkPolicy {
+  const { podSelector, policyTypes, ingress = [], egress = [] } = policy.spec ?? {};
+  const spec = { ...(podSelector === undefined ? {} : { podSelector }), ...(policyTypes === undefined ? {} : { policyTypes }) };
+  return { ...slimAnnotations(policy), spec: { ...spec, ingress: ingress.map(() => ({})), egress: egress.map(() => ({})) } };
 }
 
 /** Any other object. */

@@ -3,6 +3,7 @@ import { usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentflee
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';
+import { networkOpened, openedMessage } from './openings.ts';
 import { sandboxNotAllowed } from './sandboxBounds.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -42,6 +43,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     unlistedInSandbox(snapshot, pool) ??
     overDeadline(snapshot, pool) ??
     belowFloor(snapshot, pool) ??
+    openedWall(snapshot, pool) ??
     withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
@@ -77,6 +79,12 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
 function unlistedInSandbox({ task, ground }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const message = sandboxNotAllowed(task, pool, ground);
   return message === undefined ? undefined : { reason: 'SandboxFieldNotAllowed', message, stalled: true };
+}
+
+/** Nobody begins behind a wall that is open, unless the pool does without one. */
+function openedWall({ task, openings }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  if (openings.length === 0 || pool.spec.policy.allowUnenforcedNetwork) return undefined;
+  return { reason: networkOpened, message: openedMessage(task, openings), stalled: true };
 }
 
 const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });

@@ -4,6 +4,7 @@ import { nameOf } from './acceptance.ts';
 import { howToAnswer } from './approvals.ts';
 import type { Course, Rest, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
+import { networkOpened, openedMessage } from './openings.ts';
 import { staySeconds } from './retention.ts';
 import { suspendedBecause } from './suspension.ts';
 import type { Verdict } from './verdict.ts';
@@ -123,6 +124,7 @@ export function conditionsOf(facts: Facts, course: Course, { story, assignment, 
     Finished:
       course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
     RolledBack: course.kind === 'End' ? course.undone : undefined,
+    [networkOpened]: openedWord(facts),
     Suspended: course.kind === 'Suspend' ? suspendedWord(facts, course.rest) : undefined,
     AwaitingApproval: course.kind === 'Await' ? word('True', 'AwaitingApproval', story.message) : undefined,
     Reconciling: !story.stalled && course.kind !== 'End' ? word('True', story.reason, story.message) : undefined,
@@ -160,6 +162,11 @@ function acceptedWord({ snapshot, status }: Facts, course: Course): Word {
   // What runs keeps what it started with, although its pool may have changed or gone since.
   if (pool === undefined) return known ?? word('True', 'Accepted', 'a pool took the task');
   return course.kind === 'End' && known !== undefined ? known : word('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
+}
+
+/** Present only while it is so. */
+function openedWord({ snapshot: { task, openings } }: Facts): Word | undefined {
+  return openings.length === 0 ? undefined : word('True', 'NetworkPolicyAdds', openedMessage(task, openings));
 }
 
 function scheduledWord({ snapshot, status }: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Word {

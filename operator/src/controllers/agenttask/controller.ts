@@ -80,7 +80,15 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       reconciler.wakes.source,
       reconciler.afterlife.source,
       // Decisions read these too; they wake nobody by themselves.
-      ...[caches.leases, caches.pools, caches.namespaces, caches.nodes, caches.runtimeClasses, caches.configMaps].map((cache) => ({
+      ...[
+        caches.leases,
+        caches.pools,
+        caches.namespaces,
+        caches.nodes,
+        caches.runtimeClasses,
+        caches.networkPolicies,
+        caches.configMaps,
+      ].map((cache) => ({
         name: cache.name,
         hasSynced: () => cache.hasSynced(),
         waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),

@@ -15,6 +15,7 @@ import { isClaimable } from './claim.ts';
 import type { DependencyView } from './dependencies.ts';
 import type { Ledger } from './ledger.ts';
 import { groundOf, sameAbility, type Ground } from './nodeAbility.ts';
+import { openingsOf } from './openings.ts';
 import { Preparations } from './prepared.ts';
 import type { Bounds, Turn } from './queue/poolQueue.ts';
 import { Queues } from './queue/queues.ts';
@@ -97,6 +98,7 @@ export class Observer {
       resolution,
       ...(judges === undefined ? {} : { judges }),
       registriesListed: this.#options.registriesListed,
+      openings: openingsOf(caches.networkPolicies.lister.list({ namespace: task.metadata.namespace ?? '' }), { task, pool, pods }),
       ground: this.ground(),
       prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
       pods,

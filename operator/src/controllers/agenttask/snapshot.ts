@@ -5,6 +5,7 @@ import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/o
 import type { ClaimChoice } from './course.ts';
 import type { DependencyView } from './dependencies.ts';
 import type { Ground } from './nodeAbility.ts';
+import type { Opening } from './openings.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -52,6 +53,8 @@ export interface Snapshot {
   readonly judges?: RolloutStatus;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
+  /** NetworkPolicies of others that open the wall of its sandbox. */
+  readonly openings: readonly Opening[];
   /** What the cluster can run sandboxes on. */
   readonly ground: Ground;
   /** Whether the namespace has what sandboxes and workers need there. */

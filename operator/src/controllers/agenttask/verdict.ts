@@ -5,6 +5,7 @@ import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending
 import { deadlineWords } from './clock.ts';
 import { queuedUntil } from './deadline.ts';
 import type { Facts } from './facts.ts';
+import { networkOpened, openedMessage } from './openings.ts';
 import { lateStart, maxStartFailures, startFailures, startTrouble } from './start.ts';
 
 /** What has become of the task, once and for all. */
@@ -60,8 +61,10 @@ function tooLate(facts: Facts): Ending | undefined {
 function brokenWall({ run, snapshot }: Facts): Ending | undefined {
   const { pool } = snapshot.resolution;
   const wall = run?.isolation;
-  if (wall === undefined || pool === undefined) return undefined;
   const failed = (reason: string, message: string): Ending => ({ result: 'Failed', class: 'PolicyViolation', reason, message });
+  if (snapshot.openings.length > 0 && pool?.spec.policy.allowUnenforcedNetwork === false)
+    return failed(networkOpened, openedMessage(snapshot.task, snapshot.openings));
+  if (wall === undefined || pool === undefined) return undefined;
   const floor = isolationFloor(snapshot, pool);
   if (!meetsFloor(wall.level, floor))
     return failed('IsolationBelowFloor', `the sandbox has isolation ${wall.level}, and ${floor} is demanded`);

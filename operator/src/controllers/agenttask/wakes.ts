@@ -3,7 +3,7 @@ import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../pools/lookup.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { ConfigMap, Pod } from '../../runtime/objects.ts';
+import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/objects.ts';
 import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
 import { groundReasons } from './groundRefusal.ts';
 import type { Ledger } from './ledger.ts';
@@ -75,6 +75,8 @@ export class Wakes {
     };
     caches.nodes.addHandler({ onAdd: grounded, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : grounded()) });
     caches.runtimeClasses.addHandler({ onAdd: grounded, onUpdate: grounded });
+    const opened = ({ metadata: { namespace = '' } }: NetworkPolicy): void => this.#opened(namespace);
+    caches.networkPolicies.addHandler({ onAdd: opened, onUpdate: (_, policy) => opened(policy), onDelete: opened });
     caches.configMaps.addHandler({ onAdd: (map) => this.#prepared(map), onUpdate: (_, map) => this.#prepared(map) });
   }
 
@@ -83,6 +85,11 @@ export class Wakes {
     const of = name === jwksConfigMap ? ` ${namespace}` : data?.[briefKey] === undefined ? undefined : '';
     if (of === undefined) return;
     for (const value of [wakeValues.unseen, 'NamespaceNotPrepared']) this.#waiting(`${value}${of}`);
+  }
+
+  /** A policy came, changed or went: the wall of every sandbox of the namespace may be another one. */
+  #opened(namespace: string): void {
+    for (const task of this.#options.caches.tasks.lister.list({ namespace })) this.#enqueue(keyOf(task), { priority: lowPriority });
   }
 
   /** A slot or a place in the queue is free when a task moves from one to the other or leaves. */

@@ -76,6 +76,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   tracked: false,
   resolution: { pool: newPool() },
   registriesListed: false,
+  openings: [],
   ground: { nodes: [], runtimeClasses: [] },
   prepared: true,
   pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],

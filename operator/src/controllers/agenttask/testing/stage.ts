@@ -18,6 +18,7 @@ export const kinds: readonly KindDefinition[] = [
   { resource: resources.expertPools, ...ours },
   { resource: resources.energyModels, ...ours },
   { resource: resources.runtimeClasses },
+  { resource: resources.networkPolicies },
   { resource: resources.storageClasses },
   { resource: resources.volumeSnapshots, statusSubresource: true },
   { resource: resources.volumeSnapshotClasses },
