@@ -15,6 +15,10 @@ export class Newest {
     this.#waiters.clear();
   }
 
+  get task(): AgentTask {
+    return this.#task;
+  }
+
   approvals(): readonly Approval[] {
     return this.#task.status?.approvals ?? [];
   }

@@ -12,6 +12,7 @@ import { isSuperseded, outcomeOf } from './failures.ts';
 import { Newest } from './newest.ts';
 import type { Sandbox, SandboxLink } from './sandbox/connect.ts';
 import { floorOf, tooWeak } from './sandbox/isolation.ts';
+import { toldWall, watchWall } from './sandbox/wallWatch.ts';
 
 export interface TenureOptions {
   readonly engine: AttemptEngine;
@@ -113,8 +114,10 @@ export class Tenure {
     const began = this.#options.clock.monotonic();
     let outcome: Outcome | undefined;
     let called = false;
+    const watching = new AbortController();
     try {
       const sandbox = await this.#open(stop);
+      void this.#watchWall(sandbox, AbortSignal.any([watching.signal, stop, sandbox.lost]));
       const { minIsolation, allowUnenforcedNetwork } = this.#options.pool;
       const weak = tooWeak(sandbox.isolation, floorOf({ minIsolation }, task), allowUnenforcedNetwork);
       if (weak !== undefined) throw weak;
@@ -130,6 +133,7 @@ export class Tenure {
       this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
       outcome = outcomeOf(error);
     } finally {
+      watching.abort();
       this.#options.mirror?.close();
     }
     // What an engine says that was told to stop counts only when stopping was the order.
@@ -224,8 +228,15 @@ export class Tenure {
   async #open(signal: AbortSignal): Promise<Sandbox> {
     const { link, reporter } = this.#options;
     const sandbox = await link.open(signal);
-    reporter.report({ isolation: sandbox.isolation }, { urgent: true });
-    return sandbox;
+    const isolation = toldWall(sandbox.isolation, this.#newest.task);
+    reporter.report({ isolation }, { urgent: true });
+    return { ...sandbox, isolation };
+  }
+
+  #watchWall({ keeper, isolation: found }: Sandbox, signal: AbortSignal): Promise<void> {
+    const { clock, log, reporter } = this.#options;
+    const report = (isolation: Sandbox['isolation']): void => reporter.report({ isolation }, { urgent: true });
+    return watchWall({ keeper, found, task: () => this.#newest.task, report, clock, log }, signal);
   }
 
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
