@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemClock, type ClusterConfig } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig, type ProcessConfig } from './config.ts';
+import { resolversOf } from './resolvers.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { jsonLog } from './runtime/log.ts';
 import { createOperator } from './start.ts';
@@ -15,9 +17,16 @@ function clusterOf({ kubeconfig, serviceAccount }: ProcessConfig): Promise<Clust
   return kubeconfig === undefined ? inClusterConfig(env, serviceAccount) : kubeconfigConfig({ file: kubeconfig });
 }
 
+/** Those of the pod are the cluster's; a process on a developer's machine knows none. */
+async function withResolvers(config: ProcessConfig): Promise<ProcessConfig> {
+  if (config.kubeconfig !== undefined) return config;
+  const text = await readFile('/etc/resolv.conf', 'utf8').catch(() => '');
+  return { ...config, resolvers: resolversOf(text) };
+}
+
 /** The process: environment in, JSON lines out; SIGTERM ends it. Its exit code: 1 after a failure or a lost lease. */
 async function main(): Promise<number> {
-  const config = readConfig(env, argv.slice(2));
+  const config = await withResolvers(readConfig(env, argv.slice(2)));
   const log = jsonLog(
     config.logLevel,
     (line) => stdout.write(line),

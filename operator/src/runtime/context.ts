@@ -23,6 +23,8 @@ export interface OperatorConfig {
   readonly images: Images;
   /** What commands with `network: Registries` may reach, in all pools; no host stands in the project itself. */
   readonly egress: EgressBrief;
+  /** Addresses of the cluster's DNS servers, which sandboxes must not reach; their keepers try. */
+  readonly resolvers?: readonly string[];
   /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
   readonly workerClusterRole: string;
   /** Namespace of the Prometheus that experts and verifiers let in; without it none. */

@@ -48,6 +48,18 @@ describe('the configuration', () => {
     ]);
   });
 
+  it('probes the DNS of the cluster too, by UDP and TCP', () => {
+    const { network } = readConfig({ ...good, KUBERNETES_SERVICE_HOST: '10.0.0.1', AGENTFLEET_PROBE_DNS: '10.0.0.10,fd00::a' });
+    expect(network.targets.map(({ host, port, by = 'TCP' }) => `${host} ${port} ${by}`)).toEqual([
+      '10.0.0.1 443 TCP',
+      '10.0.0.10 53 DNS',
+      '10.0.0.10 53 TCP',
+      'fd00::a 53 DNS',
+      'fd00::a 53 TCP',
+    ]);
+    expect(() => readConfig({ ...good, AGENTFLEET_PROBE_DNS: 'dns.local' })).toThrow('AGENTFLEET_PROBE_DNS');
+  });
+
   it('names every fault at once, with its variable', () => {
     const bad = {
       AGENTFLEET_LINK_KEY: 'short',

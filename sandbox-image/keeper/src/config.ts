@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { egressPort } from '@agentfleet/protocol/keeper';
@@ -12,6 +13,8 @@ export interface Target {
   readonly name: string;
   readonly host: string;
   readonly port: number;
+  /** `DNS`: a question over UDP, which counts only when it is answered; default: a TCP connection. */
+  readonly by?: 'TCP' | 'DNS';
 }
 
 /** Everything the keeper takes from its environment. */
@@ -76,7 +79,10 @@ export function readConfig(env: Env): Config {
     },
     network: {
       allowUnenforced: read('AGENTFLEET_ALLOW_UNENFORCED_NETWORK', parseFlag, false),
-      targets: read('AGENTFLEET_PROBE_TARGETS', parseTargets, clusterTargets(env)),
+      targets: read('AGENTFLEET_PROBE_TARGETS', parseTargets, [
+        ...clusterTargets(env),
+        ...read('AGENTFLEET_PROBE_DNS', parseResolvers, []),
+      ]),
     },
     runtimeClass: env['AGENTFLEET_RUNTIME_CLASS'] || null,
     runnerBinary: read('AGENTFLEET_RUNNER', parseFolder, '/opt/agentfleet/runner'),
@@ -159,6 +165,18 @@ function parseTargets(value: string): readonly Target[] {
     if (match === null) throw new Error(`"${item}" is not name=host:port`);
     const host = match[2] ?? match[3] ?? '';
     return { name: match[1] ?? host, host, port: Number(match[4]) };
+  });
+}
+
+/** The cluster's DNS, by UDP and TCP: as a rule pods of another namespace, and what policies open first. */
+function parseResolvers(value: string): readonly Target[] {
+  return value.split(',').flatMap((item): Target[] => {
+    const host = item.trim();
+    if (isIP(host) === 0) throw new Error(`"${item}" is not the address of a DNS server`);
+    return [
+      { name: 'dns', host, port: 53, by: 'DNS' },
+      { name: 'dns-tcp', host, port: 53 },
+    ];
   });
 }
 

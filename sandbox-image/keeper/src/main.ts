@@ -5,7 +5,7 @@ import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
 import { chooseEngine } from './engineChoice.ts';
 import { createLogger, errorFields } from './logger.ts';
-import { tcpConnector } from './network/index.ts';
+import { systemConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';
 
 const exitMs = 5000;
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
     (line) => stdout.write(line),
     () => systemClock.now(),
   );
-  const running = await startKeeper({ config, clock: systemClock, random: randomBytes, logger, connect: tcpConnector });
+  const running = await startKeeper({ config, clock: systemClock, random: randomBytes, logger, connect: systemConnector });
   logger.info('listening', { address: running.address, pod: config.pod, snapshots: chooseEngine(config) });
   const stop = (signal: NodeJS.Signals): void => {
     logger.info('stopping', { signal });

@@ -46,6 +46,8 @@ export interface SandboxPodInput {
   /** `iss` of the cluster's tokens. */
   readonly issuer: string;
   readonly allowUnenforcedNetwork?: boolean;
+  /** DNS servers that it must not reach. */
+  readonly resolvers?: readonly string[];
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
   /** Brings the runner by a volume of its image instead of an init container that copies it. */
@@ -196,6 +198,7 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_SCRATCH: scratchDir,
     AGENTFLEET_STORE_LIMIT_BYTES: String(input.storeBytes ?? 4 * gib),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
+    ...((input.resolvers ?? []).length === 0 ? {} : { AGENTFLEET_PROBE_DNS: (input.resolvers ?? []).join(',') }),
     ...(input.runtimeClassName === undefined ? {} : { AGENTFLEET_RUNTIME_CLASS: input.runtimeClassName }),
     ...input.keeperEnv,
   };

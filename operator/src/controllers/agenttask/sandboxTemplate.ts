@@ -66,6 +66,7 @@ export function poolTemplate(
     toolsImage: image ?? config.images.tools,
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
+    ...(config.resolvers === undefined ? {} : { resolvers: config.resolvers }),
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
     ...(imageVolumes(ground, rest) ? { runnerVolume: true } : {}),
     ...(hasOwnUsers(userMode(spec.sandbox), floor, ground, rest) ? { hostUsers: false } : {}),

@@ -1,3 +1,3 @@
 /** Proof from inside the pod that its NetworkPolicy is enforced. */
-export { tcpConnector, type Connector } from './connector.ts';
+export { systemConnector, type Connector } from './connector.ts';
 export { NetworkProbe, type NetworkProbeOptions } from './probe.ts';

@@ -1,9 +1,11 @@
 import type { NetworkInfo } from '@agentfleet/protocol/keeper';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../clock.ts';
 import type { Target } from '../config.ts';
-import { tcpConnector } from './connector.ts';
+import { systemConnector } from './connector.ts';
 import { NetworkProbe } from './probe.ts';
 
 const targets: Target[] = [
@@ -94,10 +96,25 @@ describe('the connector', () => {
     });
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    expect(await tcpConnector({ name: 'x', host: '127.0.0.1', port }, 1000)).toBeNull();
+    expect(await systemConnector({ name: 'x', host: '127.0.0.1', port }, 1000)).toBeNull();
     await new Promise((resolve) => {
       server.close(resolve);
     });
-    expect(await tcpConnector({ name: 'x', host: '127.0.0.1', port }, 1000)).toBe('ECONNREFUSED');
+    expect(await systemConnector({ name: 'x', host: '127.0.0.1', port }, 1000)).toBe('ECONNREFUSED');
+  });
+
+  it('knows an answer to a question over UDP from none', async () => {
+    const server = createSocket('udp4');
+    let answers = true;
+    server.on('message', (message, peer) => (answers ? server.send(message, peer.port, peer.address) : undefined));
+    server.bind(0, '127.0.0.1');
+    await once(server, 'listening');
+    const target: Target = { name: 'dns', host: '127.0.0.1', port: server.address().port, by: 'DNS' };
+    expect(await systemConnector(target, 5000)).toBeNull();
+    answers = false;
+    expect(await systemConnector(target, 50)).toBe('ETIMEDOUT');
+    server.close();
+    await once(server, 'close');
+    expect(await systemConnector(target, 5000)).toBe('ECONNREFUSED');
   });
 });
