@@ -212,4 +212,11 @@ export const isolation: readonly Mutant[] = [
     replace: '',
     test: vitest('sandbox-image/keeper/src/client/hostile.test.ts'),
   },
+  {
+    guarantee: 'a policy that opens the wall keeps tasks from beginning',
+    file: 'operator/src/controllers/agenttask/acceptance.ts',
+    find: 'if (openings.length === 0 || pool.spec.policy.allowUnenforcedNetwork) return undefined;',
+    replace: 'if (openings.length >= 0 || pool.spec.policy.allowUnenforcedNetwork) return undefined;',
+    test: vitest('operator/src/controllers/agenttask/openings.test.ts'),
+  },
 ];

@@ -52,6 +52,7 @@ describe('the configuration', () => {
     const { network } = readConfig({ ...good, KUBERNETES_SERVICE_HOST: '10.0.0.1', AGENTFLEET_PROBE_DNS: '10.0.0.10,fd00::a' });
     expect(network.targets.map(({ host, port, by = 'TCP' }) => `${host} ${port} ${by}`)).toEqual([
       '10.0.0.1 443 TCP',
+      '192.0.2.7 10250 TCP',
       '10.0.0.10 53 DNS',
       '10.0.0.10 53 TCP',
       'fd00::a 53 DNS',

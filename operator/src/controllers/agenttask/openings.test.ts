@@ -12,7 +12,7 @@ import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker
 
 type Spec = NonNullable<NetworkPolicy['spec']>;
 
-const policy = (name: string, spec: Spec): NetworkPolicy => ({ metadata: { name, namespace: 'team' }, spec }) as NetworkPolicy;
+const policy = (name: string, spec: Spec): NetworkPolicy => ({ metadata: { name, namespace: 'team' }, spec });
 const others = { matchExpressions: [{ key: labels.component, operator: 'NotIn', values: ['sandbox'] }] } as const;
 const everybody = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [{}], egress: [{}] };
 
@@ -74,7 +74,10 @@ describe('a task whose wall a policy of its namespace opens', () => {
 
   test('ends its attempt when that happens while it runs', async () => {
     await using bed = await Bed.start();
-    playWorkers(bed, obedient(() => works));
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
     await bed.create(newTask('one', { attempts: { max: 1 } }));
     await bed.until('it runs', () => isReady(bed)() && bed.task('one').status?.run !== undefined);
     await open(bed);
@@ -84,7 +87,10 @@ describe('a task whose wall a policy of its namespace opens', () => {
 
   test('says so and goes on where the pool does without a wall', async () => {
     await using bed = await Bed.start(newPool({ policy: { allowUnenforcedNetwork: true } }));
-    playWorkers(bed, obedient(() => works));
+    playWorkers(
+      bed,
+      obedient(() => works),
+    );
     await open(bed);
     await bed.create(newTask('one'));
     await bed.until('it runs', isReady(bed));

@@ -1,4 +1,4 @@
-import { labelMatcher, type LabelSelector } from '@agentfleet/kube';
+import { labelMatcher } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { NetworkPolicy, Pod } from '../../runtime/objects.ts';
@@ -38,7 +38,7 @@ export function openingsOf(
     .filter(({ metadata }) => metadata.name !== wall)
     .flatMap(({ metadata, spec }): Opening[] => {
       const adds = added(spec);
-      const selects = labelMatcher((spec?.podSelector ?? {}) as LabelSelector);
+      const selects = labelMatcher(spec?.podSelector ?? {});
       return adds === undefined || !sandboxes.some(selects) ? [] : [{ policy: metadata.name, adds }];
     })
     .sort((a, b) => (a.policy < b.policy ? -1 : 1));

@@ -23,7 +23,7 @@ function connectTcp(target: Target, timeoutMs: number): Promise<string | null> {
 }
 
 /** The name servers of the root, asked with recursion: every DNS server answers something. RFC 1035, 4.1. */
-const question = Buffer.from('af1e01000001000000000000' + '00' + '0002' + '0001', 'hex');
+const question = Buffer.from('af1e010000010000000000000000020001', 'hex');
 
 function askName({ host, port }: Target, timeoutMs: number): Promise<string | null> {
   return new Promise((resolve) => {
