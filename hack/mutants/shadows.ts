@@ -52,8 +52,8 @@ export const shadows: readonly Mutant[] = [
   {
     guarantee: 'copies end with the task',
     file: `${worker}/tasks/tenure.ts`,
-    find: '    } finally {\n      this.#options.mirror?.close();\n    }',
-    replace: '    }',
+    find: '      this.#options.mirror?.close();\n      watching.abort();',
+    replace: '      watching.abort();',
     test: tasks,
   },
   {

@@ -133,8 +133,8 @@ export class Tenure {
       this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
       outcome = outcomeOf(error);
     } finally {
-      watching.abort();
       this.#options.mirror?.close();
+      watching.abort();
     }
     // What an engine says that was told to stop counts only when stopping was the order.
     if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
