@@ -44,7 +44,8 @@ export default defineConfig({
           include: ['test/sandbox/*.test.ts'],
           globalSetup: ['test/sandbox/globalSetup.ts'],
           testTimeout: 360_000,
-          hookTimeout: 360_000,
+          // One file has a runtime built when it is not in the cache.
+          hookTimeout: 900_000,
           maxWorkers: 4,
         },
       },

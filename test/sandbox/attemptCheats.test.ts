@@ -100,7 +100,7 @@ afterAll(() => bed[Symbol.asyncDispose]());
 
 function spec(goal: string, more: Partial<AgentTaskSpec> = {}): Partial<AgentTaskSpec> {
   const files = Object.entries(sources).map(([path, content]) => ({ path, content, mode: 0o644 }));
-  const checks = [{ name: 'unit', command: ['sh', 'run.sh'], timeoutSeconds: 3 }] as unknown as AgentTaskSpec['checks'];
+  const checks = [{ name: 'unit', command: ['sh', 'run.sh'], timeoutSeconds: 15 }] as unknown as AgentTaskSpec['checks'];
   return {
     goal,
     workspace: { type: 'Inline', inline: { files } },

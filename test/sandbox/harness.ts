@@ -51,7 +51,7 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
       });
       // One that a test opened for itself leaves the node with that test: files run side by side, and a node is small.
       if (TestRunner.getCurrentTest() === undefined) open.push(sandbox);
-      else onTestFinished(() => void closing.push(sandbox.close({ wait: false })));
+      else onTestFinished(() => void closing.push(sandbox.close({ wait: false }).catch(() => undefined)));
       return sandbox;
     },
   };

@@ -33,7 +33,8 @@ describe('from inside the user container', () => {
   test('loopback works', async () => {
     const { stdout, end } = await shell(
       sandbox,
-      `cd /tmp && (python3 -m http.server 8099 --bind 127.0.0.1 >/dev/null 2>&1 &) ; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.3; python3 -c 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:8099/").status)' 2>/dev/null && break; done`,
+      `cd /tmp && (python3 -m http.server 8099 --bind 127.0.0.1 >/dev/null 2>&1 &) ; for i in $(seq 100); do sleep 0.3; python3 -c 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:8099/").status)' 2>/dev/null && break; done`,
+      { timeoutSeconds: 60 },
     );
     expect(stdout.trim()).toBe('200');
     expect(end.swept).toBeGreaterThanOrEqual(1); // the server did not outlive its command
