@@ -25,7 +25,7 @@ const sampled = (pack: string, sample: number): EvalStep => ({
   argv: ['eval', 'verify', pack, '--sample', String(sample)],
 });
 
-/** Enough for CI: less than four minutes on two cores. */
+/** Enough to see that all of it works: less than four minutes on two cores. */
 const quick: readonly EvalStep[] = [sampled('repair', 9), ...packs.slice(1).map((pack) => sampled(pack, 2)), ...shared];
 
 /** With Synth alone to propose; of `os` a sample, because it knows no language that those tasks are in. */

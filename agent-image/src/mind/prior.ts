@@ -31,8 +31,8 @@ export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQ
 }
 
 /**
- * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. Of the weights that
- * `inference-image/bench/llama.ts` compares, this one had the right proposal soonest on held-out bugs.
+ * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. It was picked with held-out bugs in
+ * sight, so that figures on them flatter it; `inference-image/bench/llama.ts dev` compares weights on the half to choose by.
  */
 const gainWeight = 0.1;
 const maxGain = 6;

@@ -6,8 +6,8 @@ export function usageFields(description: string) {
   return struct(
     description,
     {
-      tokensIn: counter('Tokens read by models.'),
-      tokensOut: counter('Tokens written by models.'),
+      tokensIn: counter('Tokens read by models; 0 while no engine reports them to workers.'),
+      tokensOut: counter('Tokens written by models; 0 while no engine reports them to workers.'),
       toolCalls: counter('Commands and edits.'),
       cpuMillis: counter('Processor time of commands, in milliseconds.'),
       wallSeconds: counter('Seconds in which the task ran.'),
