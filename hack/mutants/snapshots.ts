@@ -90,6 +90,13 @@ export const snapshots: readonly Mutant[] = [
     test: vitest('scan/statCache.test.ts'),
   },
   {
+    guarantee: 'snapshots: the names of the folders of a store outlive a loss of power',
+    file: `${room}/storeLayout.ts`,
+    find: 'for (const dir of [storeDir, dirname(storeDir)]) syncDirectory(dir);',
+    replace: '',
+    test: vitest('powerLoss.property.test.ts'),
+  },
+  {
     guarantee: 'snapshots: what an earlier boot saw is not believed',
     file: `${room}/scan/statCache.ts`,
     find: 'boot !== this.#boot || ',

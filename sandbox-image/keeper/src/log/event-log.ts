@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/keeper';
 import { timestamp, type Clock } from '../clock.ts';
 import { asKeeperError, KeeperError, messageOf } from '../failure.ts';
@@ -64,6 +65,8 @@ export class EventLog {
       },
     });
     const handle = await open(options.file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    // A log that was made now must still be there after a loss of power.
+    await syncFolder(dirname(options.file));
     const torn = check.tornBytes > 0;
     if (torn) await handle.truncate(check.end);
     const log = new EventLog(options, handle, torn ? { ...check, ok: true, broken: null } : check, offsets);
@@ -257,6 +260,11 @@ async function appendRecords(file: string, entries: readonly Pending['entry'][])
     await handle.appendFile(`${recordLine(record)}\n`);
   }
   await handle.sync();
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await folder.sync();
 }
 
 async function writeFully(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { RootBytes, SnapshotRoot } from './engine.ts';
 import { SnapshotError } from './errors.ts';
+import { syncDirectory } from './objects/segmentLog.ts';
 import { byBytes, bytesOf } from './pathBytes.ts';
 
 /** Where things lie in a store directory. */
@@ -19,7 +20,7 @@ export interface StoreLayout {
   readonly stagingJournal: string;
 }
 
-/** Creates the directories of a store (mode 0700) and names its files. */
+/** Creates the directories of a store (mode 0700), durably, and names its files. */
 export function openLayout(storeDir: string): StoreLayout {
   const layout = {
     segments: join(storeDir, 'segments'),
@@ -32,6 +33,7 @@ export function openLayout(storeDir: string): StoreLayout {
     stagingJournal: join(storeDir, 'staging'),
   };
   for (const dir of [layout.segments, layout.snapshots]) fs.mkdirSync(dir, { recursive: true, mode: 0o700 });
+  for (const dir of [storeDir, dirname(storeDir)]) syncDirectory(dir);
   return layout;
 }
 
