@@ -15,6 +15,7 @@ import { slotLabel } from '../placement/index.ts';
 import { namedPool, poolIndex } from '../pools/lookup.ts';
 import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
+import { NodeAbilities } from './nodeAbilities.ts';
 import type { Pod } from './objects.ts';
 import { resources } from './resources.ts';
 import { Shared } from './shared.ts';
@@ -122,6 +123,7 @@ export function createCaches(options: CacheOptions): Caches {
     nodes: new Informer({ ...options, resource: resources.nodes, transform: slimNode }),
     networkPolicies: new Informer({ ...options, resource: resources.networkPolicies, transform: slimNetworkPolicy }),
     runtimeClasses: new Informer({ ...options, resource: resources.runtimeClasses, transform: slimObject }),
+    abilities: new NodeAbilities(),
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),
   };

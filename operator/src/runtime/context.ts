@@ -2,6 +2,7 @@ import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } fr
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
+import type { NodeAbilities } from './nodeAbilities.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type { ConfigMap, Deployment, Namespace, NetworkPolicy, Node, Pod, RuntimeClass } from './objects.ts';
 
@@ -63,6 +64,8 @@ export interface Caches {
   readonly runtimeClasses: Informer<RuntimeClass>;
   /** Everybody's: what theirs allow adds to what ours allow. */
   readonly networkPolicies: Informer<NetworkPolicy>;
+  /** What was decided about what nodes can; no cache, and shared like one. */
+  readonly abilities: NodeAbilities;
   /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
   readonly configMaps: Informer<ConfigMap>;
   readonly deployments: Informer<Deployment>;

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Node, RuntimeClass } from '../../runtime/objects.ts';
 import { withoutGround } from './groundRefusal.ts';
-import { handlerOffered, hasOwnUsers, imageVolumes, userNamespaces, type Ground } from './nodeAbility.ts';
+import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
+import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type Ground } from './nodeAbility.ts';
+import { templateHash, warmPod } from './warmTemplate.ts';
+import { config } from './testing/stage.ts';
 import { newPool } from './testing/objects.ts';
 import { snapshotOf, taskOf } from './testing/snapshots.ts';
 
@@ -45,6 +48,63 @@ describe('user namespaces', () => {
     expect(hasOwnUsers('Auto', 'UserNamespace', ground(bare), {})).toBe(true);
     expect(hasOwnUsers('Auto', 'UserNamespace', ground(mixed), { runtimeClassName: 'gvisor' })).toBe(false);
     expect(hasOwnUsers('Never', 'Landlock', ground(able), {})).toBe(false);
+  });
+});
+
+describe('a node that comes or goes', () => {
+  const many = (count: number, handlers: Readonly<Record<string, boolean>> | undefined, name: string): readonly Node[] =>
+    Array.from({ length: count }, (_, at) => node(`${name}-${at}`, handlers, { 'kubernetes.io/hostname': `${name}-${at}` }));
+  const yes = (count: number): readonly Node[] => many(count, { '': true }, 'yes');
+  const no = (count: number): readonly Node[] => many(count, { '': false }, 'no');
+  const quiet = (count: number): readonly Node[] => many(count, undefined, 'quiet');
+
+  test.each([
+    ['one that cannot among many that can', [[yes(9)], [yes(9), no(1)], [yes(9)]], [true, true, true]],
+    ['one that does not report', [[yes(2)], [yes(2), quiet(1)]], [true, true]],
+    ['none that reports for a moment', [[yes(2)], [], [yes(2)]], [true, true, true]],
+    ['one of two', [[yes(1)], [yes(1), no(1)], [yes(1), no(2)], [yes(1), no(3)], [yes(1), no(1)]], [true, true, true, false, false]],
+    ['one that can among many that cannot', [[no(9)], [no(9), yes(1)]], [false, false]],
+    [
+      'as many as make a majority',
+      [
+        [no(2), yes(1)],
+        [no(2), yes(4)],
+        [no(2), yes(3)],
+        [no(4), yes(2)],
+      ],
+      [false, true, true, true],
+    ],
+    ['the last one that can', [[yes(1)], [no(1)]], [true, false]],
+  ] as const)('%s', (_, moments, expected) => {
+    const abilities = new NodeAbilities();
+    const grounds = moments.map((nodes) => ({ nodes: nodes.flat(), runtimeClasses: [], abilities }));
+    // Asked twice: an answer is no reason for another one.
+    expect(grounds.map((at) => [hasOwnUsers('Auto', 'Container', at, {}), hasOwnUsers('Auto', 'Container', at, {})][1])).toEqual(expected);
+  });
+
+  test('is left out when it cannot, or does not say that it can', () => {
+    expect(nodesWithUsers(ground(...yes(3)), {})).toBeUndefined();
+    expect(nodesWithUsers(ground(...yes(3), ...no(1), ...quiet(1)), {})).toEqual({ operator: 'NotIn', values: ['no-0', 'quiet-0'] });
+    expect(nodesWithUsers(ground(...yes(1), ...no(3)), {})).toEqual({ operator: 'In', values: ['yes-0'] });
+    expect(nodesWithUsers(ground(...quiet(3)), {})).toBeUndefined();
+  });
+
+  test('does not turn sandboxes over that wait, and the next one is put where it can run', () => {
+    const abilities = new NodeAbilities();
+    const source = (...nodes: readonly Node[]) => ({
+      pool: newPool(),
+      config,
+      issuer: 'https://kubernetes.default.svc',
+      ground: { nodes, runtimeClasses: [], abilities },
+    });
+    const [before, after] = [source(...yes(3)), source(...yes(3), ...no(1), ...quiet(1))];
+    expect(templateHash(before, 'Container')).toBe(templateHash(after, 'Container'));
+    const { spec } = warmPod(after, 'team', 'k'.repeat(32)) as { readonly spec?: unknown };
+    const term = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['no-0', 'quiet-0'] }] };
+    expect(spec).toMatchObject({
+      hostUsers: false,
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
+    });
   });
 });
 

@@ -1,6 +1,7 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Caches } from '../../runtime/context.ts';
+import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
 import type { Node, RuntimeClass } from '../../runtime/objects.ts';
 
 /** What the cluster can run sandboxes on, as of one moment. */
@@ -9,6 +10,8 @@ export interface Ground {
   readonly runtimeClasses: readonly RuntimeClass[];
   /** Labels of the namespaces, by name. */
   readonly namespaces?: ReadonlyMap<string, Readonly<Record<string, string>>>;
+  /** What was decided before; without it each decision stands alone. */
+  readonly abilities?: NodeAbilities;
 }
 
 /** What a sandbox demands of a node, apart from room. */
@@ -31,11 +34,45 @@ export function runtimeClassOf({ runtimeClasses }: Ground, { runtimeClassName }:
  * one that tells nothing is too old for us to know, and does not count as one that can. Pure.
  */
 export function userNamespaces(ground: Ground, wish: Wish): Share {
+  return share(eligible(ground, wish), givesUsers(ground, wish));
+}
+
+/** Whether a node can give a sandbox users of its own; undefined when it does not report. */
+function givesUsers(ground: Ground, wish: Wish): (node: Node) => boolean | undefined {
   const handler = runtimeClassOf(ground, wish)?.handler ?? '';
-  return share(eligible(ground, wish), ({ status }) => {
+  return ({ status }) => {
     const told = status?.runtimeHandlers;
     return told === undefined ? undefined : told.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
-  });
+  };
+}
+
+/** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
+function mostGiveUsers(ground: Ground, wish: Wish): boolean {
+  const told = eligible(ground, wish)
+    .map(givesUsers(ground, wish))
+    .filter((answer) => answer !== undefined);
+  const able = told.filter((answer) => answer).length;
+  const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort()]);
+  return (ground.abilities ?? new NodeAbilities()).used(key, able, told.length);
+}
+
+/** Nodes that a sandbox with users of its own may be put on, or may not, by `kubernetes.io/hostname`. */
+export interface NodeChoice {
+  readonly operator: 'In' | 'NotIn';
+  readonly values: readonly string[];
+}
+
+const hostname = 'kubernetes.io/hostname';
+
+/** Where such a sandbox may run: the shorter of two lists; undefined where every node can, or none reports. Pure. */
+export function nodesWithUsers(ground: Ground, wish: Wish): NodeChoice | undefined {
+  const nodes = eligible(ground, wish);
+  const gives = givesUsers(ground, wish);
+  const namesOf = (some: readonly Node[]): readonly string[] => some.flatMap(({ metadata }) => metadata.labels?.[hostname] ?? []).sort();
+  const able = nodes.filter((node) => gives(node) === true);
+  if (able.length === 0 || able.length === nodes.length) return undefined;
+  const [those, others] = [namesOf(able), namesOf(nodes.filter((node) => gives(node) !== true))];
+  return others.length <= those.length ? { operator: 'NotIn', values: others } : { operator: 'In', values: those };
 }
 
 /** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
@@ -59,10 +96,13 @@ function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined)
   return told.length === nodes.length && !told.includes(false) ? 'All' : 'Some';
 }
 
-/** Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. Pure. */
+/**
+ * Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same
+ * ground gives the same answer.
+ */
 export function hasOwnUsers(mode: 'Auto' | 'Always' | 'Never', floor: IsolationLevel, ground: Ground, wish: Wish): boolean {
   if (mode !== 'Auto') return mode === 'Always';
-  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || userNamespaces(ground, wish) === 'All';
+  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || mostGiveUsers(ground, wish);
 }
 
 /** Layers need users of the pod's own; that a pool may not say Never beside them is a rule of its schema. Pure. */
@@ -97,8 +137,14 @@ function isFrom(found: RegExpExecArray | null, major: number, minor: number): bo
 }
 
 /** As the caches show it. */
-export function groundOf({ nodes, runtimeClasses, namespaces }: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces'>): Ground {
+export function groundOf({
+  nodes,
+  runtimeClasses,
+  namespaces,
+  abilities,
+}: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces' | 'abilities'>): Ground {
   return {
+    abilities,
     nodes: [...nodes.lister.values()],
     runtimeClasses: [...runtimeClasses.lister.values()],
     namespaces: new Map([...namespaces.lister.values()].map(({ metadata }) => [metadata.name, metadata.labels ?? {}])),

@@ -24,6 +24,7 @@ import {
   storeDir,
   workspaceDir,
 } from './names.ts';
+import type { NodeChoice } from './nodeAbility.ts';
 import { withLayers } from './sandboxLayers.ts';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
@@ -54,6 +55,8 @@ export interface SandboxPodInput {
   readonly runnerVolume?: boolean;
   readonly nodeSelector?: Sandbox['nodeSelector'];
   readonly tolerations?: Sandbox['tolerations'];
+  /** Nodes that can do what it needs; absent: every one. */
+  readonly nodes?: NodeChoice;
   readonly priorityClassName?: string;
   readonly podMetadata?: Sandbox['podMetadata'];
   readonly toolsResources?: V1ResourceRequirements | Sandbox['resources'];
@@ -144,7 +147,13 @@ function metadata({ name, namespace, task, pool, owner, podMetadata, linkKey }: 
 function placement(input: SandboxPodInput): Partial<V1PodSpec> {
   const { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName } = input;
   const said = { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName };
-  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+  return { ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)), ...affinity(input) };
+}
+
+function affinity({ nodes }: SandboxPodInput): Pick<V1PodSpec, 'affinity'> {
+  if (nodes === undefined) return {};
+  const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: nodes.operator, values: [...nodes.values] }];
+  return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } } } };
 }
 
 function installRunner(input: SandboxPodInput): V1Container {

@@ -5,7 +5,7 @@ import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
-import { hasOwnUsers, imageVolumes, userMode, type Ground } from './nodeAbility.ts';
+import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type Ground } from './nodeAbility.ts';
 import { mergedTemplate } from './sandboxBounds.ts';
 import type { SandboxPodInput } from './sandboxPod.ts';
 
@@ -68,7 +68,6 @@ export function poolTemplate(
     issuer,
     ...(config.resolvers === undefined ? {} : { resolvers: config.resolvers }),
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
-    ...(imageVolumes(ground, rest) ? { runnerVolume: true } : {}),
     ...(hasOwnUsers(userMode(spec.sandbox), floor, ground, rest) ? { hostUsers: false } : {}),
     ...(spec.sandbox.snapshotEngine === 'Overlay' ? { layered: true } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
@@ -83,13 +82,26 @@ function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 
   return { workspaceBytes, storeBytes: size - workspaceBytes };
 }
 
+/** What hangs on the nodes of one moment: not part of what makes two sandboxes equal, so that a node turns nothing over. */
+export function nodesFor(
+  template: Sandbox,
+  hostUsers: boolean | undefined,
+  ground: Ground,
+): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {
+  const nodes = hostUsers === false ? nodesWithUsers(ground, template) : undefined;
+  return { ...(imageVolumes(ground, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
+}
+
 /** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
 export function sandboxInput(
   name: string,
   { task, pool, linkKey, ...source }: TemplateSource & { readonly task: AgentTask; readonly linkKey: string },
 ): SandboxPodInput {
+  const template = mergedTemplate(task, pool);
+  const input = poolTemplate(template, isolationFloor({ task }, pool), { pool, ...source });
   return {
-    ...poolTemplate(mergedTemplate(task, pool), isolationFloor({ task }, pool), { pool, ...source }),
+    ...input,
+    ...nodesFor(template, input.hostUsers, source.ground),
     name,
     namespace: task.metadata.namespace ?? '',
     task: task.metadata.name,

@@ -6,26 +6,32 @@ import { labels } from '@agentfleet/protocol/pool';
 import { childName } from '../../pools/names.ts';
 import { poolNamespaceLabel, templateAnnotation } from '../../pools/warm.ts';
 import type { Pod } from '../../runtime/objects.ts';
-import { sandboxPod } from './sandboxPod.ts';
-import { hasOwnUsers, imageVolumes } from './nodeAbility.ts';
-import { poolTemplate, type TemplateSource } from './sandboxTemplate.ts';
+import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+import { hasOwnUsers } from './nodeAbility.ts';
+import { nodesFor, poolTemplate, type TemplateSource } from './sandboxTemplate.ts';
 
 /** What all sandboxes of a pool are made from. */
 export type WarmSource = TemplateSource;
 
+type Input = Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'>;
+
 /** A sandbox without a task, and without anything that makes one differ from another. */
-function manifest(source: WarmSource, floor: IsolationLevel, namespace: string, linkKey: string): Pod {
-  const input = poolTemplate(source.pool.spec.sandbox.template ?? {}, floor, source);
+function manifest(input: Input, namespace: string, linkKey: string): Pod {
   return sandboxPod({ ...input, name: '', namespace, linkKey }) as unknown as Pod;
+}
+
+function inputOf(source: WarmSource, floor: IsolationLevel): Input {
+  return poolTemplate(source.pool.spec.sandbox.template ?? {}, floor, source);
 }
 
 /**
  * Hash of what a sandbox is made from under a floor of isolation: a task takes a waiting one only when its own would have
- * been made from the same. Pure.
+ * been made from the same. On which nodes it may run, and how it gets its runner, does not count: one node that comes would
+ * turn all of them over. Pure.
  */
 export function templateHash(source: WarmSource, floor: IsolationLevel): string {
   return createHash('sha256')
-    .update(canonical(manifest(source, floor, '', '')))
+    .update(canonical(manifest(inputOf(source, floor), '', '')))
     .digest('hex')
     .slice(0, 16);
 }
@@ -38,7 +44,9 @@ export function warmPod(
 ): Omit<Pod, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> } {
   const { pool } = source;
   const floor = pool.spec.policy.minIsolation;
-  const { metadata, ...rest } = manifest(source, floor, namespace, linkKey);
+  const input = inputOf(source, floor);
+  const nodes = nodesFor(pool.spec.sandbox.template ?? {}, input.hostUsers, source.ground);
+  const { metadata, ...rest } = manifest({ ...input, ...nodes }, namespace, linkKey);
   const { name: _, ...kept } = metadata;
   return {
     ...rest,
@@ -59,7 +67,7 @@ export class TemplateHashes {
     const known = this.#known.get(source.pool) ?? new Map<string, string>();
     this.#known.set(source.pool, known);
     const { userNamespace, template = {} } = source.pool.spec.sandbox;
-    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)} ${imageVolumes(source.ground, template)}`;
+    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)}`;
     let hash = known.get(key);
     if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
     return hash;
