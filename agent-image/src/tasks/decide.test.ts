@@ -60,8 +60,16 @@ describe('what a task is to this worker', () => {
     ['another worker', { assignment: { ...assignment, worker: 'worker-1' } }],
     ['a namesake in another namespace', { assignment: { ...assignment, workerNamespace: 'team' } }],
     ['the end', { assignment, finished: 'true' }],
+    [
+      'a sandbox that never came to work',
+      { assignment: { ...assignment, directive: 'Quiesce' }, attempts: [{ number: 2, started: false }] },
+    ],
   ] as const)('nothing: %s', ([, status]) => {
     expect(see(task(status), pod)).toBeUndefined();
+  });
+
+  it('is there again with the attempt after one whose sandbox never came to work', () => {
+    expect(see(task({ assignment, attempts: [{ number: 1, started: false }] }), pod)).toMatchObject({ epoch: 3, directive: 'Run' });
   });
 
   it('counts only a report of this very attempt and epoch as fulfilled', () => {

@@ -66,9 +66,12 @@ function begin(seen: Seen, gate: Gate): Decision {
 
 /** The task as this worker has to see it; undefined when it is not assigned to it, has ended, or is being deleted. */
 export function see(task: AgentTask | undefined, pod: { readonly name: string; readonly namespace: string }): Seen | undefined {
-  const { assignment, finished, run } = task?.status ?? {};
+  const { assignment, finished, run, attempts } = task?.status ?? {};
   if (task === undefined || assignment === undefined || finished === 'true') return undefined;
   if (assignment.worker !== pod.name || assignment.workerNamespace !== pod.namespace) return undefined;
+  // Its sandbox never came to work and is given back: waiting for it would hold a place for ever.
+  const last = attempts?.at(-1);
+  if (last?.started === false && last.number === assignment.attempt) return undefined;
   const current = run !== undefined && run.epoch === assignment.epoch && run.attempt === assignment.attempt ? run : undefined;
   const { epoch, directive } = assignment;
   return { uid: task.metadata.uid ?? '', epoch, directive, fulfilled: fulfilled(directive, current) };

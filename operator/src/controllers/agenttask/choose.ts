@@ -5,6 +5,7 @@ import { backoffUntil, type Books, type Ending } from './attempts.ts';
 import type { Course } from './course.ts';
 import type { Facts } from './facts.ts';
 import { placing } from './placing.ts';
+import { spentSandbox } from './start.ts';
 import { restOf } from './suspension.ts';
 import { undoing } from './undo.ts';
 import type { Verdict } from './verdict.ts';
@@ -28,7 +29,9 @@ export function courseOf(facts: Facts, { books, approvals }: Records, ending: En
   }
   if (spec.suspend) {
     const refusal = assignment === undefined ? refusalOf(snapshot, false) : undefined;
-    return refusal === undefined ? { kind: 'Suspend', rest: restOf(facts) } : { kind: 'Refuse', refusal };
+    if (refusal !== undefined) return { kind: 'Refuse', refusal };
+    const spent = facts.sandbox !== undefined && facts.sandbox.metadata.name === spentSandbox(facts, books.attempts);
+    return { kind: 'Suspend', rest: spent ? 'Ending' : restOf(facts) };
   }
   return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
 }

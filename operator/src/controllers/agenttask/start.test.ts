@@ -72,9 +72,14 @@ const starts: readonly (readonly [string, Snapshot, readonly unknown[]])[] = [
     ['Failed', 'ImagePullBackOff', 'Finished', 'Run', 'deleteSandbox one-1', 0],
   ],
   [
-    'a suspended task waits for its worker',
-    young(silent, 60, {}, taskOf(starting, { suspend: true })),
-    ['Suspended', 'Suspended', 'Starting', 'Quiesce', 0],
+    'a suspended task gives it back too, because no worker can bring it to rest',
+    young(silent, 30, {}, taskOf(starting, { suspend: true })),
+    ['Suspended', 'Suspended', 'Starting', 'Quiesce', 'deleteSandbox one-1', 0],
+  ],
+  [
+    'a suspended task whose sandbox may still start waits for it',
+    young(silent, 29, {}, taskOf(starting, { suspend: true })),
+    ['Suspended', 'Suspended', 'Starting', 'Quiesce', 1],
   ],
   [
     'one that answered once may restart for long',

@@ -22,8 +22,10 @@ export function startTimeoutSeconds(pool: ExpertPool | undefined): number {
 }
 
 /** When a sandbox that has not answered is given back, in ms since the epoch; Infinity when it may take its time. */
-export function startUntil({ assignment, sandbox, answered, spec, snapshot }: Facts): number {
-  const starts = assignment?.directive === 'Run' && sandbox?.metadata.name === assignment.sandbox && !answered && !spec.suspend;
+export function startUntil({ assignment, sandbox, answered, open, snapshot }: Facts): number {
+  // Also of a suspended task: nobody could bring it to rest there.
+  const begins = assignment?.directive === 'Run' || assignment?.directive === 'Quiesce';
+  const starts = begins && open && sandbox?.metadata.name === assignment.sandbox && !answered;
   if (!starts) return Infinity;
   const since = Date.parse(sandbox.metadata.creationTimestamp ?? assignment.since);
   return since + startTimeoutSeconds(snapshot.resolution.pool) * 1000;

@@ -32,8 +32,9 @@ function courseMoments(facts: Facts, course: Course, status: DesiredStatus): rea
   switch (course.kind) {
     case 'Ended':
     case 'End':
-    case 'Suspend':
       return [];
+    case 'Suspend':
+      return [startUntil(facts)];
     case 'Await':
       return [Date.parse(course.pending.expires)];
     case 'Refuse':
