@@ -52,7 +52,7 @@ function mostGiveUsers(ground: Ground, wish: Wish): boolean {
     .map(givesUsers(ground, wish))
     .filter((answer) => answer !== undefined);
   const able = told.filter((answer) => answer).length;
-  const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort()]);
+  const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
   return (ground.abilities ?? new NodeAbilities()).used(key, able, told.length);
 }
 
