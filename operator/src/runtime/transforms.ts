@@ -33,6 +33,7 @@ const specFields = [
 function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec }: AgentTaskSpec, { of }: Sharing): AgentTaskSpec {
   const kept = Object.fromEntries(specFields.flatMap((field) => (spec[field] === undefined ? [] : [[field, of(spec[field])]])));
   const { url, credential } = workspace.type === 'Git' ? workspace.git : {};
+  const { profile, network, minIsolation } = policy;
   const place =
     workspace.type === 'Git'
       ? { type: workspace.type, git: { url, ...(credential === undefined ? {} : { credential }) } }
@@ -43,7 +44,7 @@ function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec
     suspend,
     cancel,
     workspace: of(place),
-    policy: of({ profile: policy.profile, ...(policy.minIsolation === undefined ? {} : { minIsolation: policy.minIsolation }) }),
+    policy: of({ profile, network, ...(minIsolation === undefined ? {} : { minIsolation }) }),
     ...(setup === undefined ? {} : { setup: of(setup.map(({ name, network }) => ({ name, network }))) }),
   } as unknown as AgentTaskSpec;
 }
