@@ -54,6 +54,14 @@ describe('the brief of the workers', () => {
     expect(briefOf().absent).toEqual([]);
   });
 
+  it('names the hosts that the pool lists; a list that is empty is no missing one', () => {
+    expect(briefOf()).not.toHaveProperty('allowedHosts');
+    expect(briefOf({ policy: { allowedHosts: [] } }).allowedHosts).toEqual([]);
+    const egress = { ...nothing, clusterRanges: ['34.118.224.0/20'] };
+    const brief = briefOf({ policy: { allowedHosts: [{ host: 'git.corp', port: 443 }] } }, { egress });
+    expect([brief.allowedHosts, brief.egress.clusterRanges]).toEqual([[{ host: 'git.corp', port: 443 }], ['34.118.224.0/20']]);
+  });
+
   it('names the key of the storage when the pool has one', () => {
     const storage = { uri: 's3://agents', endpoint: 'https://s3.example.com', region: 'eu-1', forcePathStyle: true };
     expect(briefOf({ storage }).storage).not.toHaveProperty('encryptionKeyFile');
