@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
+import { slimTask } from '../../runtime/transforms.ts';
 import { newPool } from './testing/objects.ts';
 import { assignment, now, snapshotOf, taskOf, working } from './testing/snapshots.ts';
 
@@ -21,7 +22,10 @@ interface Case {
 }
 
 function accepted({ spec, pool = {}, listed = false }: Case, status = taskOf(undefined).status): string {
-  const decision = decide(snapshotOf(taskOf(status, spec), { resolution: { pool: newPool(pool) }, registriesListed: listed }), now);
+  const decision = decide(
+    snapshotOf(slimTask(taskOf(status, spec)), { resolution: { pool: newPool(pool) }, registriesListed: listed }),
+    now,
+  );
   const { status: is, reason, message } = findCondition(decision.status.conditions, 'Accepted')!;
   expect(decision.actions.filter(({ type }) => type === 'createSandbox')).toHaveLength(is === 'True' && status === undefined ? 1 : 0);
   if (is === 'False') expect(findCondition(decision.status.conditions, 'Stalled')?.status).toBe('True');
