@@ -31,7 +31,6 @@ const specFields = [
 
 /** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */
 function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec }: AgentTaskSpec, { of }: Sharing): AgentTaskSpec {
-  const { profile, network, minIsolation } = policy;
   const kept = Object.fromEntries(specFields.flatMap((field) => (spec[field] === undefined ? [] : [[field, of(spec[field])]])));
   const { url, credential } = workspace.type === 'Git' ? workspace.git : {};
   const { profile, network, minIsolation } = policy;
