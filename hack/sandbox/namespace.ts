@@ -1,11 +1,12 @@
-import { jwksConfigMap, sandboxNetworkPolicy } from '@agentfleet/operator/sandbox';
+import { randomBytes } from 'node:crypto';
+import { jwksConfigMap, linkSecret, sandboxNetworkPolicy } from '@agentfleet/operator/sandbox';
 import type { Kubectl } from './kubectl.ts';
 
 export const workerServiceAccount = 'agentfleet-worker';
 
 /**
  * Makes a namespace as the operator will keep it for sandboxes: Pod Security (*restricted*), the
- * network wall, the token signing keys, and a worker's ServiceAccount. Returns the issuer of the
+ * network wall, the token signing keys, the link key, and a worker's ServiceAccount. Returns the issuer of the
  * cluster's tokens.
  */
 export async function prepareNamespace(
@@ -24,6 +25,11 @@ export async function prepareNamespace(
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: jwksConfigMap, namespace }, data: { 'jwks.json': jwks } },
     sandboxNetworkPolicy(namespace, [namespace]),
   );
+  // One that is there stays: keepers and runners hold it.
+  const there = await kubectl.text(['-n', namespace, 'get', 'secret', linkSecret.name, '--ignore-not-found', '-o', 'name']);
+  const stringData = { [linkSecret.key]: randomBytes(32).toString('base64url') };
+  if (there === '')
+    await kubectl.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: linkSecret.name, namespace }, immutable: true, stringData });
   await kubectl.text(['-n', namespace, 'wait', '--for=create', 'serviceaccount/default', '--timeout=30s']);
   return (JSON.parse(discovery) as { issuer: string }).issuer;
 }

@@ -23,7 +23,7 @@ export interface Sandbox {
 }
 
 export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage' | 'issuer'> &
-  Partial<Omit<SandboxPodInput, 'clients' | 'linkKey'>> & {
+  Partial<Omit<SandboxPodInput, 'clients'>> & {
     readonly namespace: string;
     readonly readySeconds?: number;
     /**
@@ -41,7 +41,6 @@ export async function openSandbox(kubectl: Kubectl, options: SandboxOptions): Pr
     ...options,
     name,
     task: options.task ?? name,
-    linkKey: randomBytes(32).toString('base64url'),
     clients: [`system:serviceaccount:${namespace}:${workerServiceAccount}`],
   });
   await kubectl.apply(withSmallRequests(pod));

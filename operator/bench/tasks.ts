@@ -32,6 +32,7 @@ const context: OperatorContext = {
     namespace: 'agentfleet-system',
     images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
     egress: { registries: [], environment: {} },
+    platformNamespaces: [],
     workerClusterRole: 'agentfleet-worker',
   },
   registry: new Registry(),

@@ -47,6 +47,7 @@ describe('readConfig', () => {
         sandbox: 'example.com/sandbox:1',
         tools: 'example.com/tools:1',
       },
+      platformNamespaces: [],
       egress: { registries: [], environment: {} },
       trackingLabels: ['app.kubernetes.io/instance'],
       workerClusterRole: 'agentfleet-worker',
@@ -58,6 +59,14 @@ describe('readConfig', () => {
       election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
       kubeconfig: undefined,
     });
+  });
+
+  it('reads the namespaces of the platform, and refuses what is none', () => {
+    const read = (value: string): readonly string[] => readConfig({ ...whole, AGENTFLEET_PLATFORM_NAMESPACES: value }).platformNamespaces;
+    expect(read('agentfleet-pools,other,other')).toEqual(['agentfleet-pools', 'other']);
+    expect(faultsOf({ ...whole, AGENTFLEET_PLATFORM_NAMESPACES: 'pools,*' })).toEqual([
+      'AGENTFLEET_PLATFORM_NAMESPACES: "*" is not a namespace; write names such as agentfleet-pools, separated by commas',
+    ]);
   });
 
   it('names every variable that is wrong at once, and its cure', () => {

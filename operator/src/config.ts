@@ -50,6 +50,13 @@ function parseName(value: string): string {
   return value;
 }
 
+function parseNamespaces(value: string): readonly string[] {
+  const names = value.split(',').filter((name) => name !== '');
+  const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (bad !== undefined) throw new Error(`"${bad}" is not a namespace; write names such as agentfleet-pools, separated by commas`);
+  return [...new Set(names)];
+}
+
 function parseLevel(value: string): LogLevel {
   const level = logLevels.find((known) => known === value);
   if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
@@ -113,6 +120,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     podName: read('POD_NAME', parseName),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     images: readImages(read),
+    platformNamespaces: read('AGENTFLEET_PLATFORM_NAMESPACES', parseNamespaces, []),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),

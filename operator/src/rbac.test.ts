@@ -3,6 +3,7 @@ import { resourceName, type Resource } from '@agentfleet/kube';
 import type { V1PolicyRule } from '@kubernetes/client-node';
 import { load } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { linkSecret } from './controllers/agenttask/names.ts';
 import { workerRules } from './controllers/expertpool/manifests/access.ts';
 import { resources } from './runtime/resources.ts';
 import { leaseName } from './start.ts';
@@ -36,11 +37,13 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   agentTaskOrders: ['patch', 'delete'],
   expertPools: [],
   energyModels: [],
+  poolGrants: [],
   pods: written,
   namespaces: [],
   nodes: [],
   runtimeClasses: [],
   configMaps: written,
+  secrets: ['create'],
   services: written,
   serviceAccounts: written,
   persistentVolumeClaims: written,
@@ -70,7 +73,7 @@ describe('the rules of the chart for the operator', () => {
 
   it.each(Object.entries(uses))('allow what is done with %s', (name, verbs) => {
     const resource: Resource = resources[name as keyof typeof resources];
-    const reads = unwatched.has(name) ? ['get'] : ['get', 'list', 'watch'];
+    const reads = name === 'secrets' ? [] : unwatched.has(name) ? ['get'] : ['get', 'list', 'watch'];
     for (const verb of [...reads, ...verbs]) {
       expect(may(resource.group, resource.plural, verb), `${verb} ${resourceName(resource)}`).toBe(true);
     }
@@ -108,8 +111,15 @@ describe('the rules of the chart for the operator', () => {
     expect(paths).toEqual(['/.well-known/openid-configuration', '/openid/v1/jwks']);
   });
 
-  it('never reach Secrets', () => {
-    expect(JSON.stringify(rules)).not.toContain('secrets');
+  it('make link keys, and read no Secret', () => {
+    const secrets = rules.cluster.filter(
+      ({ resources: plurals }) => plurals?.includes('secrets') === true || plurals?.includes('*') === true,
+    );
+    expect(secrets.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
+      [['create'], undefined],
+      [['delete'], [linkSecret.name]],
+    ]);
+    expect(JSON.stringify(rules.own)).not.toContain('secrets');
   });
 
   it('name the Lease of the leader', () => {

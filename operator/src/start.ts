@@ -158,11 +158,11 @@ export function createOperator(options: StartOptions): Operator {
     tokens,
   };
   const heartbeats = new Heartbeats(caches.leases, clock);
-  registerFleetMetrics({ registry, caches, heartbeats });
+  registerFleetMetrics({ registry, caches, reach: config, heartbeats });
   registerRolloutMetrics(registry, caches);
   registerShadowMetrics(registry, caches);
   registerOwnerMetrics(registry, caches, clock);
-  registerOverdue(registry, caches, clock);
+  registerOverdue(registry, caches, config, clock);
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);

@@ -33,6 +33,7 @@ const config: ProcessConfig = {
   version: '0.0.0-test',
   images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
   egress,
+  platformNamespaces: [],
   workerClusterRole: 'agentfleet-worker',
   logLevel: 'silent',
   probesPort: 0,

@@ -24,6 +24,7 @@ import { faultsOf } from '../../operator/src/limits/bounds.ts';
 import { told } from '../../operator/src/limits/told.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from '../../operator/src/limits/objects.ts';
 import type { Pod } from '../../operator/src/runtime/objects.ts';
+import { workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { connect, enabled, install, until, whoAmI, type Server } from './api/server.ts';
@@ -72,8 +73,13 @@ describe.runIf(enabled)('the largest objects', () => {
     const labelled = { [labels.component]: 'worker', [labels.pool]: longest.name };
     const pod = {
       metadata: { name: worker, namespace, labels: labelled },
-      spec: { nodeSelector: { 'contract.invalid/kubelet': 'none' }, containers: [{ name: 'worker', image: 'none.invalid/none:1' }] },
+      spec: {
+        serviceAccountName: workerServiceAccount(longest.name),
+        nodeSelector: { 'contract.invalid/kubelet': 'none' },
+        containers: [{ name: 'worker', image: 'none.invalid/none:1' }],
+      },
     };
+    await client(resources.serviceAccounts).create({ metadata: { name: workerServiceAccount(longest.name), namespace } });
     await client<Pod>(resources.pods).create(pod);
     await client<Pod>(resources.pods).patch(
       pod.metadata,

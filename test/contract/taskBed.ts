@@ -20,7 +20,7 @@ import { createAgentTaskController } from '../../operator/src/controllers/agentt
 import { jwksConfigMap } from '../../operator/src/controllers/agenttask/names.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
 import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';
-import { briefName } from '../../operator/src/pools/names.ts';
+import { briefName, workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { createCaches } from '../../operator/src/runtime/caches.ts';
 import type { OperatorContext } from '../../operator/src/runtime/context.ts';
 import type { ConfigMap, Pod } from '../../operator/src/runtime/objects.ts';
@@ -160,6 +160,12 @@ export class TaskBed {
       },
     };
     await this.client(resources.expertPools).create(pool as unknown as ExpertPool);
+    const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' };
+    await this.client(resources.expertPools).patch(
+      { namespace, name: 'coding' },
+      { status: { conditions: [accepted] } },
+      { subresource: 'status' },
+    );
     const ours = { [labels.component]: 'worker', [labels.pool]: 'coding' };
     const brief = {
       metadata: { name: briefName('coding'), namespace, labels: ours },
@@ -172,8 +178,13 @@ export class TaskBed {
     await until('the default account', async () => (await this.client(resources.serviceAccounts).find(account)) !== undefined);
     const pod = {
       metadata: { name: worker, namespace, labels: ours },
-      spec: { nodeSelector, containers: [{ name: 'worker', image: 'none.invalid/none:1' }] },
+      spec: {
+        serviceAccountName: workerServiceAccount('coding'),
+        nodeSelector,
+        containers: [{ name: 'worker', image: 'none.invalid/none:1' }],
+      },
     };
+    await this.client(resources.serviceAccounts).create({ metadata: { name: workerServiceAccount('coding'), namespace } });
     const ready = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
     await this.client<Pod>(resources.pods).create(pod);
     await this.client<Pod>(resources.pods).patch(pod.metadata, ready, { subresource: 'status' });
@@ -204,6 +215,7 @@ export class TaskBed {
         namespace: this.namespace,
         images: { agent: 'none', inference: 'none', inferenceLlama: '', sandbox: 'none.invalid/keeper:1', tools: 'none.invalid/tools:1' },
         egress: { registries: [], environment: {} },
+        platformNamespaces: [],
         workerClusterRole: 'none',
       },
       registry: new Registry(),

@@ -1,4 +1,15 @@
-import { isNotFound, keyOf, ResourceClient, withFields, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
+import {
+  isApiError,
+  isNotFound,
+  keyOf,
+  ResourceClient,
+  sleep,
+  withFields,
+  type Clock,
+  type Log,
+  type Random,
+  type Transport,
+} from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import {
   ablatedBrief,
@@ -87,7 +98,7 @@ export class TenureFactory {
         return new FleetMind({ ...own, parts: experts.parts, now: () => clock.now(), reads: this.#reads });
       },
       store: this.#store(pool.storage),
-      link: this.#link({ namespace, name: sandbox, epoch }, log),
+      link: this.#link({ name: sandbox, epoch }),
       reporter: this.#reporter(task, attempt, epoch, log, onSpent),
       clock,
       random,
@@ -113,10 +124,10 @@ export class TenureFactory {
     return new Mirror({ shadow, before: status?.run?.shadow, client: this.#copies, lane: this.#lane, clock, log });
   }
 
-  #link(ref: { readonly namespace: string; readonly name: string; readonly epoch: number }, log: Log): SandboxLink {
-    const { transport, clock, random, keeperPort } = this.#options;
+  #link(ref: { readonly name: string; readonly epoch: number }): SandboxLink {
+    const { clock, random, keeperPort } = this.#options;
     const port = keeperPort === undefined ? {} : { port: keeperPort };
-    return new SandboxLink({ transport, tokens: this.#tokens, clock, random, log, ...port }, ref);
+    return new SandboxLink({ tokens: this.#tokens, clock, random, ...port }, ref);
   }
 
   #reporter(task: AgentTask, attempt: number, epoch: number, log: Log, onNotMine: () => void): Reporter {
@@ -161,15 +172,27 @@ export class TenureFactory {
 
   async #readConfigMap(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
     const client = new ResourceClient(this.#options.transport, resources.configMaps);
-    try {
-      return (await client.get({ namespace, name })).data ?? {};
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      const message = `there is no ConfigMap ${name} in namespace ${namespace}; create it before the task`;
-      throw new AttemptFailure('InvalidInput', 'ConfigMapNotFound', message);
+    const { clock } = this.#options;
+    const began = clock.monotonic();
+    for (;;) {
+      try {
+        return (await client.get({ namespace, name })).data ?? {};
+      } catch (error) {
+        if (isNotFound(error)) {
+          const message = `there is no ConfigMap ${name} in namespace ${namespace}; create it before the task`;
+          throw new AttemptFailure('InvalidInput', 'ConfigMapNotFound', message);
+        }
+        // The operator lets us read what tasks name, and the task may be newer than that.
+        if (!isApiError(error) || error.code !== 403 || clock.monotonic() - began > permissionMs) throw error;
+      }
+      await sleep(clock, permissionRetryMs);
     }
   }
 }
+
+/** How long the permission to read what a task names may be on its way, ms. */
+const permissionMs = 30_000;
+const permissionRetryMs = 500;
 
 /** An engine that begins nothing: nobody else's proposals may be counted for the revision that is not known. */
 function withoutRevision(engine: AttemptEngine, message: string): AttemptEngine {

@@ -57,12 +57,14 @@ export class Tenure {
     this.#options = options;
     this.#used = usedSoFar(task);
     this.#newest = new Newest(task);
+    options.link.see(task);
     this.#copies = new Copies({ ...options, open: options.openDurability }, task);
     this.#reporting = options.reporter.follow(this.#life.signal);
   }
 
   see(task: AgentTask): void {
     this.#newest.see(task);
+    this.#options.link.see(task);
   }
 
   /**

@@ -1,11 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { createTransport, defineResource, ResourceClient, silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
-import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskStatus, OpenSandbox } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
 import { MemoryStore } from '../durable/testing/memoryStore.ts';
-import { resources, type Pod } from '../resources.ts';
+import { resources } from '../resources.ts';
 import { startWorker, type RunningWorker } from '../start.ts';
 import { startFakeKeeper, type FakeKeeper } from './fakeKeeper.ts';
 import { ScriptedEngine } from './scriptedEngine.ts';
@@ -38,6 +39,10 @@ export const brief: PoolBrief = {
 
 type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
+const podResource = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+
+const asOperator = { subresource: 'status', fieldManager: 'agentfleet-operator' } as const;
+
 const spec = {
   goal: 'Make the failing tests pass.',
   workspace: { type: 'ConfigMap', configMap: { name: 'files' } },
@@ -59,6 +64,7 @@ export class WorkerBed implements AsyncDisposable {
   readonly tasks: ResourceClient<AgentTask>;
   /** Uid of the worker's own pod. */
   podUid = '';
+  readonly #sandboxes = new Map<string, OpenSandbox>();
   readonly #admin: ReturnType<typeof createTransport>;
   readonly #clock: Clock;
 
@@ -101,17 +107,24 @@ export class WorkerBed implements AsyncDisposable {
     });
   }
 
-  /** A sandbox pod that is ready. */
-  async sandbox(name: string): Promise<Pod> {
-    const pods = new ResourceClient(this.#admin, resources.pods);
-    const pod = await pods.create({ metadata: { name, namespace: 'team' } });
-    const status = { phase: 'Running', podIP: '127.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };
-    await pods.patch({ name, namespace: 'team' }, { status }, { subresource: 'status' });
-    return pod;
+  /** A sandbox pod that is ready: the operator tells the worker where it is. */
+  async sandbox(name: string): Promise<OpenSandbox> {
+    const open = { name, uid: randomUUID(), address: '127.0.0.1' };
+    this.#sandboxes.set(name, open);
+    await this.#tell(name);
+    return open;
   }
 
   async deletePod(name: string): Promise<void> {
-    await new ResourceClient(this.#admin, resources.pods).delete({ name, namespace: 'team' });
+    this.#sandboxes.delete(name);
+    await this.#tell(name);
+  }
+
+  /** Writes into the tasks of a sandbox what has become of it. */
+  async #tell(sandbox: string): Promise<void> {
+    const open = this.#sandboxes.get(sandbox) ?? null;
+    for (const { metadata, status } of this.server.objects(resources.agentTasks))
+      if (status?.assignment?.sandbox === sandbox) await this.tasks.patch(metadata, { status: { sandbox: open } }, asOperator);
   }
 
   async task(name: string, assignment: Partial<Assignment> = {}, more: Readonly<Record<string, unknown>> = {}): Promise<AgentTask> {
@@ -131,8 +144,9 @@ export class WorkerBed implements AsyncDisposable {
       directive: 'Run',
     };
     const since = '2030-01-01T00:00:00Z';
-    const patch = { status: { finished: 'false', assignment: { ...first, since, ...assignment } } };
-    return this.tasks.patch({ name, namespace: 'team' }, patch, { subresource: 'status', fieldManager: 'agentfleet-operator' });
+    const whole = { ...first, since, ...assignment };
+    const patch = { status: { finished: 'false', assignment: whole, sandbox: this.#sandboxes.get(whole.sandbox) ?? null } };
+    return this.tasks.patch({ name, namespace: 'team' }, patch, asOperator);
   }
 
   /** Writes a report as an earlier worker would have. */
@@ -169,7 +183,7 @@ export class WorkerBed implements AsyncDisposable {
   async #prepare(): Promise<void> {
     const accounts = new ResourceClient(this.#admin, defineResource({ ...resources.serviceAccounts }));
     await accounts.create({ metadata: { name: workerConfig.serviceAccount, namespace: 'platform' } });
-    const pods = new ResourceClient(this.#admin, resources.pods);
+    const pods = new ResourceClient(this.#admin, podResource);
     const { name, namespace } = workerConfig.pod;
     this.podUid = (await pods.create({ metadata: { name, namespace } })).metadata.uid ?? '';
     const maps = new ResourceClient(this.#admin, resources.configMaps);

@@ -32,7 +32,6 @@ export function podTemplate(): PodTemplate {
     task: 'any',
     sandboxImage: images.sandbox,
     toolsImage: images.tools,
-    linkKey: 'x'.repeat(43),
     clients: ['system:serviceaccount:any:worker'],
     issuer: 'https://kubernetes.default.svc.cluster.local',
     keeperEnv: { AGENTFLEET_PORT: String(keeperPort) },

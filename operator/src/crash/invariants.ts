@@ -3,13 +3,13 @@ import type { FakeApiServer, SeenRequest, VersionChange } from '@agentfleet/kube
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Invariants } from '../controllers/agenttask/testing/invariants.ts';
-import { isUnclaimed } from '../pools/warm.ts';
+import { isUnclaimed, poolNamespaceLabel } from '../pools/warm.ts';
 import type { Pod } from '../runtime/objects.ts';
 import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
 
 /** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
-const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks']);
+const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);
 
 const told = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
 
@@ -91,7 +91,8 @@ export class Watchman {
     const made = object.metadata.managedFields?.some(({ manager }) => manager === ours) === true;
     if (!made || ownerReferences.length > 0 || shared.has(name)) return;
     const waits = kind === 'pods' && isUnclaimed(object);
-    const access = kind.startsWith('rolebindings') && own?.[labels.pool] !== undefined;
+    // Access to other namespaces, which no pool can own from its own; roles of the pool itself have it as owner.
+    const access = /^role(binding)?s\./.test(kind) && own?.[poolNamespaceLabel] !== undefined;
     // A pool that is made again finds what its tasks left.
     const kept = kind === 'persistentvolumeclaims' && own?.[labels.pool] !== undefined;
     if (!waits && !access && !kept) this.fault(`${kind} ${keyOf(object)} was made without an owner`);

@@ -100,7 +100,7 @@ class MortalClock implements Clock {
   }
 }
 
-/** The key of every sandbox's link: nothing random may differ between two runs. */
+/** The key of every namespace: nothing random may differ between two runs. */
 const newLinkKey = (): string => 'k'.repeat(43);
 
 /** One life of the operator, from its start to its death: the real controllers on a wire that can be cut. */
@@ -193,11 +193,7 @@ export class Life {
       tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{"keys":[{"kid":"a"}]}' },
     };
     for (const cache of Object.values(caches) as ManagedCache[]) manager.addCache(cache);
-    const forTasks = [
-      createAgentTaskController(context, { newLinkKey }),
-      createAgentTaskOrderController(context),
-      createWarmPoolController(context, { newLinkKey }),
-    ];
+    const forTasks = [createAgentTaskController(context), createAgentTaskOrderController(context), createWarmPoolController(context)];
     const controllers = crew === 'tasks' ? forTasks : [...forTasks, ...this.#forPools(context, options, manager, ask)];
     for (const controller of controllers) manager.addController(controller);
     return controllers;
@@ -221,7 +217,7 @@ export class Life {
     const lock = new RolloutLock(context.transport);
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
-      createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {} }),
+      createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {}, newLinkKey }),
       createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
       createEnergyModelController(context, { children, writer, infos, trials, lock }),
       createPlacementController(context, gpus, children.controllerRevisions),

@@ -2,7 +2,7 @@ import { ajvOptions, kinds, validators } from '@agentfleet/protocol/api';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { atLimit, boundsOf, reached, type Node } from './atLimit.ts';
-import { beyondRunning, largestModel, largestOrder, largestPool, largestTask } from './objects.ts';
+import { beyondRunning, largestGrant, largestModel, largestOrder, largestPool, largestTask } from './objects.ts';
 
 const valid = validators(new Ajv(ajvOptions));
 
@@ -18,6 +18,7 @@ const objects: Readonly<Record<string, readonly { readonly spec: unknown }[]>> =
     }),
   ],
   EnergyModel: [largestModel()],
+  PoolGrant: [largestGrant()],
 };
 
 /** Engines on GPUs, and rollouts: a pool that has them has other fields than the one that is tried here. */

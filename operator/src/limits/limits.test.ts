@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { obedient, playWorkers, succeeds } from '../controllers/agenttask/testing/scriptedWorker.ts';
 import { World } from '../crash/world.ts';
 import type { Namespace, Pod } from '../runtime/objects.ts';
+import { workerServiceAccount } from '../pools/names.ts';
 import { resources } from '../runtime/resources.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
@@ -40,7 +41,10 @@ async function addWorker(world: World): Promise<void> {
   const { namespace } = longest;
   const own = { [labels.component]: 'worker', [labels.pool]: longest.name };
   const name = 'w-1';
-  await world.pods.create({ metadata: { name, namespace, labels: own }, spec: { nodeName: 'n1', containers: [] } });
+  await world.pods.create({
+    metadata: { name, namespace, labels: own },
+    spec: { nodeName: 'n1', serviceAccountName: workerServiceAccount(longest.name), containers: [] },
+  });
   const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
   await world.pods.patch({ namespace, name }, { status }, { subresource: 'status' });
   world.beating.add(name);

@@ -1,5 +1,5 @@
-import { agentTask, agentTaskOrder, energyModel, expertPool } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { atLimit, longName, type Choices, type Node } from './atLimit.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
@@ -120,6 +120,13 @@ export function largestOrder(type: 'Approve' | 'Cancel', requester: string): Age
     metadata,
     spec: atLimit(agentTaskOrder.spec as unknown as Node, choices, 'spec'),
   } as AgentTaskOrder;
+}
+
+/** A grant with the longest names, of everything. */
+export function largestGrant(): PoolGrant {
+  const metadata = { name: longest.order, namespace: longest.namespace };
+  const choices: Choices = { 'spec.from[].name': () => longest.className, 'spec.allow[]': (at) => poolRights[at] };
+  return { apiVersion, kind: 'PoolGrant', metadata, spec: atLimit(poolGrant.spec as unknown as Node, choices, 'spec') } as PoolGrant;
 }
 
 /** Roles and engines that each may be there once, then specialists. */

@@ -3,21 +3,26 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
+import type { ReachConfig } from '../pools/consent.ts';
+import { isWorkerPod } from '../pools/workerPods.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
 import { enginesIn, isReady } from '../serving/index.ts';
 
 /** What the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
   readonly registry: Registry;
-  readonly caches: Pick<Caches, 'census' | 'pools' | 'pods' | 'namespaces' | 'energyModels'>;
+  readonly caches: Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces' | 'energyModels'>;
+  /** Which pools reach where. */
+  readonly reach: ReachConfig;
   readonly heartbeats: Heartbeats;
 }
 
 /** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase. */
 export function tasksByPhase(
   caches: FleetMetricsOptions['caches'],
+  reach: ReachConfig,
 ): readonly { readonly pool: string; readonly phase: string; readonly count: number }[] {
-  const tenancy = new Tenancy(caches);
+  const tenancy = new Tenancy(caches, reach);
   const counts = new Map<string, { pool: string; phase: string; count: number }>();
   for (const group of caches.census.groups()) {
     const found = tenancy.poolOf(group);
@@ -76,7 +81,7 @@ function registerServers({ registry, caches }: FleetMetricsOptions): void {
 
 /** Registers the gauges of the fleet; they are computed from the caches when somebody asks. */
 export function registerFleetMetrics(options: FleetMetricsOptions): void {
-  const { registry, caches, heartbeats } = options;
+  const { registry, caches, reach, heartbeats } = options;
   registerServers(options);
   const tasks: Gauge = new Gauge({
     name: 'agentfleet_tasks',
@@ -85,7 +90,7 @@ export function registerFleetMetrics(options: FleetMetricsOptions): void {
     registers: [registry],
     collect: () => {
       tasks.reset();
-      for (const { pool, phase, count } of tasksByPhase(caches)) tasks.set({ pool, phase }, count);
+      for (const { pool, phase, count } of tasksByPhase(caches, reach)) tasks.set({ pool, phase }, count);
     },
   });
   const workers: Gauge = new Gauge({
@@ -98,7 +103,7 @@ export function registerFleetMetrics(options: FleetMetricsOptions): void {
       for (const pool of caches.pools.lister.values()) {
         const ready = caches.pods.lister
           .byIndex('pool', poolKey(pool))
-          .filter((pod) => pod.metadata.labels?.[labels.component] === 'worker' && isReady(pod))
+          .filter((pod) => isWorkerPod(pod) && isReady(pod))
           .filter(({ metadata }) => heartbeats.freshMs(`${metadata.namespace ?? ''}/${metadata.name}`) > 0);
         workers.set({ pool: poolKey(pool) }, ready.length);
       }

@@ -23,10 +23,11 @@ it('is late when its deadline, its pauses and what undoing may take are over', (
 });
 
 it('counts them by pool, and tells none too', async () => {
-  const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { allowedNamespaces: { from: 'All' } } };
+  const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { allowedNamespaces: { from: 'All' }, sandbox: {} } };
   const caches = {
     tasks: { lister: { byIndex: (_: string, worker: string) => (worker === 'platform/w-1' ? [begun, begun, task({})] : []) } },
     pools: { lister: { values: () => [pool], get: () => pool, list: () => [pool] } },
+    poolGrants: { lister: { list: () => [] } },
     namespaces: { lister: { get: () => ({ metadata: { name: 'team' } }) } },
     pods: { lister: { get: () => undefined } },
     census: { groups: () => [{ worker: 'platform/w-1' }, { worker: 'platform/w-1' }, { worker: undefined }] },
@@ -36,7 +37,7 @@ it('counts them by pool, and tells none too', async () => {
     [due + graceMs + 1, 2],
   ]) {
     const registry = new Registry();
-    registerOverdue(registry, caches, { now: () => now ?? 0 });
+    registerOverdue(registry, caches, { namespace: 'agentfleet-system', platformNamespaces: [] }, { now: () => now ?? 0 });
     expect(await registry.metrics()).toContain(`agentfleet_tasks_overdue{pool="platform/coding"} ${count}\n`);
   }
 });

@@ -2,12 +2,13 @@ import { keyOf, type Clock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Registry } from 'prom-client';
 import { Tenancy } from '../controllers/expertpool/index.ts';
+import type { ReachConfig } from '../pools/consent.ts';
 import type { Caches } from '../runtime/context.ts';
 import { workerIndex } from '../runtime/taskIndexes.ts';
 import { traitsOf } from '../runtime/taskTally.ts';
 import { sampledGauge, type Sample } from './sampled.ts';
 
-type TaskCaches = Pick<Caches, 'tasks' | 'pools' | 'namespaces' | 'census' | 'pods'>;
+type TaskCaches = Pick<Caches, 'tasks' | 'pools' | 'poolGrants' | 'namespaces' | 'census' | 'pods'>;
 
 /** What undoing the changes of a task may take beyond its deadline, ms. */
 export const graceMs = 900_000;
@@ -27,8 +28,8 @@ function* begun(tasks: TaskCaches['tasks'], census: TaskCaches['census']): Gener
 }
 
 /** Overdue tasks by pool; empty: that of none. */
-function overdue({ tasks, ...caches }: TaskCaches, now: number): readonly Sample[] {
-  const tenancy = new Tenancy(caches);
+function overdue({ tasks, ...caches }: TaskCaches, reach: ReachConfig, now: number): readonly Sample[] {
+  const tenancy = new Tenancy(caches, reach);
   const counts = new Map<string, number>([...caches.pools.lister.values()].map((pool) => [keyOf(pool), 0]));
   for (const task of begun(tasks, caches.census)) {
     if (!isOverdue(task, now)) continue;
@@ -40,7 +41,7 @@ function overdue({ tasks, ...caches }: TaskCaches, now: number): readonly Sample
 }
 
 /** Registers the gauge of tasks that nobody ends; they are counted when somebody asks. */
-export function registerOverdue(registry: Registry, caches: TaskCaches, clock: Pick<Clock, 'now'>): void {
+export function registerOverdue(registry: Registry, caches: TaskCaches, reach: ReachConfig, clock: Pick<Clock, 'now'>): void {
   sampledGauge(
     registry,
     {
@@ -48,6 +49,6 @@ export function registerOverdue(registry: Registry, caches: TaskCaches, clock: P
       help: 'Number of AgentTasks that have not ended 15 minutes after their deadline, partitioned by pool.',
       labelNames: ['pool'],
     },
-    () => overdue(caches, clock.now()),
+    () => overdue(caches, reach, clock.now()),
   );
 }

@@ -1,12 +1,14 @@
 import { labelMatcher } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import type { Namespace } from '../runtime/objects.ts';
+import { grantSnippet, templateRights, type Consent, type Consents } from './consent.ts';
 
 /** Reads of the caches that tell which pool a task belongs to. */
 export interface PoolLookup {
   pool(namespace: string, name: string): ExpertPool | undefined;
   defaultPools(): readonly ExpertPool[];
   namespace(name: string): Namespace | undefined;
+  readonly consents: Pick<Consents, 'to' | 'missing' | 'isClosed'>;
 }
 
 /** The pool of a task, or why it has none: a reason and a message for the condition `Accepted`. */
@@ -14,7 +16,7 @@ export type Resolution =
   | { readonly pool: ExpertPool }
   | {
       readonly pool?: undefined;
-      readonly reason: 'PoolNotFound' | 'NamespaceNotAllowed' | 'NoDefaultPool' | 'AmbiguousDefaultPool';
+      readonly reason: 'PoolNotFound' | 'NamespaceNotAllowed' | 'PoolNotGranted' | 'NoDefaultPool';
       readonly message: string;
     };
 
@@ -24,6 +26,12 @@ export function allows(pool: ExpertPool, namespace: Namespace): boolean {
   if (pool.metadata.namespace === namespace.metadata.name && from !== 'Selector') return true;
   if (from === 'Same') return false;
   return from === 'All' || labelMatcher(selector ?? {})(namespace);
+}
+
+/** Whether sandboxes of the pool may wait in a namespace: the pool allows it, and the namespace consents. */
+export function mayWarm(pool: ExpertPool, name: string, { namespace, consents }: Pick<PoolLookup, 'namespace' | 'consents'>): boolean {
+  const target = namespace(name);
+  return target !== undefined && allows(pool, target) && consents.to(pool, name, ['Warm', ...templateRights(pool)]) !== undefined;
 }
 
 /** Finds the pool of a task. Pure over the caches. */
@@ -43,29 +51,49 @@ export function resolvePoolRef(own: string, poolRef: AgentTask['spec']['poolRef'
       message: `there is no ExpertPool ${home}/${poolRef.name}; create it, or create the task again with another spec.poolRef`,
     };
   }
-  if (namespace !== undefined && allows(pool, namespace)) return { pool };
+  if (namespace !== undefined && allows(pool, namespace)) return granted(pool, own, lookup);
   return {
     reason: 'NamespaceNotAllowed',
     message: `ExpertPool ${home}/${poolRef.name} does not take tasks of namespace ${own}; its spec.allowedNamespaces must allow it`,
   };
 }
 
+/** Whoever names a pool consents to it, and not to what its template sets on pods beyond that. */
+function granted(pool: ExpertPool, own: string, { consents }: PoolLookup): Resolution {
+  const rights = templateRights(pool);
+  if (consents.to(pool, own, rights) !== undefined) return { pool };
+  const name = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+  if (consents.isClosed(own)) {
+    const message = `namespace ${own} belongs to the cluster or to the operator, and no pool of another namespace reaches into it; create the task in another namespace`;
+    return { reason: 'NamespaceNotAllowed', message };
+  }
+  const missing = { namespace: own, rights: consents.missing(pool, own, rights) };
+  const message = `the template of ${name} sets what namespace ${own} does not allow (${missing.rights.join(', ')}); whoever owns ${own} may create ${grantSnippet(pool, missing)}`;
+  return { reason: 'PoolNotGranted', message };
+}
+
+/** Whose word counts more when several pools are the default of a namespace. */
+const nearness: Readonly<Record<Consent, number>> = { Own: 0, Grant: 1, Platform: 2 };
+
+/**
+ * The default pool of a namespace: of those that it consents to, one of its own before one that it grants, before one of the
+ * platform; of equals the oldest, so that a second one neither takes tasks away nor blocks them.
+ */
 function defaultPool(own: string, namespace: Namespace | undefined, lookup: PoolLookup): Resolution {
-  const fitting = lookup
-    .defaultPools()
-    .filter((pool) => pool.metadata.deletionTimestamp === undefined && namespace !== undefined && allows(pool, namespace))
-    // A pool of the same namespace is nearer than one of the platform.
-    .sort((a, b) => Number(b.metadata.namespace === own) - Number(a.metadata.namespace === own));
-  const [first, second] = fitting;
-  if (first === undefined) {
-    return { reason: 'NoDefaultPool', message: `no ExpertPool is the default for namespace ${own}; set spec.poolRef.name` };
-  }
-  if (second !== undefined && (first.metadata.namespace === own) === (second.metadata.namespace === own)) {
-    const names = fitting.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`).join(', ');
-    return {
-      reason: 'AmbiguousDefaultPool',
-      message: `several pools are the default for namespace ${own} (${names}); set spec.poolRef.name`,
-    };
-  }
-  return { pool: first };
+  const fitting = lookup.defaultPools().flatMap((pool) => {
+    if (pool.metadata.deletionTimestamp !== undefined || namespace === undefined || !allows(pool, namespace)) return [];
+    const consent = lookup.consents.to(pool, own, ['Default', ...templateRights(pool)]);
+    return consent === undefined ? [] : [{ pool, near: nearness[consent] }];
+  });
+  const [first] = fitting.sort((a, b) => a.near - b.near || byAge(a.pool, b.pool));
+  if (first !== undefined) return { pool: first.pool };
+  const message = `no ExpertPool is the default for namespace ${own}; set spec.poolRef, or whoever owns ${own} grants Default to a pool by a PoolGrant`;
+  return { reason: 'NoDefaultPool', message };
+}
+
+function byAge({ metadata: a }: ExpertPool, { metadata: b }: ExpertPool): number {
+  const order = (x: string, y: string): number => (x < y ? -1 : Number(x > y));
+  return (
+    order(a.creationTimestamp ?? '', b.creationTimestamp ?? '') || order(`${a.namespace ?? ''}/${a.name}`, `${b.namespace ?? ''}/${b.name}`)
+  );
 }

@@ -1,5 +1,5 @@
 import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
 import type { NodeAbilities } from './nodeAbilities.ts';
@@ -22,6 +22,8 @@ export interface OperatorConfig {
   /** Namespace of the operator. */
   readonly namespace: string;
   readonly images: Images;
+  /** Namespaces whose pools may reach into every other one, apart from those of the cluster and of the operator. */
+  readonly platformNamespaces: readonly string[];
   /** What commands with `network: Registries` may reach, in all pools; no host stands in the project itself. */
   readonly egress: EgressBrief;
   /** Addresses of the cluster's DNS servers, which sandboxes must not reach; their keepers try. */
@@ -55,6 +57,8 @@ export interface Caches {
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;
   readonly energyModels: Informer<EnergyModel>;
+  /** Consents of namespaces to pools of others. */
+  readonly poolGrants: Informer<PoolGrant>;
   /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), indexes `pool` and `model` (`namespace/name`). */
   readonly pods: Informer<Pod>;
   /** Leases of workers (label `agentfleet.dev/component: worker`). */

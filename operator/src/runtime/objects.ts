@@ -5,6 +5,7 @@ import type { ResourceSlice } from '../placement/index.ts';
 export interface Pod extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string;
+    readonly serviceAccountName?: string;
     readonly containers?: readonly { readonly name: string; readonly image?: string }[];
   };
   readonly status?: {

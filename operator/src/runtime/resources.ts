@@ -1,6 +1,6 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
-import { agentTask, agentTaskOrder, energyModel, expertPool, group, version } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind } from '@agentfleet/protocol/api';
+import { agentTask, agentTaskOrder, energyModel, expertPool, group, poolGrant, version } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind, PoolGrant } from '@agentfleet/protocol/api';
 import type {
   ConfigMap,
   ControllerRevision,
@@ -38,6 +38,7 @@ export const resources = {
   agentTaskOrders: ours<AgentTaskOrder>(agentTaskOrder),
   expertPools: ours<ExpertPool>(expertPool),
   energyModels: ours<EnergyModel>(energyModel),
+  poolGrants: ours<PoolGrant>(poolGrant),
   pods: core<Pod>('Pod', 'pods'),
   namespaces: core<Namespace>('Namespace', 'namespaces', false),
   nodes: core<Node>('Node', 'nodes', false),
@@ -49,6 +50,8 @@ export const resources = {
     namespaced: false,
   }),
   configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),
+  /** Written, never read. */
+  secrets: core('Secret', 'secrets'),
   services: core('Service', 'services'),
   serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
   persistentVolumeClaims: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims'),

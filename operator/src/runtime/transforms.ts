@@ -32,21 +32,25 @@ const specFields = [
 /** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */
 function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec }: AgentTaskSpec, { of }: Sharing): AgentTaskSpec {
   const kept = Object.fromEntries(specFields.flatMap((field) => (spec[field] === undefined ? [] : [[field, of(spec[field])]])));
-  const { url, credential } = workspace.type === 'Git' ? workspace.git : {};
   const { profile, network, minIsolation } = policy;
-  const place =
-    workspace.type === 'Git'
-      ? { type: workspace.type, git: { url, ...(credential === undefined ? {} : { credential }) } }
-      : { type: workspace.type };
   return {
     ...kept,
     priority,
     suspend,
     cancel,
-    workspace: of(place),
+    workspace: of(placeOf(workspace)),
     policy: of({ profile, network, ...(minIsolation === undefined ? {} : { minIsolation }) }),
     ...(setup === undefined ? {} : { setup: of(setup.map(({ name, network }) => ({ name, network }))) }),
   } as unknown as AgentTaskSpec;
+}
+
+/** What of a workspace has to be let in: a host with a credential, a ConfigMap. */
+function placeOf(workspace: AgentTaskSpec['workspace']): object {
+  const { type } = workspace;
+  if (workspace.type === 'ConfigMap') return { type, configMap: { name: workspace.configMap.name } };
+  if (workspace.type !== 'Git') return { type };
+  const { url, credential } = workspace.git;
+  return { type, git: { url, ...(credential === undefined ? {} : { credential }) } };
 }
 
 function slimStatus(status: AgentTaskStatus, { of }: Sharing): AgentTaskStatus {
@@ -83,9 +87,10 @@ export function slimTask(task: AgentTask, sharing: Sharing = apart): AgentTask {
 /** Keeps what `Pod` in objects.ts names; volumes, environments and probes of thousands of sandboxes are most of the memory. */
 export function slimPod(pod: Pod): Pod {
   slimAnnotations(pod);
-  const { nodeName, containers } = pod.spec ?? {};
+  const { nodeName, serviceAccountName, containers } = pod.spec ?? {};
   const spec = {
     ...(nodeName === undefined ? {} : { nodeName }),
+    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
     ...(containers === undefined
       ? {}
       : { containers: containers.map(({ name, image }) => ({ name, ...(image === undefined ? {} : { image }) })) }),

@@ -3,6 +3,7 @@ import { agentTaskOrder } from './agenttaskorder/index.ts';
 import type { Kind } from './crd/kind.ts';
 import { energyModel } from './energymodel/index.ts';
 import { expertPool } from './expertpool/index.ts';
+import { poolGrant } from './poolgrant/index.ts';
 
 /** All kinds of the group. */
-export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel] as const satisfies readonly Kind[];
+export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel, poolGrant] as const satisfies readonly Kind[];

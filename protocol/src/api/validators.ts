@@ -5,6 +5,7 @@ import { agentTaskOrder } from './agenttaskorder/index.ts';
 import { objectSchema } from './crd/definition.ts';
 import { energyModel, type EnergyModel } from './energymodel/index.ts';
 import { expertPool, type ExpertPool } from './expertpool/index.ts';
+import { poolGrant, type PoolGrant } from './poolgrant/index.ts';
 
 /** The part of `Ajv` that is needed here; this package brings no validator of its own. */
 export interface SchemaCompiler<Validator> {
@@ -20,6 +21,7 @@ export interface Resources {
   AgentTaskOrder: AgentTaskOrder;
   ExpertPool: ExpertPool;
   EnergyModel: EnergyModel;
+  PoolGrant: PoolGrant;
 }
 
 /**
@@ -32,5 +34,6 @@ export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyo
     AgentTaskOrder: compiler.compile(objectSchema(agentTaskOrder)),
     ExpertPool: compiler.compile(objectSchema(expertPool)),
     EnergyModel: compiler.compile(objectSchema(energyModel)),
+    PoolGrant: compiler.compile(objectSchema(poolGrant)),
   };
 }

@@ -61,6 +61,7 @@ const subjects: readonly Subject[] = [
   },
   { kind: byName('ExpertPool'), part: 'status', objects: [{ ...example.fullPool, status: example.fullPoolStatus }] },
   { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel], refused: /^spec\.rollout\.gates\[\]\.draftAcceptance\b/ },
+  { kind: byName('PoolGrant'), part: 'spec', objects: [example.fullGrant] },
   { kind: byName('EnergyModel'), part: 'status', objects: [{ ...example.fullModel, status: example.fullModelStatus }] },
 ];
 

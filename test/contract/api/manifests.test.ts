@@ -12,7 +12,12 @@ interface Manifest {
 }
 
 const folder = fileURLToPath(new URL('../../../examples/', import.meta.url));
-const plurals: Readonly<Record<string, string>> = { AgentTask: 'agenttasks', ExpertPool: 'expertpools', EnergyModel: 'energymodels' };
+const plurals: Readonly<Record<string, string>> = {
+  AgentTask: 'agenttasks',
+  ExpertPool: 'expertpools',
+  EnergyModel: 'energymodels',
+  PoolGrant: 'poolgrants',
+};
 
 async function examples(): Promise<readonly Manifest[]> {
   const all: Manifest[] = [];

@@ -171,3 +171,11 @@ export const fullPoolStatus: Node = {
   queued: 4,
   rollout: fullRolloutStatus,
 };
+
+/** A grant with every field. */
+export const fullGrant: Node = {
+  apiVersion,
+  kind: 'PoolGrant',
+  metadata: { name: 'grant' },
+  spec: { from: [{ namespace: 'agentfleet-pools', name: 'coding' }, { namespace: 'platform' }], allow: ['Warm', 'Default'] },
+};

@@ -170,6 +170,7 @@ export const fullTaskStatus: Node = {
     rollout: 'bbbbbbbbbb-t1',
     shadow: 'bbbbbbbbbb-t1',
   },
+  sandbox: { name: 'full-1', uid: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', address: '10.244.0.7' },
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', started: true, usage }],
   totals: { usage },
   rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },

@@ -137,7 +137,8 @@ describe('who may do what', () => {
     ] as const)
       expect(allows(worker, verb, resource)).toBe(false);
     expect(allows(role('operator'), 'assign', 'agenttasks')).toBe(true);
-    for (const verb of ['create', 'delete', 'patch']) expect(allows(worker, verb, 'pods', '')).toBe(false);
+    for (const plural of ['pods', 'configmaps', 'secrets', 'events'])
+      for (const verb of ['get', 'list', 'watch', 'create', 'delete', 'patch']) expect(allows(worker, verb, plural, '')).toBe(false);
   });
 
   it('lets approvers alone give orders', () => {
@@ -150,10 +151,18 @@ describe('who may do what', () => {
     }
   });
 
+  it('lets the owner of a namespace consent to pools of others, and not who may edit in it', () => {
+    const writers = all.filter(({ kind }) => kind === 'ClusterRole').filter((found) => allows(found, 'create', 'poolgrants'));
+    expect(writers.map(({ metadata }) => metadata.name)).toEqual(['agentfleet-granter']);
+    const labelled = Object.keys(writers[0]?.metadata.labels ?? {}).filter((label) => label.includes('aggregate'));
+    expect(labelled.toSorted()).toEqual(['agentfleet.dev/aggregate-to-admin', 'rbac.authorization.k8s.io/aggregate-to-admin']);
+    expect(allows(role('viewer'), 'list', 'poolgrants')).toBe(true);
+  });
+
   it('adds nothing to the built-in roles when told so', async () => {
     const aggregated = (manifests: readonly Manifest[]): readonly string[] =>
       manifests.flatMap(({ metadata }) => Object.keys(metadata.labels ?? {})).filter((label) => label.startsWith('rbac.authorization'));
-    expect(aggregated(all).toSorted()).toEqual(['edit', 'view'].map((name) => `rbac.authorization.k8s.io/aggregate-to-${name}`));
+    expect(aggregated(all).toSorted()).toEqual(['admin', 'edit', 'view'].map((name) => `rbac.authorization.k8s.io/aggregate-to-${name}`));
     expect(aggregated(await rendered({ roles: { aggregate: false } }))).toEqual([]);
   });
 });

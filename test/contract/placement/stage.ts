@@ -41,6 +41,7 @@ const configOf = (gpus: GpuNode): ProcessConfig => ({
   version: '0.0.0-test',
   images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
   egress: { registries: [], environment: {} },
+  platformNamespaces: [],
   workerClusterRole: 'agentfleet-worker',
   gpus: { driver, deviceClass: gpus.deviceClass, migDeviceClass: gpus.migDeviceClass },
   logLevel: 'silent',

@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
-import { asError, Backoff, sleep, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
+import { asError, Backoff, sleep, type Clock, type Random } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
-import type { Run } from '@agentfleet/protocol/api';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { execBounds, keeperPort, type KeeperInfo } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../../attempt/failure.ts';
 import { isSuperseded } from '../failures.ts';
@@ -10,18 +10,15 @@ import { SandboxPod } from './pod.ts';
 import type { TokenSource } from './token.ts';
 
 export interface ConnectorOptions {
-  readonly transport: Transport;
   readonly tokens: TokenSource;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
   /** Port of the keepers; another one in tests. */
   readonly port?: number;
 }
 
 /** Which sandbox, and under which assignment. */
 export interface SandboxRef {
-  readonly namespace: string;
   readonly name: string;
   readonly epoch: number;
 }
@@ -42,10 +39,8 @@ const retries = { baseMs: 100, factor: 1.6, capMs: 2000, jitter: 0.2, resetMs: 6
 export class SandboxLink {
   readonly #options: ConnectorOptions;
   readonly #ref: SandboxRef;
-  readonly #closing = new AbortController();
   readonly #dispatcher: Agent;
   readonly #pod: SandboxPod;
-  #following: Promise<void> | undefined;
   #audience: string | undefined;
 
   constructor(options: ConnectorOptions, ref: SandboxRef) {
@@ -53,12 +48,16 @@ export class SandboxLink {
     this.#ref = ref;
     const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: nobody is there any more
     this.#dispatcher = new Agent({ connect: { timeout: 5000 }, bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
-    const { transport, clock, random, log } = options;
-    this.#pod = new SandboxPod({ transport, clock, random, log, namespace: ref.namespace, name: ref.name });
+    this.#pod = new SandboxPod(ref.name);
   }
 
   get lost(): AbortSignal {
     return this.#pod.lost;
+  }
+
+  /** Takes note of a newer state of the task, which tells where the sandbox is. */
+  see(task: AgentTask): void {
+    this.#pod.see(task);
   }
 
   /**
@@ -66,11 +65,10 @@ export class SandboxLink {
    * refusal of a stale epoch, or with an AttemptFailure of class Infrastructure.
    */
   async open(signal: AbortSignal): Promise<Sandbox> {
-    this.#following ??= this.#pod.run(this.#closing.signal);
     const { tokens, port = keeperPort } = this.#options;
-    const { ip, uid } = await this.#pod.ready(signal);
+    const { address, uid } = await this.#pod.ready(signal);
     this.#audience = uid;
-    const host = ip.includes(':') ? `[${ip}]` : ip;
+    const host = address.includes(':') ? `[${address}]` : address;
     const keeper = new KeeperClient({
       baseUrl: `http://${host}:${port}`,
       token: () => tokens.token(uid),
@@ -83,10 +81,8 @@ export class SandboxLink {
 
   /** Ends all connections at once. */
   async close(): Promise<void> {
-    this.#closing.abort();
     if (this.#audience !== undefined) this.#options.tokens.forget(this.#audience);
     await this.#dispatcher.destroy();
-    await this.#following;
   }
 
   async #settled(keeper: KeeperClient, signal: AbortSignal): Promise<NonNullable<Run['isolation']>> {

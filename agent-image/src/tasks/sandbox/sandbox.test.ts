@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createTransport, ResourceClient, silentLog, systemClock } from '@agentfleet/kube';
-import { startFakeServer, VirtualClock } from '@agentfleet/kube/testing';
+import { VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { resources } from '../../resources.ts';
 import { floorOf, probed, tooWeak } from './isolation.ts';
 import { SandboxPod } from './pod.ts';
 import { TokenSource } from './token.ts';
@@ -56,61 +54,37 @@ describe('tokens for sandboxes', () => {
 });
 
 describe('the sandbox pod', () => {
-  const name = 'fix-1';
-  const ready = { phase: 'Running', podIP: '10.0.0.7', conditions: [{ type: 'Ready', status: 'True' }] };
+  const open = { name: 'fix-1', uid: 'u-1', address: '10.0.0.7' };
+  const told = (sandbox?: typeof open): AgentTask => ({ status: sandbox === undefined ? {} : { sandbox } }) as unknown as AgentTask;
+  const why = ({ lost }: SandboxPod): unknown => (lost.aborted ? (lost.reason as Error).message : undefined);
 
-  async function bench() {
-    const server = await startFakeServer();
-    server.createNamespace('team');
-    const transport = createTransport(server.config, { userAgent: 'test' });
-    const pods = new ResourceClient(transport, resources.pods);
-    const stop = new AbortController();
-    const pod = new SandboxPod({ transport, namespace: 'team', name, clock: systemClock, random: () => 0, log: silentLog });
-    const running = pod.run(stop.signal);
-    const status = (value: object): Promise<unknown> =>
-      pods.patch({ namespace: 'team', name }, { status: value }, { subresource: 'status' });
-    const close = async (): Promise<void> => {
-      stop.abort();
-      await running;
-      await transport.close();
-      await server.close();
-    };
-    return { pods, pod, status, [Symbol.asyncDispose]: close };
-  }
-
-  const lost = (pod: SandboxPod): Promise<unknown> =>
-    new Promise((resolve) => {
-      pod.lost.addEventListener('abort', () => resolve((pod.lost.reason as Error).message), { once: true });
-      if (pod.lost.aborted) resolve((pod.lost.reason as Error).message);
-    });
-
-  it('is waited for until it is ready, and is not lost while a container restarts', async () => {
-    await using bed = await bench();
-    const signal = new AbortController().signal;
-    const { uid } = (await bed.pods.create({ metadata: { name, namespace: 'team' } })).metadata;
-    await bed.status({ phase: 'Pending', podIP: '10.0.0.7' });
-    const waiting = bed.pod.ready(signal);
-    await bed.status(ready);
-    expect(await waiting).toEqual({ uid, ip: '10.0.0.7' });
-    await bed.status({ ...ready, conditions: [{ type: 'Ready', status: 'False' }] });
-    await bed.status({ ...ready, phase: 'Failed', reason: 'Evicted' });
-    expect(await lost(bed.pod)).toBe('sandbox pod fix-1 is lost: its phase is Failed Evicted');
+  it('is waited for until the operator tells where it is', async () => {
+    const pod = new SandboxPod('fix-1');
+    pod.see(told());
+    const waiting = pod.ready(new AbortController().signal);
+    pod.see(told({ ...open, name: 'fix-0' }));
+    pod.see(told(open));
+    expect(await waiting).toEqual(open);
+    expect(await pod.ready(new AbortController().signal)).toEqual(open);
+    expect(why(pod)).toBeUndefined();
   });
 
-  it('is lost when it is deleted', async () => {
-    await using bed = await bench();
-    await bed.pods.create({ metadata: { name, namespace: 'team' } });
-    await bed.status(ready);
-    await bed.pod.ready(new AbortController().signal);
-    expect(bed.pod.lost.aborted).toBe(false);
-    await bed.pods.delete({ name, namespace: 'team' });
-    expect(await lost(bed.pod)).toContain('it was deleted');
+  it.for([
+    [undefined, 'sandbox pod fix-1 is lost: it was deleted, or has ended'],
+    [{ ...open, name: 'fix-2', uid: 'u-2' }, 'sandbox pod fix-1 is lost: the task has another one, fix-2'],
+  ] as const)('is lost when it is told no more, and not before it was told', ([next, message]) => {
+    const pod = new SandboxPod('fix-1');
+    pod.see(told());
+    pod.see(told(open));
+    pod.see(told({ ...open }));
+    expect(why(pod)).toBeUndefined();
+    pod.see(told(next));
+    expect(why(pod)).toBe(message);
   });
 
   it('waits no longer than it may', async () => {
-    await using bed = await bench();
     const stop = new AbortController();
-    const waiting = bed.pod.ready(stop.signal);
+    const waiting = new SandboxPod('fix-1').ready(stop.signal);
     stop.abort('Quiesce');
     await expect(waiting).rejects.toBe('Quiesce');
   });

@@ -78,7 +78,11 @@ export function finishedTask(name: string, now: number): Named {
 export function workerPod(name: string): Named {
   const own = { [labels.component]: 'worker', [labels.pool]: 'coding' };
   const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-  return { metadata: { name, namespace: namespaces.pools, labels: own }, spec: { nodeName: 'node-0', containers: [] }, status };
+  return {
+    metadata: { name, namespace: namespaces.pools, labels: own },
+    spec: { nodeName: 'node-0', serviceAccountName: 'coding-worker', containers: [] },
+    status,
+  };
 }
 
 /** What a kubelet says of a sandbox whose containers run and are ready. Pure. */

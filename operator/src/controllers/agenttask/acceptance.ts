@@ -35,7 +35,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   const { resolution } = snapshot;
   if (resolution.pool === undefined) {
     const { reason, message } = resolution;
-    return { reason, message, stalled: reason === 'AmbiguousDefaultPool' };
+    return { reason, message, stalled: false };
   }
   const { pool } = resolution;
   const lasting =

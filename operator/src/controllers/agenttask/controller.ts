@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   Consistency,
   Controller,
@@ -11,11 +10,12 @@ import {
   watches,
   type Outcome,
   type ReconcileContext,
+  type Source,
 } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
-import type { OperatorContext } from '../../runtime/context.ts';
+import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { usualTrackingLabels } from '../../runtime/tracking.ts';
 import { Afterlife } from './afterlife.ts';
@@ -37,8 +37,6 @@ import { Wakes } from './wakes.ts';
 
 /** What tests set. */
 export interface AgentTaskControllerOptions {
-  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
-  readonly newLinkKey?: () => string;
   readonly maxConcurrent?: number;
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;
@@ -80,20 +78,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       reconciler.wakes.source,
       reconciler.afterlife.source,
       // Decisions read these too; they wake nobody by themselves.
-      ...[
-        caches.leases,
-        caches.pools,
-        caches.namespaces,
-        caches.nodes,
-        caches.runtimeClasses,
-        caches.networkPolicies,
-        caches.configMaps,
-      ].map((cache) => ({
-        name: cache.name,
-        hasSynced: () => cache.hasSynced(),
-        waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),
-        start: () => () => {},
-      })),
+      ...readBeside(caches),
     ],
     reconcile: (key, call) => reconciler.reconcile(key, call),
     maxConcurrent,
@@ -102,6 +87,17 @@ export function createAgentTaskController(context: OperatorContext, options: Age
     log,
     registry,
   });
+}
+
+/** Caches that decisions read and that wake nobody through the controller. */
+function readBeside(caches: Caches): readonly Source[] {
+  const { leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps } = caches;
+  return [leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps].map((cache) => ({
+    name: cache.name,
+    hasSynced: () => cache.hasSynced(),
+    waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),
+    start: () => () => {},
+  }));
 }
 
 function taskOfSandbox(pod: Pod): readonly string[] {
@@ -129,7 +125,7 @@ class Reconciler {
   readonly #conflicts = new Map<string, number>();
 
   constructor(context: OperatorContext, consistency: Consistency, options: AgentTaskControllerOptions) {
-    const { newLinkKey = () => randomBytes(32).toString('base64url'), order = byTurn } = options;
+    const { order = byTurn } = options;
     this.#context = context;
     const { caches, clock } = context;
     // What is in the cache already is told before there is anything to wake.
@@ -141,6 +137,7 @@ class Reconciler {
     this.#observer = new Observer({
       caches,
       clock,
+      reach: config,
       registriesListed: config.egress.registries.length > 0,
       trackingLabels: config.trackingLabels ?? usualTrackingLabels,
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
@@ -153,7 +150,7 @@ class Reconciler {
     this.#metrics = taskMetrics(context.registry);
     this.#volumes = new Volumes(context.transport);
     this.#dependencies = new Dependencies(context.transport, caches);
-    this.#executor = new Executor({ context, consistency, newLinkKey, volumes: this.#volumes });
+    this.#executor = new Executor({ context, consistency, volumes: this.#volumes });
     this.afterlife = new Afterlife(context);
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;

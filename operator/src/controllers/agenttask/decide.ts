@@ -1,5 +1,5 @@
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
-import type { AgentTaskStatus, Approval, Assignment } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, Approval, Assignment, OpenSandbox } from '@agentfleet/protocol/api';
 import { warmPoolOf } from '../../pools/warm.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import { approvalsOf } from './approvals.ts';
@@ -70,6 +70,7 @@ function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, s
   const assignment = assignmentOf(facts, course, ending);
   const story = storyOf(facts, course, assignment, storage.word);
   const clock = clockOf(facts, course);
+  const open = openSandbox(facts, course, assignment);
   const rollback = course.kind === 'End' ? course.undone?.record : status.rollback;
   return {
     observedGeneration: task.metadata.generation ?? 0,
@@ -79,6 +80,7 @@ function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, s
     ...queueOf(facts, course),
     ...(clock === undefined ? {} : { clock }),
     ...(assignment === undefined ? {} : { assignment }),
+    ...(open === undefined ? {} : { sandbox: open }),
     ...(attempts.length === 0 ? {} : { attempts: [...attempts] }),
     ...(totals === undefined ? {} : { totals }),
     ...(rollback === undefined ? {} : { rollback }),
@@ -138,6 +140,22 @@ function queueOf({ status, now }: Facts, course: Course): Pick<DesiredStatus, 'q
   if (course.kind !== 'Wait' || course.queued !== true) return {};
   const { position } = course;
   return { queue: { ...(position === undefined ? {} : { position }), since: status.queue?.since ?? timestamp(now) } };
+}
+
+/**
+ * The sandbox as its worker may reach it. Once told it stays until the pod is lost: a container that restarts is no loss.
+ * Workers read no pods, so that one of them learns nothing of what else is in the namespace.
+ */
+function openSandbox(facts: Facts, course: Course, assignment: Assignment | undefined): OpenSandbox | undefined {
+  if (assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return undefined;
+  const claimed = course.kind === 'Bind' && course.sandbox.kind === 'Claim' ? course.sandbox.pod : undefined;
+  const pod = claimed ?? facts.sandbox;
+  const { name, uid = '' } = pod?.metadata ?? {};
+  if (name === undefined || name !== assignment.sandbox) return undefined;
+  if (facts.status.sandbox?.uid === uid) return facts.status.sandbox;
+  const address = pod?.status?.podIP;
+  const ready = claimed !== undefined || facts.sandboxIs?.ready === true;
+  return ready && address !== undefined && address !== '' ? { name, uid, address } : undefined;
 }
 
 /** Whether the cached status is what is desired; what the worker owns is left out. */

@@ -28,8 +28,6 @@ export const fieldManager = 'agentfleet-operator';
 export interface ExecutorOptions {
   readonly context: OperatorContext;
   readonly consistency: Consistency;
-  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
-  readonly newLinkKey: () => string;
   readonly volumes: Volumes;
 }
 
@@ -146,14 +144,14 @@ export class Executor {
     { name, claim }: ActionOf<'createSandbox'>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { context, consistency, newLinkKey, volumes } = this.#options;
+    const { context, consistency, volumes } = this.#options;
     const { pool } = resolution;
     if (pool === undefined) throw new Error(`no pool for the sandbox ${name} of ${keyOf(task)}`);
     const { config, tokens, caches } = context;
     // The volume comes first: a pod that names none that is there waits for ever without a word.
     const refused = claim === undefined ? undefined : await volumes.ensureClaim(task, claim, signal);
     if (refused !== undefined) return refused;
-    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground, linkKey: newLinkKey() });
+    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground });
     const manifest = sandboxPod(claim === undefined ? input : { ...input, claim: claim.name });
     try {
       const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });

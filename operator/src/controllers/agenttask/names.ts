@@ -2,8 +2,8 @@
 export { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
 export { labels } from '@agentfleet/protocol/pool';
 
-/** Annotation that carries the key of the link between keeper and runner to both containers. */
-export const linkKeyAnnotation = 'agentfleet.dev/link-key';
+/** Secret with the key by which keeper and runner recognise each other, in every namespace with sandboxes. */
+export const linkSecret = { name: 'agentfleet-link', key: 'key' } as const;
 
 /** ConfigMap with the cluster's token signing keys, in every namespace with sandboxes. */
 export const jwksConfigMap = 'agentfleet-jwks';

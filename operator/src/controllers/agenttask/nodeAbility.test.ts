@@ -99,7 +99,7 @@ describe('a node that comes or goes', () => {
     });
     const [before, after] = [source(...yes(3)), source(...yes(3), ...no(1), ...quiet(1))];
     expect(templateHash(before, 'Container')).toBe(templateHash(after, 'Container'));
-    const { spec } = warmPod(after, 'team', 'k'.repeat(32)) as { readonly spec?: unknown };
+    const { spec } = warmPod(after, 'team') as { readonly spec?: unknown };
     const term = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'NotIn', values: ['no-0', 'quiet-0'] }] };
     expect(spec).toMatchObject({
       hostUsers: false,

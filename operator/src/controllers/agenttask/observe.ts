@@ -5,7 +5,9 @@ import { labels } from '@agentfleet/protocol/pool';
 import { perNamespaceOf } from '../../pools/limits.ts';
 import { poolLookup } from '../../pools/lookup.ts';
 import { MadeSandboxes } from '../../pools/made.ts';
+import type { ReachConfig } from '../../pools/consent.ts';
 import { resolvePool, type Resolution } from '../../pools/resolve.ts';
+import { isWorkerPod } from '../../pools/workerPods.ts';
 import { templateAnnotation, warmIndex } from '../../pools/warm.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
@@ -28,6 +30,8 @@ import type { Heartbeats } from '../../runtime/heartbeats.ts';
 export interface ObserverOptions {
   readonly caches: Caches;
   readonly clock: Clock;
+  /** Which pools reach where. */
+  readonly reach: ReachConfig;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
   /** Labels of tasks that Git owns. */
@@ -72,7 +76,7 @@ export class Observer {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
     this.#made = new MadeSandboxes(options.caches.configMaps, options.namespace);
-    this.#queues = new Queues(options.caches, options.ledger, options.order);
+    this.#queues = new Queues(options.caches, options.reach, options.ledger, options.order);
     const change = (): void => void (this.#ground = undefined);
     const { nodes, runtimeClasses, namespaces } = options.caches;
     nodes.addHandler({ onAdd: change, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : change()), onDelete: change });
@@ -121,7 +125,7 @@ export class Observer {
   }
 
   resolve(task: AgentTask): Resolution {
-    return resolvePool(task, poolLookup(this.#options.caches));
+    return resolvePool(task, poolLookup(this.#options.caches, this.#options.reach));
   }
 
   /** Keys of the tasks to look at when slots of the pool become free, in their turn; also of those that found no place in the queue. */
@@ -192,7 +196,7 @@ export class Observer {
     const held = own === undefined ? undefined : this.#queues.place(keyOf(own), home)?.worker;
     return this.#options.caches.pods.lister
       .byIndex('pool', home)
-      .filter((pod) => pod.metadata.labels?.[labels.component] === 'worker')
+      .filter(isWorkerPod)
       .map((pod) => {
         const load = queue.load(keyOf(pod)) - (held === keyOf(pod) ? 1 : 0);
         return this.#view(pod.metadata.namespace ?? '', pod.metadata.name, pod, load);

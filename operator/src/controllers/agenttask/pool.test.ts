@@ -130,4 +130,14 @@ describe('many tasks of a pool', () => {
     await bed.until('it has ended', () => bed.task('plain').status?.finished === 'true');
     expect(bed.task('plain').status?.phase).toBe('Succeeded');
   });
+
+  test('a task without a pool of its own goes to a default one that comes later', async () => {
+    await using bed = await Bed.start(newPool());
+    playWorkers(bed, obedient(succeeds));
+    const { poolRef: _, ...spec } = newTask('plain').spec;
+    await bed.create({ ...newTask('plain'), spec });
+    await bed.until('it is refused', () => reason(bed, 'plain', 'Accepted') === 'NoDefaultPool');
+    await bed.createPool(newPool({ default: true }, 'late'));
+    await bed.until('it has a pool', () => reason(bed, 'plain', 'Accepted') !== 'NoDefaultPool');
+  });
 });

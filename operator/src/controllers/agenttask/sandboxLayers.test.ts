@@ -10,7 +10,6 @@ const input: SandboxPodInput = {
   namespace: 'team-a',
   sandboxImage: 'localhost/agentfleet/sandbox:1',
   toolsImage: 'python:3',
-  linkKey: 'k'.repeat(43),
   clients: ['system:serviceaccount:pool:worker'],
   issuer: 'https://kubernetes.default.svc',
   layered: true,

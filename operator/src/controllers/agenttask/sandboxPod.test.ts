@@ -8,7 +8,6 @@ const input: SandboxPodInput = {
   task: 'fix-parser',
   sandboxImage: 'localhost/agentfleet/sandbox:1',
   toolsImage: 'python:3',
-  linkKey: 'k'.repeat(43),
   clients: ['system:serviceaccount:pool:worker'],
   issuer: 'https://kubernetes.default.svc',
 };
@@ -63,10 +62,15 @@ describe('sandbox pod', () => {
     expect(size('store')).toBeGreaterThanOrEqual(1.5 * limit('AGENTFLEET_STORE_LIMIT_BYTES'));
   });
 
-  test('hands the link key to keeper and runner through an annotation, never as a value in the spec', () => {
-    expect(JSON.stringify(spec)).not.toContain(input.linkKey);
-    const holders = containers.filter((container) => container.env?.some((variable) => variable.name === 'AGENTFLEET_LINK_KEY'));
-    expect(holders.map((container) => container.name)).toEqual(['keeper', 'tools']);
+  test('hands the link key to keeper and runner from a Secret: who may read pods cannot read it', () => {
+    const keys = (spec?.containers ?? []).map(({ name, env }) => [name, env?.find((variable) => variable.name === 'AGENTFLEET_LINK_KEY')]);
+    expect(JSON.stringify(spec?.initContainers)).not.toContain('LINK_KEY');
+    const reference = { name: 'AGENTFLEET_LINK_KEY', valueFrom: { secretKeyRef: { name: 'agentfleet-link', key: 'key' } } };
+    expect(keys).toEqual([
+      ['keeper', reference],
+      ['tools', reference],
+    ]);
+    expect(sandboxPod(input).metadata?.annotations).toBeUndefined();
   });
 
   test('is a pure function of its input', () => {

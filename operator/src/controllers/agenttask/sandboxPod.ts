@@ -17,7 +17,7 @@ import {
   jwksConfigMap,
   keeperPort,
   labels,
-  linkKeyAnnotation,
+  linkSecret,
   sandboxFinalizer,
   sandboxUid,
   scratchDir,
@@ -40,8 +40,6 @@ export interface SandboxPodInput {
   readonly sandboxImage: string;
   /** The user's image; nothing needs to be installed in it. */
   readonly toolsImage: string;
-  /** Random, ≥ 32 characters, new for each pod. */
-  readonly linkKey: string;
   /** `sub` of the token that may drive this sandbox, e.g. `system:serviceaccount:pool:worker`. */
   readonly clients: readonly string[];
   /** `iss` of the cluster's tokens. */
@@ -127,7 +125,7 @@ function plainPod(input: SandboxPodInput): V1Pod {
   };
 }
 
-function metadata({ name, namespace, task, pool, owner, podMetadata, linkKey }: SandboxPodInput): V1ObjectMeta {
+function metadata({ name, namespace, task, pool, owner, podMetadata }: SandboxPodInput): V1ObjectMeta {
   return {
     name,
     namespace,
@@ -138,7 +136,7 @@ function metadata({ name, namespace, task, pool, owner, podMetadata, linkKey }: 
       ...(task === undefined ? {} : { [labels.task]: task }),
       ...(pool === undefined ? {} : { [labels.pool]: pool }),
     },
-    annotations: { ...podMetadata?.annotations, [linkKeyAnnotation]: linkKey },
+    ...(podMetadata?.annotations === undefined ? {} : { annotations: podMetadata.annotations }),
     ...(owner === undefined ? {} : { ownerReferences: [owner], finalizers: [sandboxFinalizer] }),
   };
 }
@@ -275,7 +273,8 @@ function volumes(input: SandboxPodInput): V1Volume[] {
   ];
 }
 
-const linkKey = fromField('AGENTFLEET_LINK_KEY', `metadata.annotations['${linkKeyAnnotation}']`);
+/** Who may read pods cannot read it: neither viewers of the namespace nor workers may read Secrets. */
+const linkKey: V1EnvVar = { name: 'AGENTFLEET_LINK_KEY', valueFrom: { secretKeyRef: linkSecret } };
 
 function fromField(name: string, fieldPath: string): V1EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath } } };

@@ -9,6 +9,7 @@ const config = {
   namespace: 's',
   images: { agent: 'a:1', inference: 'i:1', sandbox: 'keeper:1', tools: 'tools:1' },
   egress: { registries: [], environment: {} },
+  platformNamespaces: [],
   workerClusterRole: 'w',
 };
 const node = (userNamespaces: boolean): Node => ({
@@ -19,9 +20,7 @@ const node = (userNamespaces: boolean): Node => ({
 });
 const podOf = (spec: object, pool: object = {}, ground: Ground = { nodes: [], runtimeClasses: [] }) => {
   const task = newTask('one', { ...spec }, { uid: 'u-1' });
-  return sandboxPod(
-    sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', ground, linkKey: 'k'.repeat(43) }),
-  );
+  return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', ground }));
 };
 
 /** Every field of spec.sandbox. */

@@ -56,7 +56,7 @@ export function poolTemplate(
   template: Sandbox,
   floor: IsolationLevel,
   { pool, config, issuer, ground }: TemplateSource,
-): Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'> {
+): Omit<SandboxPodInput, 'name' | 'namespace'> {
   const { image, resources, workspaceSizeLimit, storage, ...rest } = template;
   const { metadata, spec } = pool;
   return {
@@ -92,11 +92,8 @@ export function nodesFor(
   return { ...(imageVolumes(ground, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
 }
 
-/** What a sandbox pod of a task is made from. `linkKey` is random, ≥ 32 characters, new for each pod. */
-export function sandboxInput(
-  name: string,
-  { task, pool, linkKey, ...source }: TemplateSource & { readonly task: AgentTask; readonly linkKey: string },
-): SandboxPodInput {
+/** What a sandbox pod of a task is made from. */
+export function sandboxInput(name: string, { task, pool, ...source }: TemplateSource & { readonly task: AgentTask }): SandboxPodInput {
   const template = mergedTemplate(task, pool);
   const input = poolTemplate(template, isolationFloor({ task }, pool), { pool, ...source });
   return {
@@ -106,6 +103,5 @@ export function sandboxInput(
     namespace: task.metadata.namespace ?? '',
     task: task.metadata.name,
     owner: controllerReference(task),
-    linkKey,
   };
 }

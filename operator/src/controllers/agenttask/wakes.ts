@@ -1,7 +1,8 @@
 import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../pools/lookup.ts';
+import { isWorkerPod } from '../../pools/workerPods.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/objects.ts';
 import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
@@ -60,7 +61,7 @@ export class Wakes {
     caches.pods.addHandler({
       onAdd: (pod) => this.#workerChanged(undefined, pod),
       onUpdate: (old, pod) => this.#workerChanged(old, pod),
-      onDelete: (pod) => (isWorker(pod) ? this.workerIsLost(keyOf(pod)) : undefined),
+      onDelete: (pod) => (isWorkerPod(pod) ? this.workerIsLost(keyOf(pod)) : undefined),
     });
     caches.pools.addHandler({
       onAdd: (pool) => this.#poolChanged(pool),
@@ -70,6 +71,8 @@ export class Wakes {
     const refused = ({ metadata: { name } }: { readonly metadata: { readonly name: string } }): void =>
       this.#waiting(`NotAccepted ${name}`);
     caches.namespaces.addHandler({ onAdd: refused, onUpdate: (_, namespace) => refused(namespace) });
+    const consented = ({ metadata: { namespace = '' } }: PoolGrant): void => this.#consentChanged(namespace);
+    caches.poolGrants.addHandler({ onAdd: consented, onUpdate: (_, grant) => consented(grant), onDelete: consented });
     const grounded = (): void => {
       for (const reason of groundReasons) this.#waiting(reason);
     };
@@ -78,6 +81,13 @@ export class Wakes {
     const opened = ({ metadata: { namespace = '' } }: NetworkPolicy): void => this.#opened(namespace);
     caches.networkPolicies.addHandler({ onAdd: opened, onUpdate: (_, policy) => opened(policy), onDelete: opened });
     caches.configMaps.addHandler({ onAdd: (map) => this.#prepared(map), onUpdate: (_, map) => this.#prepared(map) });
+  }
+
+  /** Tasks that were refused may have a pool now, and tasks that name none may have another one. */
+  #consentChanged(namespace: string): void {
+    this.#waiting(`NotAccepted ${namespace}`);
+    for (const task of this.#options.caches.tasks.lister.byIndex('namespace', namespace))
+      if (standing(task) === 'Queued') this.#enqueue(keyOf(task), { priority: lowPriority });
   }
 
   /** The keys of a namespace concern its own tasks, the brief of a pool those of any. */
@@ -107,7 +117,7 @@ export class Wakes {
   }
 
   #workerChanged(old: Pod | undefined, pod: Pod): void {
-    if (!isWorker(pod)) return;
+    if (!isWorkerPod(pod)) return;
     if (pod.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined) this.workerIsLost(keyOf(pod));
     else if (isReady(pod) && !isReady(old)) this.#workerIsReady(pod);
   }
@@ -147,8 +157,4 @@ export class Wakes {
   #waiting(value: string): void {
     for (const task of this.#options.caches.tasks.lister.byIndex(wakeIndex, value)) this.#enqueue(keyOf(task));
   }
-}
-
-function isWorker(pod: Pod): boolean {
-  return pod.metadata.labels?.[labels.component] === 'worker';
 }

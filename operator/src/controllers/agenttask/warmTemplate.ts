@@ -13,11 +13,11 @@ import { nodesFor, poolTemplate, type TemplateSource } from './sandboxTemplate.t
 /** What all sandboxes of a pool are made from. */
 export type WarmSource = TemplateSource;
 
-type Input = Omit<SandboxPodInput, 'name' | 'namespace' | 'linkKey'>;
+type Input = Omit<SandboxPodInput, 'name' | 'namespace'>;
 
 /** A sandbox without a task, and without anything that makes one differ from another. */
-function manifest(input: Input, namespace: string, linkKey: string): Pod {
-  return sandboxPod({ ...input, name: '', namespace, linkKey }) as unknown as Pod;
+function manifest(input: Input, namespace: string): Pod {
+  return sandboxPod({ ...input, name: '', namespace }) as unknown as Pod;
 }
 
 function inputOf(source: WarmSource, floor: IsolationLevel): Input {
@@ -31,7 +31,7 @@ function inputOf(source: WarmSource, floor: IsolationLevel): Input {
  */
 export function templateHash(source: WarmSource, floor: IsolationLevel): string {
   return createHash('sha256')
-    .update(canonical(manifest(inputOf(source, floor), '', '')))
+    .update(canonical(manifest(inputOf(source, floor), '')))
     .digest('hex')
     .slice(0, 16);
 }
@@ -40,13 +40,12 @@ export function templateHash(source: WarmSource, floor: IsolationLevel): string 
 export function warmPod(
   source: WarmSource,
   namespace: string,
-  linkKey: string,
 ): Omit<Pod, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> } {
   const { pool } = source;
   const floor = pool.spec.policy.minIsolation;
   const input = inputOf(source, floor);
   const nodes = nodesFor(pool.spec.sandbox.template ?? {}, input.hostUsers, source.ground);
-  const { metadata, ...rest } = manifest({ ...input, ...nodes }, namespace, linkKey);
+  const { metadata, ...rest } = manifest({ ...input, ...nodes }, namespace);
   const { name: _, ...kept } = metadata;
   return {
     ...rest,

@@ -26,6 +26,8 @@ export interface Aspects {
   readonly drift?: Word | undefined;
   /** Undefined: the pool has no weights. */
   readonly artifacts?: Word | undefined;
+  /** Undefined: the pool asks no other namespace for anything. */
+  readonly grants?: Word | undefined;
 }
 
 const longestMessage = 1024;
@@ -48,6 +50,15 @@ export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, stor
   return { ...worst, status: 'False' };
 }
 
+/** What the spec itself says wrong; what the cluster lacks for it may come, and is no fault of the spec. */
+const faults: ReadonlySet<string> = new Set(['NameTaken', 'ImageNotSet', 'EngineArgumentRefused']);
+
+function acceptedWord(obstacles: readonly Obstacle[]): Word {
+  const fault = obstacles.find(({ reason }) => faults.has(reason));
+  if (fault === undefined) return { status: 'True', reason: 'Accepted', message: 'the pool can be carried out' };
+  return { status: 'False', reason: fault.reason, message: fault.message };
+}
+
 /** All conditions of a pool, with the transition times of those that stay as they are. Pure. */
 export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], aspects: Aspects, now: number): readonly Condition[] {
   const whole = wholeOf(obstacles, aspects);
@@ -55,6 +66,8 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
   const stalled = !ready && whole.stalled === true;
   const words: readonly (readonly [string, Word | undefined])[] = [
     ['Ready', whole],
+    ['Accepted', acceptedWord(obstacles)],
+    ['NamespacesGranted', aspects.grants],
     ['ArtifactsReady', aspects.artifacts],
     ['EnginesReady', aspects.engines],
     ['WorkersReady', aspects.workers],

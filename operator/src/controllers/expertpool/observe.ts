@@ -87,7 +87,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const monopod = await readMonopod({ infos: reader, ask, ...context }, caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
   const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
-  const tenancy = new Tenancy(caches);
+  const tenancy = new Tenancy(caches, config);
   const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
   const deployments = caches.deployments.lister.list({ namespace });
   return {
@@ -98,6 +98,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     prometheusNamespace: config.prometheusNamespace,
     energyModel: modelOf(context, pool),
     namespaces: servedNamespaces(children, tenancy, pool),
+    missingGrants: tenancy.missingGrants(pool),
     counts: countTasks(tenancy.tasksOf(pool)),
     replays,
     children: childrenOf(observer, pool),

@@ -1,4 +1,5 @@
 import type { EnergyModel, Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
@@ -60,6 +61,8 @@ export interface PoolSnapshot {
   readonly energyModel: EnergyModel | undefined;
   /** Namespaces whose tasks the workers may read already, sorted. */
   readonly namespaces: readonly string[];
+  /** Grants without which sandboxes do not wait where the pool asks for them. */
+  readonly missingGrants?: readonly MissingGrant[];
   readonly counts: TaskCounts;
   /** Recordings by the names of their ConfigMaps. */
   readonly replays: ReadonlyMap<string, Replay>;

@@ -9,11 +9,11 @@ import {
   watches,
 } from '@agentfleet/kube';
 import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
-import type { AgentTask, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { planChanged } from '../placement/changes.ts';
 import { anyDefault, namedPool } from '../../pools/lookup.ts';
-import { warmPoolOf } from '../../pools/warm.ts';
+import { warmEntry, warmPoolOf } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
@@ -72,7 +72,7 @@ function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Sourc
 
 /** All that makes a pool be looked at again. */
 export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
-  const { tasks, pods, pools, namespaces, energyModels } = context.caches;
+  const { tasks, pods, pools, poolGrants, namespaces, energyModels } = context.caches;
   const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
   const child = (cache: Informer): Source =>
     watches(cache, {
@@ -82,6 +82,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     });
   const selecting = (): readonly ObjectKey[] =>
     [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
+  const wanting = ({ metadata }: PoolGrant): readonly ObjectKey[] =>
+    [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(poolKey);
   const naming = ({ metadata }: EnergyModel): readonly ObjectKey[] =>
     pools.lister
       .list({ namespace: metadata.namespace ?? '' })
@@ -96,6 +98,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? madeAhead(pod) : labelled(pod)),
       predicate: versionChanged,
     }),
+    watches(poolGrants, { map: wanting, predicate: versionChanged }),
     watches(energyModels, { map: naming, predicate: versionChanged }),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),

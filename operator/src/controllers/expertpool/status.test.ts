@@ -39,6 +39,7 @@ describe('the status of a pool', () => {
     const { said, status, kstatus } = look({});
     expect(said).toEqual({
       Ready: 'True Ready',
+      Accepted: 'True Accepted',
       EnginesReady: 'True Ready',
       WorkersReady: 'True Ready',
       StorageReady: 'True ClaimBound',
@@ -167,6 +168,23 @@ describe('the status of a pool', () => {
       const spec = { sandbox: { snapshotEngine: 'Auto', warm: [{ namespace: 'team', replicas: 1, maxAgeSeconds: 60 }] } } as const;
       expect(look({ namespaces: [] }, spec).said).toMatchObject({ Ready: 'True Ready', Degraded: 'True WarmNamespaceNotReady' });
       expect(look({ namespaces: ['team'] }, spec).said).not.toHaveProperty('Degraded');
+    });
+
+    it('names the grant that a namespace lacks, and the object that cures it', () => {
+      const spec = { sandbox: { snapshotEngine: 'Auto', warm: [{ namespace: 'team', replicas: 1, maxAgeSeconds: 60 }] } } as const;
+      const lacking = look({ missingGrants: [{ namespace: 'team', rights: ['Warm', 'Tolerations'] }] }, spec);
+      expect(lacking.said).toMatchObject({
+        Accepted: 'True Accepted',
+        NamespacesGranted: 'False GrantMissing',
+        Degraded: 'True GrantMissing',
+      });
+      const message = lacking.status.conditions?.find(({ type }) => type === 'NamespacesGranted')?.message;
+      expect(message).toBe(
+        'namespace team does not grant Warm, Tolerations; whoever owns it may create {apiVersion: agentfleet.dev/v1alpha1, kind: PoolGrant, ' +
+          'metadata: {name: coding, namespace: team}, spec: {from: [{namespace: platform, name: coding}], allow: [Warm, Tolerations]}}',
+      );
+      expect(look({ missingGrants: [], namespaces: ['team'] }, spec).said).toMatchObject({ NamespacesGranted: 'True Granted' });
+      expect(look({ missingGrants: [] }).said).not.toHaveProperty('NamespacesGranted');
     });
 
     it('lacks nothing when nothing is asked for', () => {

@@ -1,8 +1,9 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName } from '../../pools/names.ts';
+import { isWorkerPod } from '../../pools/workerPods.ts';
 import { shadowWord } from '../../revisions/index.ts';
-import type { Pod } from '../../runtime/objects.ts';
 import { warmCounts } from '../warmpool/counts.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { PoolDecision } from './decide.ts';
@@ -19,8 +20,6 @@ import { monopodServing } from './monopodState.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { turnsWord } from './turns.ts';
 import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
-
-const isWorker = (pod: Pod): boolean => pod.metadata.labels?.[labels.component] === 'worker';
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
@@ -103,18 +102,33 @@ function verifierWord({ pool, energyModel }: PoolSnapshot): Word | undefined {
 }
 
 /** Namespaces in which sandboxes are to wait and cannot. */
-function warmWord({ pool, namespaces }: PoolSnapshot): Word | undefined {
+function warmWord({ pool, namespaces, missingGrants = [] }: PoolSnapshot): Word | undefined {
+  const ungranted = new Set(missingGrants.map(({ namespace }) => namespace));
   const asked = (pool.spec.sandbox.warm ?? []).filter(({ replicas }) => replicas > 0).map(({ namespace }) => namespace);
-  const closed = asked.filter((namespace) => !namespaces.includes(namespace));
+  const closed = asked.filter((namespace) => !namespaces.includes(namespace) && !ungranted.has(namespace));
   if (closed.length === 0) return undefined;
-  const message = `no sandboxes wait in ${closed.join(', ')}: spec.allowedNamespaces must allow a namespace of spec.sandbox.warm, and it must exist`;
+  const message = `no sandboxes wait in ${closed.join(', ')}: spec.allowedNamespaces must allow a namespace of spec.sandbox.warm, it must exist, and it must not be one of the cluster or of the operator`;
   return { status: 'True', reason: 'WarmNamespaceNotReady', message };
+}
+
+/** Which namespace lacks which grant, with the object that cures it. */
+function grantsWord({ pool, missingGrants }: PoolSnapshot): Word | undefined {
+  const { warm = [] } = pool.spec.sandbox;
+  if (missingGrants === undefined || warm.every(({ namespace }) => namespace === homeOf(pool))) return undefined;
+  if (missingGrants.length === 0) return { status: 'True', reason: 'Granted', message: 'all namespaces of spec.sandbox.warm consent' };
+  const cures = missingGrants.map((missing) => {
+    const { namespace, rights } = missing;
+    return `namespace ${namespace} does not grant ${rights.join(', ')}; whoever owns it may create ${grantSnippet(pool, missing)}`;
+  });
+  return { status: 'False', reason: 'GrantMissing', message: cures.join('; ') };
 }
 
 /** What the pool goes on without; undefined when nothing is missing. */
 function degradedWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word | undefined {
   const experts = failing(views.filter(({ essential }) => !essential));
-  const words = [verifierWord(snapshot), experts, warmWord(snapshot)].filter((word) => word !== undefined);
+  const grants = grantsWord(snapshot);
+  const lacking = grants?.status === 'False' ? { ...grants, status: 'True' as const } : undefined;
+  const words = [verifierWord(snapshot), experts, warmWord(snapshot), lacking].filter((word) => word !== undefined);
   const worst = words.find(({ stalled }) => stalled === true) ?? words[0];
   if (worst === undefined) return undefined;
   return { status: 'True', reason: worst.reason, message: words.map(({ message }) => message).join('; ') };
@@ -125,7 +139,7 @@ function workersState({ pool, deployments, pods, alive }: PoolSnapshot): NonNull
   const selector = Object.entries(poolLabels(pool, 'worker')).map(([name, value]) => `${name}=${value}`);
   return {
     replicas: deployment?.status?.replicas ?? 0,
-    ready: pods.filter((pod) => isWorker(pod) && isReady(pod) && alive.has(pod.metadata.name)).length,
+    ready: pods.filter((pod) => isWorkerPod(pod) && isReady(pod) && alive.has(pod.metadata.name)).length,
     selector: selector.join(','),
   };
 }
@@ -138,7 +152,7 @@ function workersWord(snapshot: PoolSnapshot, ready: number): Word {
   // As with a Deployment, nothing is what was asked for.
   if (inPlace && wanted === 0) return { status: 'True', reason: 'ScaledToZero', message: 'spec.workers.replicas is 0, so no task runs' };
   if (inPlace && ready === wanted) return { status: 'True', reason: 'Ready', message: `${ready} workers are ready` };
-  const trouble = firstTrouble(pods.filter(isWorker).filter(withImage(images.agent)), notes);
+  const trouble = firstTrouble(pods.filter(isWorkerPod).filter(withImage(images.agent)), notes);
   const counted = `${ready} of ${wanted} workers are ready`;
   const message = inPlace
     ? `${counted}; the others answer, but have not renewed their Lease`
@@ -179,6 +193,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     rollout: rolloutWord(snapshot.rollout?.status),
     shadow: shadowWord(snapshot.rollout?.status, snapshot.rollout?.shadow, now),
     artifacts: artifactsWord(snapshot.weights ?? []),
+    grants: grantsWord(snapshot),
     drift: driftWord(views.map(({ state }) => state)),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));

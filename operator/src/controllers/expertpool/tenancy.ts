@@ -1,12 +1,13 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolLookup } from '../../pools/lookup.ts';
-import { allows, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
+import { templateRights, type MissingGrant, type ReachConfig } from '../../pools/consent.ts';
+import { mayWarm, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import { homeOf } from './manifests/manifest.ts';
 
-type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'pods' | 'namespaces'>;
+type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces'>;
 
 /** Key of a pool in caches. */
 export function poolKey(pool: ExpertPool): string {
@@ -18,9 +19,9 @@ export class Tenancy {
   readonly #caches: TenancyCaches;
   readonly #lookup: PoolLookup;
 
-  constructor(caches: TenancyCaches) {
+  constructor(caches: TenancyCaches, config: ReachConfig) {
     this.#caches = caches;
-    this.#lookup = poolLookup(caches);
+    this.#lookup = poolLookup(caches, config);
   }
 
   /**
@@ -51,8 +52,16 @@ export class Tenancy {
   /** Whether sandboxes of the pool are to wait in a namespace: what they need is there before the first task. */
   #warms(pool: ExpertPool, name: string): boolean {
     const asked = pool.spec.sandbox.warm?.some(({ namespace, replicas }) => namespace === name && replicas > 0) === true;
-    const namespace = this.#lookup.namespace(name);
-    return asked && pool.metadata.deletionTimestamp === undefined && namespace !== undefined && allows(pool, namespace);
+    return asked && pool.metadata.deletionTimestamp === undefined && mayWarm(pool, name, this.#lookup);
+  }
+
+  /** Grants without which sandboxes of the pool do not wait where it asks for them. */
+  missingGrants(pool: ExpertPool): readonly MissingGrant[] {
+    const asked = (pool.spec.sandbox.warm ?? []).filter(({ replicas }) => replicas > 0);
+    return asked.flatMap(({ namespace }) => {
+      const rights = this.#lookup.consents.missing(pool, namespace, ['Warm', ...templateRights(pool)]);
+      return rights.length === 0 ? [] : [{ namespace, rights }];
+    });
   }
 
   /** Pools whose workers run tasks of a namespace, sorted by their keys. */

@@ -1,6 +1,6 @@
 import { isWrite } from '@agentfleet/kube/testing';
 import { ResourceClient } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
 import { resources } from '../../runtime/resources.ts';
@@ -238,6 +238,36 @@ describe('the pool', () => {
     expect(told(bed.task('one'), 'SandboxReady')).toBe('True/Ready');
     refused = false;
     await bed.until('they wait', readyToTake(bed, 2));
+  });
+
+  test('makes none in a namespace that does not consent, and none remains when consent is withdrawn', async () => {
+    await using bed = await Bed.start(newPool({ sandbox: { warm: [{ namespace: 'team', replicas: 2 }] } }), { platformNamespaces: [] });
+    await bed.pass(5);
+    expect(bed.sandboxes()).toEqual([]);
+    const grants = new ResourceClient<PoolGrant>(bed.transport, resources.poolGrants);
+    const spec: PoolGrant['spec'] = { from: [{ namespace: 'platform', name: 'coding' }], allow: ['Warm'] };
+    const grant = {
+      apiVersion: 'agentfleet.dev/v1alpha1',
+      kind: 'PoolGrant',
+      metadata: { name: 'coding', namespace: 'team' },
+      spec,
+    } as const;
+    await grants.create(grant);
+    await bed.until('they wait', readyToTake(bed, 2));
+    await grants.delete(grant.metadata);
+    await bed.until('they are gone', () => bed.sandboxes().length === 0);
+  });
+
+  test('makes none for a pool that is not accepted', async () => {
+    await using bed = await Bed.start(newPool({ sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } }));
+    await bed.until('one waits', readyToTake(bed, 1));
+    const refused = { type: 'Accepted', status: 'False', reason: 'NameTaken', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' };
+    const pools = new ResourceClient<ExpertPool>(bed.transport, resources.expertPools);
+    await pools.patch({ name: 'coding', namespace: 'platform' }, { status: { conditions: [refused] } }, { subresource: 'status' });
+    await bed.pass(2);
+    await bed.pods.delete(bed.sandboxes()[0]!.metadata);
+    await bed.pass(5);
+    expect(bed.sandboxes()).toEqual([]);
   });
 
   test('makes none where nothing is prepared, until it is', async () => {

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { isAccepted } from '../../pools/accepted.ts';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { warmPoolOf } from '../../pools/warm.ts';
 import type { ConfigMap, Pod } from '../../runtime/objects.ts';
@@ -17,8 +17,6 @@ import { WarmRecords } from './record.ts';
 
 /** What tests set. */
 export interface WarmPoolOptions {
-  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
-  readonly newLinkKey?: () => string;
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;
 }
@@ -27,7 +25,7 @@ export interface WarmPoolOptions {
 const refusedRetryMs = 30_000;
 
 function sourcesOf({ caches }: OperatorContext): readonly Source[] {
-  const { pools, pods, namespaces, nodes, runtimeClasses, configMaps } = caches;
+  const { pools, poolGrants, pods, namespaces, nodes, runtimeClasses, configMaps } = caches;
   // Whether sandboxes have users of their own may hang on what the nodes can.
   const all = (): readonly string[] => [...pools.lister.values()].filter(({ spec }) => spec.sandbox.warm !== undefined).map(keyOf);
   const wanting = (namespace: string): readonly string[] =>
@@ -46,6 +44,7 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
       predicate: (change) =>
         change.type !== 'update' ||
         change.old.metadata.generation !== change.object.metadata.generation ||
+        isAccepted(change.old) !== isAccepted(change.object) ||
         change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp,
     }),
     watches(pods, {
@@ -54,6 +53,7 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
         return pool === undefined ? [] : [pool];
       },
     }),
+    watches(poolGrants, { map: ({ metadata }) => wanting(metadata.namespace ?? '') }),
     watches(namespaces, { map: ({ metadata }) => wanting(metadata.name) }),
     watches(configMaps, { map: prepared }),
     watches(nodes, { map: all, predicate: (change) => change.type !== 'update' || !sameAbility(change.old, change.object) }),
@@ -82,9 +82,8 @@ function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, re
 export function createWarmPoolController(context: OperatorContext, options: WarmPoolOptions = {}): Controller {
   const { caches, clock, config, log, registry, tokens } = context;
   const consistency = new Consistency({ clock, pollMs: options.pollMs ?? 25 });
-  const newLinkKey = options.newLinkKey ?? ((): string => randomBytes(32).toString('base64url'));
   const records = new WarmRecords(context, consistency);
-  const executor = new WarmExecutor({ context, consistency, newLinkKey, records });
+  const executor = new WarmExecutor({ context, consistency, records });
   const preparations = new Preparations(caches);
   const hashes = new TemplateHashes();
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
@@ -92,7 +91,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     const source: WarmSource | undefined =
       pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), ground: groundOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
-    const places = placesOf(caches, preparations, key, pool);
+    const places = placesOf(caches, config, preparations, key, pool);
     const waiting = places.flatMap(({ pods }) => pods);
     const isOurs = (pod: Pod): boolean => records.has(key, pod);
     const { actions, requeueAfterMs } = decideWarm({ places, template, isOurs, madeAt: executor.madeAt(key, waiting) }, clock.now());

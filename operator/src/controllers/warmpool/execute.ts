@@ -9,8 +9,6 @@ import type { WarmRecords } from './record.ts';
 export interface WarmExecutorOptions {
   readonly context: OperatorContext;
   readonly consistency: Consistency;
-  /** The key of the link of a new sandbox; unguessable, ≥ 32 characters. */
-  readonly newLinkKey: () => string;
   readonly records: Pick<WarmRecords, 'add'>;
 }
 
@@ -68,10 +66,10 @@ export class WarmExecutor {
     { namespace, count }: Extract<WarmAction, { type: 'create' }>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { consistency, context, newLinkKey, records } = this.#options;
+    const { consistency, context, records } = this.#options;
     for (let made = 0; made < count; made += 1) {
       try {
-        const pod = await this.#pods.create(warmPod(source, namespace, newLinkKey()), { fieldManager: 'agentfleet-operator', signal });
+        const pod = await this.#pods.create(warmPod(source, namespace), { fieldManager: 'agentfleet-operator', signal });
         consistency.wrote(key, context.caches.pods, pod);
         this.#remember(key, pod);
         records.add(key, pod);

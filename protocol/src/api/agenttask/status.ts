@@ -46,6 +46,17 @@ export const Assignment = struct(
 );
 export type Assignment = Static<typeof Assignment>;
 
+const OpenSandbox = struct(
+  'The sandbox of the assignment, once it was ready, until it is lost: all that the worker needs to reach it.',
+  {
+    name: objectName('Pod, in the namespace of the task.'),
+    uid: text('Uid of the pod; the audience of tokens for its keeper.', { max: 64, min: 1 }),
+    address: text('IP address of the pod.', { max: 45, min: 2 }),
+  },
+  { atomic: true },
+);
+export type OpenSandbox = Static<typeof OpenSandbox>;
+
 const Attempt = struct('One attempt.', {
   number: integer('Counts from 1.', 1, 1_000_000),
   startedAt: timestamp('When it began.'),
@@ -110,6 +121,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   conditions: optional(conditions),
   clock: optional(TaskClock),
   assignment: optional(Assignment),
+  sandbox: optional(OpenSandbox),
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
   totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
   rollback: optional(RolledBack),

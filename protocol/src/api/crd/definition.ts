@@ -14,7 +14,7 @@ export function objectSchema(kind: Kind): Node {
       kind: { type: 'string', description: 'Kind of the object.', enum: [kind.kind], maxLength: kind.kind.length },
       metadata: { type: 'object', description: 'Name, labels and owners.' },
       spec: kind.spec,
-      status: kind.status,
+      ...(kind.status === undefined ? {} : { status: kind.status }),
     },
   };
 }
@@ -57,7 +57,9 @@ export function customResourceDefinition(kind: Kind): Node {
           name: version,
           served: true,
           storage: true,
-          subresources: { status: {}, ...(kind.scale === undefined ? {} : { scale: kind.scale }) },
+          ...(kind.status === undefined
+            ? {}
+            : { subresources: { status: {}, ...(kind.scale === undefined ? {} : { scale: kind.scale }) } }),
           ...(kind.selectable.length === 0 ? {} : { selectableFields: kind.selectable.map((jsonPath) => ({ jsonPath })) }),
           additionalPrinterColumns: kind.columns,
           schema: { openAPIV3Schema: rootSchema(kind) },

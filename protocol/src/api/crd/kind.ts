@@ -17,7 +17,8 @@ export interface Kind {
   readonly shortName: string;
   readonly description: string;
   readonly spec: TSchema;
-  readonly status: TSchema;
+  /** Absent: nobody reports about it. */
+  readonly status?: TSchema;
   /** Rules over the whole object; they alone see `metadata.name`. */
   readonly rules: readonly Rule[];
   readonly columns: readonly Column[];

@@ -112,16 +112,20 @@ export function kindReference(kind: Kind): readonly string[] {
       ]),
     ),
     '',
-    'The API server refuses, besides unknown fields and what is out of bounds:',
-    '',
-    ...rules.map((message) => `- ${message}`),
-    '',
-    `### Status of ${kind.kind}`,
-    '',
-    ...table(
-      ['Field', 'Type', 'Constraints', 'Description'],
-      fieldRows(kind.status as Node, 'status').map((row) => [code(row.path), row.type, row.constraints, row.description]),
-    ),
-    '',
+    ...(rules.length === 0
+      ? []
+      : ['The API server refuses, besides unknown fields and what is out of bounds:', '', ...rules.map((message) => `- ${message}`), '']),
+    ...statusReference(kind),
   ];
+}
+
+function statusReference({ kind, status }: Kind): readonly string[] {
+  if (status === undefined) return ['It has no status.', ''];
+  const rows = fieldRows(status as Node, 'status').map((row) => [
+    row.path === '' ? '' : `\`${row.path}\``,
+    row.type,
+    row.constraints,
+    row.description,
+  ]);
+  return [`### Status of ${kind}`, '', ...table(['Field', 'Type', 'Constraints', 'Description'], rows), ''];
 }

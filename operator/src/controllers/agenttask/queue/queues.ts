@@ -1,6 +1,7 @@
 import { keyOf } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { anyDefault, namedPool, poolIndex, poolLookup } from '../../../pools/lookup.ts';
+import type { ReachConfig } from '../../../pools/consent.ts';
 import { resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Namespace } from '../../../runtime/objects.ts';
@@ -13,6 +14,9 @@ interface Found extends Place {
   readonly pool: string;
 }
 
+/** What tells which pool a task waits for. */
+type QueueCaches = Pick<Caches, 'tasks' | 'pools' | 'poolGrants' | 'namespaces'>;
+
 const nobody = new PoolQueue();
 
 /**
@@ -20,7 +24,8 @@ const nobody = new PoolQueue();
  * looking at all tasks. Made before anything else that listens to the caches, so that it is up to date when they do.
  */
 export class Queues {
-  readonly #caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>;
+  readonly #caches: QueueCaches;
+  readonly #reach: ReachConfig;
   readonly #ledger: Ledger;
   readonly #order: Order<Turn>;
   readonly #places = new Map<string, Found>();
@@ -28,11 +33,12 @@ export class Queues {
   /** Made anew when a pool changes. */
   #lookup: PoolLookup;
 
-  constructor(caches: Pick<Caches, 'tasks' | 'pools' | 'namespaces'>, ledger: Ledger, order: Order<Turn> = byTurn) {
+  constructor(caches: QueueCaches, reach: ReachConfig, ledger: Ledger, order: Order<Turn> = byTurn) {
     this.#caches = caches;
+    this.#reach = reach;
     this.#order = order;
     this.#ledger = ledger;
-    this.#lookup = poolLookup(caches);
+    this.#lookup = poolLookup(caches, reach);
     ledger.onChange((key) => this.#look(key));
     this.#followPools();
     this.#followTasks();
@@ -66,9 +72,9 @@ export class Queues {
 
   /** Whose tasks name no pool may get another one. */
   #followPools(): void {
-    const { tasks, pools, namespaces } = this.#caches;
+    const { tasks, pools, poolGrants, namespaces } = this.#caches;
     const changed = (...versions: readonly ExpertPool[]): void => {
-      this.#lookup = poolLookup(this.#caches);
+      this.#lookup = poolLookup(this.#caches, this.#reach);
       if (versions.some(({ spec }) => spec.default)) for (const task of tasks.lister.byIndex(poolIndex, anyDefault)) this.#put(task);
     };
     pools.addHandler({
@@ -76,9 +82,12 @@ export class Queues {
       onUpdate: (old, pool) => (sameChoice(old, pool) ? undefined : changed(old, pool)),
       onDelete: (pool) => changed(pool),
     });
-    const moved = ({ metadata: { name } }: Namespace): void => {
-      for (const task of tasks.lister.byIndex('namespace', name)) if (namedPool(task) === anyDefault) this.#put(task);
+    const moveIn = (namespace: string): void => {
+      for (const task of tasks.lister.byIndex('namespace', namespace)) if (namedPool(task) === anyDefault) this.#put(task);
     };
+    const moved = ({ metadata: { name } }: Namespace): void => moveIn(name);
+    const consented = ({ metadata: { namespace = '' } }: PoolGrant): void => moveIn(namespace);
+    poolGrants.addHandler({ onAdd: consented, onUpdate: (_, grant) => consented(grant), onDelete: consented });
     namespaces.addHandler({
       onAdd: moved,
       onUpdate: (old, namespace) => (sameLabels(old, namespace) ? undefined : moved(namespace)),

@@ -12,7 +12,7 @@ import { settle, startFakeServer, VirtualClock, type FakeApiServer } from '@agen
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { Registry } from 'prom-client';
 import { createCaches } from '../../../runtime/caches.ts';
-import type { Caches, OperatorContext } from '../../../runtime/context.ts';
+import type { Caches, OperatorConfig, OperatorContext } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { createAgentTaskOrderController } from '../../agenttaskorder/controller.ts';
 import { createWarmPoolController } from '../../warmpool/index.ts';
@@ -36,13 +36,15 @@ interface Operator {
 export class Bed extends Stage {
   readonly events: NewEvent[] = [];
   readonly invariants: Invariants;
+  readonly #config: OperatorConfig;
   readonly #watching = new AbortController();
   readonly #observed: Promise<unknown>;
   #operator: Operator | undefined;
 
-  private constructor(server: FakeApiServer, clock: VirtualClock) {
+  private constructor(server: FakeApiServer, clock: VirtualClock, settings: OperatorConfig) {
     super(server, clock, createTransport(server.config, { userAgent: 'test/1' }));
     const options = { transport: this.transport, clock: systemClock, random: Math.random, log: silentLog };
+    this.#config = settings;
     const { pods } = createCaches(options);
     // Those that have ended too, which no cache of the operator holds.
     const tasks = new Informer({ ...options, resource: resources.agentTasks });
@@ -51,11 +53,11 @@ export class Bed extends Stage {
   }
 
   /** A server with the pool platform/coding, the prepared namespace team and one ready worker. */
-  static async start(pool: ExpertPool = newPool()): Promise<Bed> {
+  static async start(pool: ExpertPool = newPool(), changes: Partial<OperatorConfig> = {}): Promise<Bed> {
     // Objects of the server are as old as they are in the virtual time of the controllers.
     const time = new VirtualClock();
     const clock = { ...systemClock, now: (): number => time.now() };
-    const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }), time);
+    const bed = new Bed(await startFakeServer({ kinds, bookmarkMs: 20, clock }), time, { ...config, ...changes });
     for (const name of ['platform', 'team', 'other', config.namespace]) bed.server.createNamespace(name);
     await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
@@ -90,7 +92,7 @@ export class Bed extends Stage {
 
   #context(transport: Transport, caches: Caches): OperatorContext {
     return {
-      config,
+      config: this.#config,
       transport,
       clock: this.clock,
       random: Math.random,

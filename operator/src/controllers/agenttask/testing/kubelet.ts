@@ -49,6 +49,7 @@ export class Kubelet {
 export function runningStatus(ready: boolean): object {
   return {
     phase: 'Running',
+    podIP: '10.0.0.7',
     conditions: [{ type: 'PodScheduled', status: 'True' }],
     containerStatuses: names.map((name) => ({ name, ready, restartCount: 0, state: { running: {} } })),
   };

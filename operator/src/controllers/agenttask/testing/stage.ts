@@ -2,7 +2,7 @@ import { leases, ResourceClient, type Lease, type Transport } from '@agentfleet/
 import type { FakeApiServer, KindDefinition, SeenRequest, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
-import { briefName } from '../../../pools/names.ts';
+import { briefName, workerServiceAccount } from '../../../pools/names.ts';
 import { isUnclaimed } from '../../../pools/warm.ts';
 import type { ConfigMap, Pod } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -17,6 +17,7 @@ export const kinds: readonly KindDefinition[] = [
   { resource: resources.agentTaskOrders, ...ours },
   { resource: resources.expertPools, ...ours },
   { resource: resources.energyModels, ...ours },
+  { resource: resources.poolGrants, generation: true },
   { resource: resources.runtimeClasses },
   { resource: resources.networkPolicies },
   { resource: resources.storageClasses },
@@ -29,6 +30,7 @@ export const config = {
   namespace: 'agentfleet-system',
   images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
   egress: { registries: [], environment: {} },
+  platformNamespaces: ['platform'],
   workerClusterRole: 'agentfleet-worker',
 };
 
@@ -56,7 +58,12 @@ export class Stage {
     this.kubelet = new Kubelet(server, this.pods);
   }
 
+  /** Plays the controller of pools: what they and the namespaces that they serve need is there. */
   async prepare(pool: ExpertPool, namespaces: readonly string[]): Promise<void> {
+    const holds = { status: 'True', reason: 'Played', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' };
+    const conditions = ['Accepted', 'Ready'].map((type) => ({ type, ...holds }));
+    const pools = new ResourceClient<ExpertPool>(this.transport, resources.expertPools);
+    await pools.patch(pool.metadata, { status: { conditions } }, { subresource: 'status' });
     const maps = new ResourceClient<ConfigMap>(this.transport, resources.configMaps);
     const own = { [labels.component]: 'worker' };
     const brief = {
@@ -74,7 +81,10 @@ export class Stage {
 
   async addWorker(name: string, pool = 'coding'): Promise<void> {
     const labelled = { [labels.component]: 'worker', [labels.pool]: pool };
-    await this.pods.create({ metadata: { name, namespace: 'platform', labels: labelled }, spec: { nodeName: 'n1', containers: [] } });
+    await this.pods.create({
+      metadata: { name, namespace: 'platform', labels: labelled },
+      spec: { nodeName: 'n1', serviceAccountName: workerServiceAccount(pool), containers: [] },
+    });
     await this.pods.patch(
       { namespace: 'platform', name },
       { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },

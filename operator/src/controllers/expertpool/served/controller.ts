@@ -1,15 +1,19 @@
-import { channel, Controller, done, keyOf, watches } from '@agentfleet/kube';
+import { randomBytes } from 'node:crypto';
+import { anyOf, channel, Controller, done, keyOf, watches } from '@agentfleet/kube';
 import type { Change, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { OperatorContext } from '../../../runtime/context.ts';
+import { isAccepted } from '../../../pools/accepted.ts';
+import type { Caches, OperatorContext } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
+import { traitsOf } from '../../../runtime/taskTally.ts';
 import { jwksConfigMap } from '../../agenttask/names.ts';
 import { accessIndex, accessOf, type ChildCaches } from '../caches.ts';
 import type { Child, ChildWriter } from '../children.ts';
 import { homeOf } from '../manifests/manifest.ts';
 import { poolKey, Tenancy } from '../tenancy.ts';
 import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
+import { LinkKeys } from './linkKeys.ts';
 
 /** What this controller needs beside the context. */
 export interface ServedOptions {
@@ -17,10 +21,15 @@ export interface ServedOptions {
   readonly writer: ChildWriter;
   /** Calls the listener when the cluster's signing keys changed; the function returned ends that. */
   readonly onTokensChange: (listener: () => void) => () => void;
+  /** The key of a namespace; tests set it. Unguessable, ≥ 32 characters. */
+  readonly newLinkKey?: () => string;
 }
 
 /** Every sandbox that comes or goes is a reason to look at its namespace; the first is looked at at once. */
 const floorMs = 250;
+
+/** The wall and the signing keys. */
+const sharedParts = 2;
 
 const wallName = sandboxWall('', []).object.metadata.name;
 
@@ -45,6 +54,9 @@ const specOrLife: Predicate<KubeObject> = (change) =>
   change.old.metadata.generation !== change.object.metadata.generation ||
   change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp;
 
+/** A pool is carried out from now on, or no more. */
+const acceptance: Predicate<ExpertPool> = (change) => change.type !== 'update' || isAccepted(change.old) !== isAccepted(change.object);
+
 /** Namespaces that a pool serves, served, or may serve now. */
 function reachOf(context: OperatorContext, children: ChildCaches): (pool: ExpertPool) => readonly string[] {
   const { census } = context.caches;
@@ -59,7 +71,7 @@ function reachOf(context: OperatorContext, children: ChildCaches): (pool: Expert
 }
 
 function sourcesOf(context: OperatorContext, { children, onTokensChange }: ServedOptions): readonly Source[] {
-  const { tasks, census, pods, pools, namespaces, configMaps } = context.caches;
+  const { tasks, census, pods, pools, poolGrants, namespaces, configMaps } = context.caches;
   const isKeys = (object: KubeObject): boolean => object.metadata.name === jwksConfigMap;
   const tokens = channel('tokens');
   const onChange = (): void => {
@@ -77,8 +89,10 @@ function sourcesOf(context: OperatorContext, { children, onTokensChange }: Serve
   return [
     watches(tasks, { map: own, predicate: tenancyChanged }),
     watches(pods, { map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? own(pod) : []), predicate: presence }),
-    watches(pools, { map: reachOf(context, children), predicate: specOrLife }),
+    watches(pools, { map: reachOf(context, children), predicate: anyOf<ExpertPool>(specOrLife, acceptance) }),
+    watches(poolGrants, { map: own }),
     watches(namespaces, { predicate: labelsOrLife }),
+    watches(children.roles, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
     watches(children.roleBindings, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
     watches(children.networkPolicies, { map: (object) => (object.metadata.name === wallName ? own(object) : []) }),
     watches(configMaps, { map: (object) => (isKeys(object) ? own(object) : []) }),
@@ -86,11 +100,26 @@ function sourcesOf(context: OperatorContext, { children, onTokensChange }: Serve
   ];
 }
 
+/** ConfigMaps that unfinished tasks of a namespace name, by the pools that run them. */
+function filesIn({ tasks }: Caches, tenancy: Tenancy, namespace: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, Set<string>>();
+  for (const task of tasks.lister.byIndex('namespace', namespace)) {
+    const { workspace } = task.spec;
+    if (workspace.type !== 'ConfigMap') continue;
+    const pool = tenancy.poolOf(traitsOf(task));
+    if (pool === undefined) continue;
+    const names = found.get(poolKey(pool)) ?? new Set();
+    found.set(poolKey(pool), names.add(workspace.configMap.name));
+  }
+  return new Map([...found].map(([pool, names]) => [pool, [...names].sort()]));
+}
+
 /** Reads what is known about a namespace; undefined when there is no such namespace. */
 function observe(context: OperatorContext, children: ChildCaches, name: string): NamespaceSnapshot | undefined {
   const { caches, config, tokens } = context;
   const namespace = caches.namespaces.lister.get(name);
   if (namespace === undefined) return undefined;
+  const tenancy = new Tenancy(caches, config);
   const wall = children.networkPolicies.lister.get(`${name}/${wallName}`);
   const keys = caches.configMaps.lister.get(`${name}/${jwksConfigMap}`);
   const shared: Child[] = [
@@ -99,11 +128,13 @@ function observe(context: OperatorContext, children: ChildCaches, name: string):
   ];
   return {
     namespace,
-    pools: new Tenancy(caches).poolsIn(name),
+    pools: tenancy.poolsIn(name),
     sandboxes: caches.pods.lister.list({ namespace: name }).some(({ metadata }) => metadata.labels?.[labels.component] === 'sandbox'),
     workerClusterRole: config.workerClusterRole,
     jwks: tokens.jwks(),
+    files: filesIn(caches, tenancy, name),
     access: children.roleBindings.lister.list({ namespace: name }).filter((object) => accessOf(object).length > 0),
+    roles: children.roles.lister.list({ namespace: name }).filter((object) => accessOf(object).length > 0),
     shared,
   };
 }
@@ -113,10 +144,18 @@ function observe(context: OperatorContext, children: ChildCaches, name: string):
  * workers' access. One key is one namespace, so that pools that share it cannot write against each other.
  */
 export function createServedNamespaceController(context: OperatorContext, options: ServedOptions): Controller {
+  const { newLinkKey = () => randomBytes(32).toString('base64url') } = options;
+  const linkKeys = new LinkKeys(context.transport, newLinkKey);
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const snapshot = observe(context, options.children, key);
-    if (snapshot === undefined) return done;
-    const { apply, remove } = decideNamespace(snapshot);
+    if (snapshot === undefined) {
+      linkKeys.forget(key);
+      return done;
+    }
+    const { apply, remove, linkKey } = decideNamespace(snapshot);
+    if (snapshot.shared.length < sharedParts) linkKeys.forget(key);
+    if (linkKey === 'Keep') await linkKeys.ensure(snapshot.namespace, signal);
+    else if (linkKey === 'Remove') await linkKeys.remove(key, signal);
     for (const manifest of apply) await options.writer.apply(manifest, signal);
     for (const child of remove) await options.writer.remove(child, signal);
     if (remove.length > 0) context.log.info('no longer served', { namespace: key, removed: remove.map(({ object }) => keyOf(object)) });

@@ -1,6 +1,7 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { isAccepted } from '../../../pools/accepted.ts';
 import { accessName, workerServiceAccount } from '../../../pools/names.ts';
 import { poolNamespaceLabel } from '../../../pools/warm.ts';
 import type { Namespace } from '../../../runtime/objects.ts';
@@ -9,6 +10,7 @@ import { jwksConfigMap } from '../../agenttask/names.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandboxNetworkPolicy.ts';
 import type { Child } from '../children.ts';
 import { homeOf, type Manifest } from '../manifests/manifest.ts';
+import { identity } from '../ownership.ts';
 
 /** What is known about one namespace with tasks. */
 export interface NamespaceSnapshot {
@@ -19,8 +21,12 @@ export interface NamespaceSnapshot {
   readonly sandboxes: boolean;
   readonly workerClusterRole: string;
   readonly jwks: string;
+  /** ConfigMaps that tasks name which have not ended, sorted, by the keys of the pools that run them. */
+  readonly files: ReadonlyMap<string, readonly string[]>;
   /** RoleBindings here that let workers in. */
   readonly access: readonly RoleBinding[];
+  /** Roles here that say which ConfigMaps workers read. */
+  readonly roles: readonly KubeObject[];
   /** The wall and the signing keys, as far as they are here. */
   readonly shared: readonly Child[];
 }
@@ -31,31 +37,52 @@ export interface RoleBinding extends KubeObject {
 }
 
 export interface NamespaceDecision {
+  /** What becomes of the key by which keepers and runners recognise each other: made before and removed before everything else. */
+  readonly linkKey: 'Keep' | 'Remove' | 'None';
   readonly apply: readonly Manifest[];
   readonly remove: readonly Child[];
 }
 
-const nothing: NamespaceDecision = { apply: [], remove: [] };
+const nothing: NamespaceDecision = { linkKey: 'None', apply: [], remove: [] };
 
 /** These belong to no pool: several may stand behind them, and whoever asks last must not take them from the others. */
 const sharedLabels = { [labels.component]: 'sandbox' };
 
-/** The RoleBinding that lets the workers of a pool read and report tasks of a namespace. Pure. */
-export function accessBinding(pool: ExpertPool, namespace: string, clusterRole: string): Manifest {
-  const home = homeOf(pool);
-  const { name } = pool.metadata;
+const rbacGroup = 'rbac.authorization.k8s.io';
+
+const ownLabels = (pool: ExpertPool): Readonly<Record<string, string>> => ({
+  [labels.component]: 'worker',
+  [labels.pool]: pool.metadata.name,
+  [poolNamespaceLabel]: homeOf(pool),
+});
+
+function binding(pool: ExpertPool, namespace: string, name: string, role: { readonly kind: string; readonly name: string }): Manifest {
   const { apiVersion, kind } = resources.roleBindings;
-  const own = { [labels.component]: 'worker', [labels.pool]: name, [poolNamespaceLabel]: home };
   return {
     resource: resources.roleBindings,
     object: {
       apiVersion,
       kind,
-      metadata: { name: accessName({ namespace: home, name }), namespace, labels: own },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: clusterRole },
-      subjects: [{ kind: 'ServiceAccount', name: workerServiceAccount(name), namespace: home }],
+      metadata: { name, namespace, labels: ownLabels(pool) },
+      roleRef: { apiGroup: rbacGroup, ...role },
+      subjects: [{ kind: 'ServiceAccount', name: workerServiceAccount(pool.metadata.name), namespace: homeOf(pool) }],
     },
   };
+}
+
+/** The RoleBinding that lets the workers of a pool read and report tasks of a namespace. Pure. */
+export function accessBinding(pool: ExpertPool, namespace: string, clusterRole: string): Manifest {
+  return binding(pool, namespace, accessOf(pool), { kind: 'ClusterRole', name: clusterRole });
+}
+
+/** What lets the workers of a pool read the ConfigMaps that its tasks here name, and no other ones. Pure. */
+export function filesAccess(pool: ExpertPool, namespace: string, configMaps: readonly string[]): readonly Manifest[] {
+  if (configMaps.length === 0) return [];
+  const name = filesOf(pool);
+  const { apiVersion, kind } = resources.roles;
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [...configMaps], verbs: ['get'] }];
+  const role = { apiVersion, kind, metadata: { name, namespace, labels: ownLabels(pool) }, rules };
+  return [{ resource: resources.roles, object: role }, binding(pool, namespace, name, { kind: 'Role', name })];
 }
 
 /**
@@ -92,23 +119,46 @@ export function signingKeys(namespace: string, jwks: string): Manifest {
   };
 }
 
-/** What a namespace is to hold for the pools that serve it. Pure. */
+const accessOf = (pool: ExpertPool): string => accessName({ namespace: homeOf(pool), name: pool.metadata.name });
+
+const filesOf = (pool: ExpertPool): string => `${accessOf(pool)}.files`;
+
+/**
+ * What a namespace is to hold for the pools that serve it. A pool of another namespace that cannot be carried out as it is
+ * gets nothing new here, and keeps what it has. Pure.
+ */
 export function decideNamespace(snapshot: NamespaceSnapshot): NamespaceDecision {
-  const { namespace, pools, sandboxes, access, shared, workerClusterRole, jwks } = snapshot;
+  const { namespace, pools, sandboxes, access, roles, files, shared, workerClusterRole, jwks } = snapshot;
   const { name, deletionTimestamp } = namespace.metadata;
   // Nothing may be made there any more, and everything goes by itself.
   if (deletionTimestamp !== undefined || namespace.status?.phase === 'Terminating') return nothing;
-  const bindings = pools.map((pool) => accessBinding(pool, name, workerClusterRole));
-  const homes = [...new Set(pools.map(homeOf))].sort();
+  const served = pools.filter(
+    (pool) => homeOf(pool) === name || isAccepted(pool) || access.some(({ metadata }) => metadata.name === accessOf(pool)),
+  );
+  const bindings = served.flatMap((pool) => [
+    accessBinding(pool, name, workerClusterRole),
+    ...filesAccess(pool, name, files.get(`${homeOf(pool)}/${pool.metadata.name}`) ?? []),
+  ]);
+  const homes = [...new Set(served.map(homeOf))].sort();
   // Our wall stays as long as anything is behind it; somebody else's sandboxes are not ours to wall in.
-  const walled = pools.length > 0 || (sandboxes && shared.length > 0);
+  const walled = served.length > 0 || (sandboxes && shared.length > 0);
   const common = walled ? [sandboxWall(name, homes), signingKeys(name, jwks)] : [];
-  const wanted = new Set(bindings.map(({ object }) => object.metadata.name));
+  const wanted = new Map(bindings.map(({ resource, object }) => [identity(resource, object.metadata.name), object as RoleBinding]));
+  const wants = ({ metadata }: KubeObject, resource: Child['resource']): RoleBinding | undefined =>
+    wanted.get(identity(resource, metadata.name));
   // A roleRef cannot be changed: the binding is made anew when this one is seen to be gone.
-  const stale = access.filter(({ metadata, roleRef }) => !wanted.has(metadata.name) || roleRef?.name !== workerClusterRole);
-  const going = new Set(stale.map(({ metadata }) => metadata.name));
+  const stale = access.filter(
+    (object) => wants(object, resources.roleBindings)?.roleRef?.name !== object.roleRef?.name || object.roleRef === undefined,
+  );
+  const going = new Set(stale.map(({ metadata }) => identity(resources.roleBindings, metadata.name)));
+  const dropped = roles.filter((object) => wants(object, resources.roles) === undefined);
   return {
-    apply: [...common, ...bindings.filter(({ object }) => !going.has(object.metadata.name))],
-    remove: [...stale.map((object) => ({ resource: resources.roleBindings, object })), ...(walled ? [] : shared)],
+    linkKey: walled ? 'Keep' : shared.length > 0 ? 'Remove' : 'None',
+    apply: [...common, ...bindings.filter(({ resource, object }) => !going.has(identity(resource, object.metadata.name)))],
+    remove: [
+      ...stale.map((object) => ({ resource: resources.roleBindings, object })),
+      ...dropped.map((object) => ({ resource: resources.roles, object })),
+      ...(walled ? [] : shared),
+    ],
   };
 }

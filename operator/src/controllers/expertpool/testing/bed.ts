@@ -29,6 +29,7 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.agentTaskOrders, statusSubresource: true, generation: true },
   { resource: resources.expertPools, statusSubresource: true, generation: true },
   { resource: resources.energyModels, statusSubresource: true, generation: true },
+  { resource: resources.poolGrants, generation: true },
   { resource: resources.roles },
   { resource: resources.roleBindings },
   { resource: resources.controllerRevisions },
@@ -47,6 +48,7 @@ export const testConfig: ProcessConfig = {
   version: '0.0.0-test',
   images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
   egress: { registries: [], environment: {} },
+  platformNamespaces: ['platform'],
   workerClusterRole: 'agentfleet-worker',
   logLevel: 'silent',
   probesPort: 0,
@@ -183,7 +185,10 @@ export class Bed {
     const own = { [labels.component]: 'worker', [labels.pool]: pool };
     const pods = resourceClient<Pod>(this.transport, resources.pods);
     const containers = [{ name: 'worker', image: testConfig.images.agent }];
-    await pods.create({ metadata: { name, namespace: 'platform', labels: own }, spec: { nodeName: 'n1', containers } });
+    await pods.create({
+      metadata: { name, namespace: 'platform', labels: own },
+      spec: { nodeName: 'n1', serviceAccountName: `${pool}-worker`, containers },
+    });
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
     await pods.patch({ namespace: 'platform', name }, { status }, { subresource: 'status' });
     const renewTime = new Date(systemClock.now()).toISOString().replace('Z', '000Z');

@@ -35,5 +35,9 @@ export function deployment(name: string, replicas: number, status: Deployment['s
 /** A pod of a worker that answers. */
 export function worker(name: string, status: Pod['status'] = { conditions: [{ type: 'Ready', status: 'True' }] }, image = 'agent:1'): Pod {
   const own = { [labels.component]: 'worker', [labels.pool]: 'coding' };
-  return { metadata: { name, namespace: 'platform', labels: own }, spec: { containers: [{ name: 'worker', image }] }, status };
+  return {
+    metadata: { name, namespace: 'platform', labels: own },
+    spec: { serviceAccountName: 'coding-worker', containers: [{ name: 'worker', image }] },
+    status,
+  };
 }

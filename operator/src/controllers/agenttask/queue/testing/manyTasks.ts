@@ -1,7 +1,7 @@
 import { ApiError, type ApiRequest, type ApiStream, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
-import { briefName } from '../../../../pools/names.ts';
+import { briefName, workerServiceAccount } from '../../../../pools/names.ts';
 import { jwksConfigMap } from '../../names.ts';
 import { newPool, newTask } from '../../testing/objects.ts';
 
@@ -159,7 +159,11 @@ export class ManyTasks implements Transport {
       for (const namespace of namespaces) yield { ...meta(jwksConfigMap, namespace, ours), data: {} };
     }
     if (plural === 'pods')
-      yield { ...meta('w-1', 'platform', ours), status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
+      yield {
+        ...meta('w-1', 'platform', ours),
+        spec: { serviceAccountName: workerServiceAccount('coding') },
+        status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+      };
     if (plural === 'leases')
       yield { ...meta('w-1', 'platform', ours), spec: { holderIdentity: 'w-1', renewTime: '2030-01-01T00:00:59.000000Z' } };
   }
