@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '@agentfleet/protocol/environment';
-import { readConfig } from './config.ts';
+import { readConfig as readAll } from './config.ts';
+
+/** What the operator tells a server in a pod of who may call it. */
+const access = {
+  AGENTFLEET_ISSUER: 'https://cluster.test',
+  AGENTFLEET_AUDIENCE: 'agentfleet-experts:fleet',
+  AGENTFLEET_CALLERS: 'system:serviceaccount:fleet:worker',
+};
+const readConfig = (env: Readonly<Record<string, string>>) => readAll({ ...access, ...env });
 
 describe('the configuration', () => {
-  it('needs nothing: Synth on port 7080', () => {
+  it('needs no more than who may call: Synth on port 7080', () => {
     expect(readConfig({})).toMatchObject({ listen: { host: '::', port: 7080 }, socket: null, engine: { type: 'Synth' }, queueLimit: 64 });
   });
 
@@ -19,6 +27,7 @@ describe('the configuration', () => {
       AGENTFLEET_SOCKET: 'here.sock',
       AGENTFLEET_ROLES: 'Generalist,King',
       AGENTFLEET_ENGINE: 'Magic',
+      AGENTFLEET_AUTHENTICATION: 'Maybe',
       AGENTFLEET_QUEUE_LIMIT: '0',
       AGENTFLEET_BATCH_LIMIT: 'many',
       AGENTFLEET_GRAMMARS: 'wasm',
@@ -31,6 +40,28 @@ describe('the configuration', () => {
       expect(error).toBeInstanceOf(ConfigError);
       expect((error as ConfigError).faults.map((fault) => fault.split(':')[0])).toEqual(Object.keys(bad));
     }
+  });
+
+  it.each([
+    ['no issuer', { AGENTFLEET_ISSUER: '' }, /AGENTFLEET_ISSUER: it is missing; set it in the pod/],
+    ['no audience', { AGENTFLEET_AUDIENCE: '' }, /AGENTFLEET_AUDIENCE: it is missing/],
+    ['no callers', { AGENTFLEET_CALLERS: '' }, /AGENTFLEET_CALLERS: it is missing/],
+    ['a caller of all namespaces', { AGENTFLEET_CALLERS: 'system:serviceaccount:*:worker' }, /is no subject of a ServiceAccount; write/],
+    ['None on all addresses', { AGENTFLEET_AUTHENTICATION: 'None' }, /this one listens on ::; listen on 127\.0\.0\.1, or use Tokens/],
+    [
+      'None on the address of a pod',
+      { AGENTFLEET_AUTHENTICATION: 'None', AGENTFLEET_LISTEN: '10.0.0.7:7080' },
+      /AGENTFLEET_AUTHENTICATION: None is for a server on a loopback address/,
+    ],
+  ])('is never without authentication where others reach it: %s', (_what, env, words) => {
+    expect(() => readConfig(env)).toThrow(words);
+  });
+
+  it('goes without authentication on a loopback address, when told so', () => {
+    const local = { AGENTFLEET_AUTHENTICATION: 'None' };
+    for (const host of ['127.0.0.1', '[::1]', 'localhost'])
+      expect(readAll({ ...local, AGENTFLEET_LISTEN: `${host}:7080` }).access).toBeNull();
+    expect(() => readAll({ AGENTFLEET_LISTEN: '127.0.0.1:7080' })).toThrow(/AGENTFLEET_ISSUER: it is missing/);
   });
 
   const builtin = { AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: 'Verifier' };

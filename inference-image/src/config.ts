@@ -3,6 +3,7 @@ import { readEngine, type EngineConfig } from './engineConfig.ts';
 import { parseListen, type Listen } from './listen.ts';
 import type { LogLevel } from './logger.ts';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { parseCount, parseLevel, parsePath } from './settings.ts';
 
 export type { EngineConfig } from './engineConfig.ts';
@@ -13,6 +14,8 @@ export interface Config {
   readonly listen: Listen;
   /** Path of a Unix socket to listen on as well; null = none. */
   readonly socket: string | null;
+  /** By which tokens it lets in; null = everybody who reaches its loopback address. The socket is guarded by its file mode. */
+  readonly access: AccessConfig | null;
   readonly engine: EngineConfig;
   readonly roles: readonly Role[];
   /** Requests of a capability that may wait; more are refused with `AF_QUEUE_FULL`. */
@@ -38,6 +41,7 @@ export function readConfig(env: Env): Config {
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     listen,
     socket,
+    access: readAccess(read, listen.host, true),
     engine: engine.config,
     roles: engine.roles,
     queueLimit: read('AGENTFLEET_QUEUE_LIMIT', parseCount, 64),

@@ -17,6 +17,12 @@ export class InferenceMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers: [this.registry],
   });
+  readonly refusals = new Counter({
+    name: 'agentfleet_inference_refusals_total',
+    help: 'Requests without a token that this server takes, by reason',
+    labelNames: ['reason'],
+    registers: [this.registry],
+  });
   readonly candidates = new Counter({
     name: 'agentfleet_inference_candidates_total',
     help: 'Candidates returned',

@@ -1,5 +1,6 @@
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gateOf, openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { createEngine } from './engines/index.ts';
@@ -27,10 +28,15 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
     logger.log('warn', 'the engine did not do what it was told', errorFields(error)),
   );
   const server = createServer({ config, engine, logger, now, pause });
-  const apps = [createApp(server)];
+  const gate = gateOf(config.access, {
+    clock: { now: () => Date.now() },
+    onRefused: (reason) => server.metrics.refusals.inc({ reason }),
+    onError: (error) => logger.log('error', 'the key file cannot be read', errorFields(error)),
+  });
+  const apps = [createApp(server, gate)];
   const addresses = [await listen(apps[0] as FastifyInstance, config.listen)];
   if (config.socket !== null) {
-    const local = createApp(server);
+    const local = createApp(server, openGate);
     apps.push(local);
     addresses.push(await listenOnSocket(local, config.socket));
   }

@@ -75,7 +75,7 @@ export class LoopBed implements AsyncDisposable {
 
   /** Starts an inference server by its environment; gives its origin. */
   async serve(env: Readonly<Record<string, string>>): Promise<string> {
-    const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', LOG_LEVEL: 'error', ...env });
+    const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', LOG_LEVEL: 'error', ...env });
     const logger = new Logger('silent', () => undefined, Date.now);
     const server = await startServer({ config, logger, now: () => performance.now() });
     this.#servers.push(server);

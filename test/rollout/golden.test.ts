@@ -25,7 +25,7 @@ const running: RunningServer[] = [];
 let folder = '';
 
 async function serve(env: Readonly<Record<string, string>>): Promise<string> {
-  const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', LOG_LEVEL: 'error', ...env });
+  const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', LOG_LEVEL: 'error', ...env });
   const logger = new Logger(config.logLevel, () => true, Date.now);
   const server = await startServer({ config, logger, now: () => performance.now() });
   running.push(server);

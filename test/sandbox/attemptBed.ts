@@ -157,6 +157,7 @@ async function startExpert(folder: string, record: Parameters<typeof AttemptBed.
       version: 'test',
       listen: { host: '127.0.0.1', port: 0 },
       socket: null,
+      access: null,
       engine: record === undefined ? { type: 'Synth' } : { type: 'Replay', record: path },
       roles: ['Generalist'],
       queueLimit: 8,

@@ -5,6 +5,9 @@ import { AttemptFailure } from '../attempt/failure.ts';
 /** What an expert's refusal means for the attempt; Retry: another try may be answered. */
 const meaning: Readonly<Record<InferenceErrorCode, FailureClass | 'Retry'>> = {
   AF_INVALID: 'AgentError',
+  // The server's copy of the signing keys may be older than the token, and the token older than its file.
+  AF_UNAUTHENTICATED: 'Retry',
+  AF_FORBIDDEN: 'Infrastructure',
   AF_ROLE_UNSUPPORTED: 'Infrastructure',
   AF_CAPABILITY_UNSUPPORTED: 'Infrastructure',
   AF_LANGUAGE_UNSUPPORTED: 'AgentError',

@@ -28,7 +28,7 @@ export class PartServers implements AsyncDisposable {
   async #start(role: ServerRole): Promise<string> {
     const engine: Record<string, string> =
       role === 'Synth' ? { AGENTFLEET_ENGINE: 'Synth' } : { AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: role };
-    const env = { PATH: process.env['PATH'] ?? '', ...engine, AGENTFLEET_LISTEN: '127.0.0.1:0' };
+    const env = { PATH: process.env['PATH'] ?? '', ...engine, AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' };
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', this.#program], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import type { GenerateResponse, InferenceErrorBody } from '@agentfleet/protocol/inference';
 import { createEngine } from '../engines/index.ts';
@@ -21,7 +22,7 @@ beforeAll(async () => {
     now,
     pause: () => Promise.resolve(),
   });
-  app = createApp(server);
+  app = createApp(server, openGate);
   close = () => engine.close();
 });
 afterAll(async () => {
@@ -136,7 +137,7 @@ describe('the other routes', () => {
   });
 
   it('are ready after a generated answer, until the server stops', async () => {
-    expect((await app.inject('/readyz')).json()).toEqual({ ready: true, reason: null });
+    expect((await app.inject('/readyz')).json()).toEqual({ ready: true });
     server.readiness.stop();
     expect(await app.inject('/readyz')).toMatchObject({ statusCode: 503 });
   });

@@ -1,15 +1,17 @@
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
+import type { Gate } from '@agentfleet/protocol/tokens';
 import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
 import { asInferenceError, InferenceError } from '../failure.ts';
 import { errorFields } from '../logger.ts';
 import type { Server } from '../server.ts';
+import { guard } from './guard.ts';
 
 const bodyLimit = 32 * 1024 * 1024;
 const requestTimeoutMs = 120_000;
 
-/** The HTTP API. Not listening yet. */
-export function createApp(server: Server): FastifyInstance {
+/** The HTTP API behind a gate. Not listening yet. */
+export function createApp(server: Server, gate: Gate): FastifyInstance {
   const app = fastify({
     logger: false,
     bodyLimit,
@@ -18,6 +20,7 @@ export function createApp(server: Server): FastifyInstance {
     exposeHeadRoutes: false,
     frameworkErrors: (error, _request, reply) => answer(server, reply, error),
   });
+  guard(app, gate);
   app.setErrorHandler((error: FastifyError, _request, reply) => answer(server, reply, error));
   app.setNotFoundHandler((request, reply) => {
     answer(server, reply, new InferenceError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`));
@@ -63,6 +66,7 @@ function leaving(reply: FastifyReply): AbortSignal {
 }
 
 function stateRoutes(app: FastifyInstance, server: Server): void {
+  let told: string | null = null;
   app.get('/v1/info', () => {
     const memory = server.memory();
     return memory === undefined ? server.info : { ...server.info, memory };
@@ -72,7 +76,10 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
 
   app.get('/readyz', async (_request, reply) => {
     const reason = await server.readiness.check();
-    return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason });
+    // Whoever asks learns no reason: it is in the log, once for each change.
+    if (reason !== told) server.logger.log(reason === null ? 'info' : 'warn', reason ?? 'ready');
+    told = reason;
+    return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
   });
 
   app.get('/metrics', async (_request, reply) => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import { featureSet, type ScoreResponse } from '@agentfleet/protocol/inference';
 import type { Abilities, ServedEngine } from '../engines/served.ts';
@@ -40,7 +41,7 @@ function serve(
     now: () => 0,
     pause,
   });
-  return { server, app: createApp(server), batches };
+  return { server, app: createApp(server, openGate), batches };
 }
 
 const item = { id: 'a', head: 'Code', text: 'x', operator: 'y', features: { edits: 3 } } as const;

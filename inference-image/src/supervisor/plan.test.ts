@@ -5,12 +5,23 @@ import { readSupervisor } from './plan.ts';
 import { childEnv } from './supervise.ts';
 
 const server = { name: 'gen', port: 7081, environment: { AGENTFLEET_ENGINE: 'Synth' }, gpus: [0] };
-const read = (list: unknown) => readSupervisor({ AGENTFLEET_SUPERVISE: JSON.stringify(list) });
+const access = {
+  AGENTFLEET_ISSUER: 'https://cluster.test',
+  AGENTFLEET_AUDIENCE: 'agentfleet-experts:fleet',
+  AGENTFLEET_CALLERS: 'system:serviceaccount:fleet:worker',
+};
+const read = (list: unknown) => readSupervisor({ ...access, AGENTFLEET_SUPERVISE: JSON.stringify(list) });
 
 describe('the servers of a supervisor', () => {
   it('come from its environment', () => {
     expect(read([server, { name: 'js', port: 7082 }])).toEqual({
       listen: { host: '::', port: 7080 },
+      access: {
+        issuer: access.AGENTFLEET_ISSUER,
+        jwksFile: '/etc/agentfleet/jwks/jwks.json',
+        callers: { audience: access.AGENTFLEET_AUDIENCE, subjects: [access.AGENTFLEET_CALLERS] },
+        metricsReaders: [],
+      },
       children: [server, { name: 'js', port: 7082, environment: {}, gpus: [] }],
       drainSeconds: 10,
       logLevel: 'info',
@@ -32,7 +43,7 @@ describe('the servers of a supervisor', () => {
     ['its own port', [{ ...server, port: 7080 }], /"gen" has the port of the supervisor; give it another one/],
   ])('are refused with field and cure: %s', (_what, list, words) => {
     const text = typeof list === 'string' || list === undefined ? list : JSON.stringify(list);
-    const refused = (): unknown => readSupervisor({ AGENTFLEET_SUPERVISE: text });
+    const refused = (): unknown => readSupervisor({ ...access, AGENTFLEET_SUPERVISE: text });
     expect(refused).toThrow(ConfigError);
     expect(refused).toThrow(words);
   });

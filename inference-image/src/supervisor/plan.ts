@@ -1,4 +1,5 @@
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { logLevels, type LogLevel } from '../logger.ts';
 import { parseListen, type Listen } from '../listen.ts';
 import { parseCount, parseLevel } from '../settings.ts';
@@ -15,6 +16,8 @@ export interface ChildPlan {
 /** Everything the supervisor takes from its environment. */
 export interface SupervisorConfig {
   readonly listen: Listen;
+  /** As its servers: they read the same environment. */
+  readonly access: AccessConfig | null;
   readonly children: readonly ChildPlan[];
   /** How long servers may finish what waits; then they are ended. */
   readonly drainSeconds: number;
@@ -30,8 +33,10 @@ const reserved = ['AGENTFLEET_LISTEN', 'CUDA_VISIBLE_DEVICES', superviseVariable
 export function readSupervisor(env: Env): SupervisorConfig {
   const faults: string[] = [];
   const read = reader(env, faults, 'the pod');
+  const listen = read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7080 });
   const config: SupervisorConfig = {
-    listen: read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7080 }),
+    listen,
+    access: readAccess(read, listen.host, true),
     children: read(superviseVariable, parseChildren),
     drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
     logLevel: read('LOG_LEVEL', parseLevel, logLevels[1]),

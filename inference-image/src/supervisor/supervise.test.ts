@@ -37,7 +37,13 @@ const synth = { AGENTFLEET_ENGINE: 'Synth', AGENTFLEET_ROLES: 'Generalist' };
 
 /** A supervisor with these servers, and what it logs. */
 async function start(children: readonly object[], more: Readonly<Record<string, string>> = {}) {
-  const own = { AGENTFLEET_SUPERVISE: JSON.stringify(children), AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_DRAIN_SECONDS: '1', ...more };
+  const own = {
+    AGENTFLEET_SUPERVISE: JSON.stringify(children),
+    AGENTFLEET_LISTEN: '127.0.0.1:0',
+    AGENTFLEET_AUTHENTICATION: 'None',
+    AGENTFLEET_DRAIN_SECONDS: '1',
+    ...more,
+  };
   const child = spawn(execPath, [entry, 'supervise'], { env: { PATH: env['PATH'], ...own }, stdio: ['ignore', 'pipe', 'inherit'] });
   running = child;
   const lines: Record<string, unknown>[] = [];
@@ -124,7 +130,7 @@ describe('the supervisor', () => {
       { name: 'gen', port: gen, environment: synth, gpus: [0] },
     ]);
     await until('the other one is ready', async () => (await statesOf(origin))[1]?.ready === true);
-    expect(await (await fetch(`${origin}/readyz`)).json()).toEqual({ ready: false, reason: 'not ready: bad' });
+    expect(await (await fetch(`${origin}/readyz`)).json()).toEqual({ ready: false });
     const [state] = await statesOf(origin);
     expect(state).toMatchObject({ name: 'bad', ready: false, lastExit: { code: 1, signal: null } });
   });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { gateOf } from '@agentfleet/protocol/tokens';
 import { listen } from '../listen.ts';
-import type { Logger } from '../logger.ts';
+import { errorFields, type Logger } from '../logger.ts';
 import { createSupervisorApp } from './app.ts';
 import { superviseVariable, type ChildPlan, type SupervisorConfig } from './plan.ts';
 import { Supervisor } from './supervisor.ts';
@@ -42,7 +43,8 @@ export async function supervise({ config, env, command, logger, now }: Supervise
     logger,
     now,
   });
-  const app = createSupervisorApp(supervisor);
+  const onError = (error: unknown): void => logger.log('error', 'the key file cannot be read', errorFields(error));
+  const app = createSupervisorApp(supervisor, gateOf(config.access, { clock: { now: () => Date.now() }, onError }));
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     await supervisor.stop(signal);
     await app.close();

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance } from 'fastify';
+import type { Gate } from '@agentfleet/protocol/tokens';
+import { answerRefusals, guard } from '../http/guard.ts';
 import type { Driver } from './driver.ts';
 import type { UseState } from './member.ts';
 import type { TurnstileMetrics } from './metrics.ts';
@@ -10,6 +12,7 @@ export interface TurnstileAppOptions {
   readonly turns: Turns;
   readonly driver: Pick<Driver, 'poke'>;
   readonly metrics: TurnstileMetrics;
+  readonly gate: Gate;
 }
 
 /** A stream of a use has a line at least so often: who hears none for longer asks anew, ms. */
@@ -45,8 +48,10 @@ const asking = {
 
 /** The turnstile over HTTP. Not listening yet. */
 export function createTurnstileApp(options: TurnstileAppOptions): FastifyInstance {
-  const { turns, driver, metrics } = options;
+  const { turns, driver, metrics, gate } = options;
   const app = fastify({ logger: false, forceCloseConnections: true, exposeHeadRoutes: false, bodyLimit });
+  guard(app, gate);
+  answerRefusals(app);
   app.get('/healthz', () => ({ ok: true }));
   app.get('/v1/members', () => ({ members: turns.views() }));
   app.get('/metrics', async (_request, reply) => reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()));

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import type { Identity, Purpose } from './member.ts';
 import type { Asking, Greeting, Memory, UseLine, Welcome } from './wire.ts';
 
@@ -7,6 +8,8 @@ export interface TurnstileClientOptions {
   /** `http://host:port` of the turnstile. */
   readonly turnstile: string;
   readonly self: Identity;
+  /** Undefined: it is asked without a token. */
+  readonly bearer?: Bearer;
   /** A name for each use. */
   readonly newId: () => string;
 }
@@ -155,7 +158,11 @@ export class TurnstileClient {
   }
 
   async #fetch(method: string, path: string, body: object | undefined, signal: AbortSignal): Promise<Response> {
-    const headers: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const token = await this.#options.bearer?.();
+    const headers: Record<string, string> = {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(token !== undefined && { authorization: token }),
+    };
     const init = { method, headers, signal, redirect: 'error' } as const;
     const url = `${this.#options.turnstile}${path}`;
     const response = await fetch(url, body === undefined ? init : { ...init, body: JSON.stringify(body) });

@@ -9,11 +9,16 @@ const member = {
   AGENTFLEET_POD_NAME: 'core-0',
   AGENTFLEET_POD_IP: '10.0.0.7',
 };
-const server = { AGENTFLEET_ENGINE: 'VLLM', AGENTFLEET_UPSTREAM: 'http://127.0.0.1:8000', AGENTFLEET_MODEL: 'core' };
+const access = {
+  AGENTFLEET_ISSUER: 'https://cluster.test',
+  AGENTFLEET_AUDIENCE: 'agentfleet-experts:fleet',
+  AGENTFLEET_CALLERS: 'system:serviceaccount:fleet:*',
+};
+const server = { ...access, AGENTFLEET_ENGINE: 'VLLM', AGENTFLEET_UPSTREAM: 'http://127.0.0.1:8000', AGENTFLEET_MODEL: 'core' };
 
 describe('the environment of turns', () => {
   test('has a place to listen, and times', () => {
-    const { listen, times } = readTurnstile({ AGENTFLEET_TURN_SECONDS: '7', AGENTFLEET_LOAD_SECONDS: '90' });
+    const { listen, times } = readTurnstile({ ...access, AGENTFLEET_TURN_SECONDS: '7', AGENTFLEET_LOAD_SECONDS: '90' });
     expect([listen, times.turnMs, times.loadMs]).toEqual([{ host: '::', port: 7090 }, 7_000, 90_000]);
   });
 

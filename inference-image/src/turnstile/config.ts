@@ -1,15 +1,17 @@
 import { isIP } from 'node:net';
 import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { turnstilePort } from '@agentfleet/protocol/pool';
+import { readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { parseListen, type Listen } from '../listen.ts';
 import type { LogLevel } from '../logger.ts';
-import { parseCount, parseLevel } from '../settings.ts';
+import { parseCount, parseLevel, parsePath } from '../settings.ts';
 import type { Identity } from './member.ts';
 import { defaultTimes, type TurnTimes } from './policy.ts';
 
 /** Everything the turnstile takes from its environment. */
 export interface TurnstileConfig {
   readonly listen: Listen;
+  readonly access: AccessConfig | null;
   readonly times: TurnTimes;
   readonly logLevel: LogLevel;
 }
@@ -19,8 +21,10 @@ export function readTurnstile(env: Env): TurnstileConfig {
   const faults: string[] = [];
   const read = reader(env, faults, 'the pod');
   const { turnMs, loadMs } = defaultTimes;
+  const listen = read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: turnstilePort });
   const config: TurnstileConfig = {
-    listen: read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: turnstilePort }),
+    listen,
+    access: readAccess(read, listen.host, true),
     times: {
       ...defaultTimes,
       turnMs: read('AGENTFLEET_TURN_SECONDS', parseCount, turnMs / 1000) * 1000,
@@ -36,6 +40,8 @@ export function readTurnstile(env: Env): TurnstileConfig {
 export interface TurnsConfig {
   readonly turnstile: string;
   readonly self: Identity;
+  /** File with the token for it; null: it is asked without one. */
+  readonly tokenFile: string | null;
 }
 
 /** @param engine origin of the engine inside of its pod */
@@ -44,8 +50,9 @@ export function turnsOf(read: Read, engine: string): TurnsConfig {
   const item = read('AGENTFLEET_TURN_ITEM', parseLabel);
   const pod = read('AGENTFLEET_POD_NAME', parseLabel);
   const host = read('AGENTFLEET_POD_IP', parseAddress);
+  const tokenFile = read<string | null>(tokenFileVariable, parsePath, null);
   const { port } = URL.canParse(engine) ? new URL(engine) : { port: '' };
-  return { turnstile, self: { item, pod, engine: `http://${host}:${port || 80}` } };
+  return { turnstile, self: { item, pod, engine: `http://${host}:${port || 80}` }, tokenFile };
 }
 
 /** Of an init container that waits before its engine. @throws ConfigError */

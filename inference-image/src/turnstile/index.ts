@@ -2,4 +2,4 @@
 // served is known here; of engines only that they sleep, wake and can be looked at.
 export { NoTurnError, TurnstileClient } from './client.ts';
 export { readAwaitTurn, readTurnstile, turnsOf, type TurnsConfig } from './config.ts';
-export { awaitTurn, awaitTurnWord, runTurnstile, turnstileWord, type RunningTurnstile } from './run.ts';
+export { awaitTurn, awaitTurnWord, bearerOf, runTurnstile, turnstileWord, type RunningTurnstile } from './run.ts';

@@ -85,7 +85,13 @@ async function startPod(name: string, turnstile: string): Promise<Pod> {
   const stage = `--additional-config=${JSON.stringify({ gpu: gpuOrigin, loadMs: 200, answerMs: 50 })}`;
   const kept = keep(() => start(engine, [...words, stage], { GPU_DEVICE_0: 'gpu-0', VLLM_SERVER_DEV_MODE: '1' }));
   await answers(`http://127.0.0.1:${enginePort}/health`);
-  const own = { AGENTFLEET_ENGINE: 'VLLM', AGENTFLEET_ROLES: 'Generalist', AGENTFLEET_MODEL: name, AGENTFLEET_LISTEN: `127.0.0.1:${port}` };
+  const own = {
+    AGENTFLEET_ENGINE: 'VLLM',
+    AGENTFLEET_ROLES: 'Generalist',
+    AGENTFLEET_MODEL: name,
+    AGENTFLEET_LISTEN: `127.0.0.1:${port}`,
+    AGENTFLEET_AUTHENTICATION: 'None',
+  };
   start(server, [], { ...turn, ...own });
   const url = `http://127.0.0.1:${port}`;
   await answers(`${url}/readyz`);
@@ -111,7 +117,13 @@ async function answered({ url }: Pod): Promise<void> {
 
 test('two engines answer all while their turnstile and one of them are killed, and never share the GPU', async () => {
   const port = await freePort();
-  const turnstile = keep(() => start(server, ['turnstile'], { AGENTFLEET_LISTEN: `127.0.0.1:${port}`, AGENTFLEET_TURN_SECONDS: '1' }));
+  const turnstile = keep(() =>
+    start(server, ['turnstile'], {
+      AGENTFLEET_LISTEN: `127.0.0.1:${port}`,
+      AGENTFLEET_AUTHENTICATION: 'None',
+      AGENTFLEET_TURN_SECONDS: '1',
+    }),
+  );
   const pods = await Promise.all(['ada', 'bob'].map((name) => startPod(name, `http://127.0.0.1:${port}`)));
   // Both loaded in their turn: neither found the other one there.
   expect([new Set(gpu.record), gpu.refused]).toEqual([new Set(['ada', 'bob']), []]);

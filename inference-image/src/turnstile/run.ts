@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from '../logger.ts';
+import { bearerFromFile, gateOf, type Bearer } from '@agentfleet/protocol/tokens';
+import { errorFields, type Logger } from '../logger.ts';
 import { listen } from '../listen.ts';
 import { createTurnstileApp } from './app.ts';
 import { TurnstileClient } from './client.ts';
@@ -49,7 +50,9 @@ export async function runTurnstile({ config, logger, now, engines = httpEngines 
     logger.log(done ? 'info' : 'error', done ? 'an engine was moved' : 'an engine did not do what it was told', told);
   };
   const driver = new Driver({ turns, engines, timer, now, onCommand });
-  const app = createTurnstileApp({ turns, driver, metrics });
+  const onError = (error: unknown): void => logger.log('error', 'the key file cannot be read', errorFields(error));
+  const gate = gateOf(config.access, { clock: { now: () => Date.now() }, onError });
+  const app = createTurnstileApp({ turns, driver, metrics, gate });
   const stop = async (): Promise<void> => {
     driver.close();
     await app.close();
@@ -58,8 +61,9 @@ export async function runTurnstile({ config, logger, now, engines = httpEngines 
 }
 
 /** Waits until the engine of this pod may start. */
-export async function awaitTurn({ turnstile, self }: TurnsConfig, logger: Logger, signal: AbortSignal): Promise<void> {
-  const client = new TurnstileClient({ turnstile, self, newId: randomUUID });
+export async function awaitTurn({ turnstile, self, tokenFile }: TurnsConfig, logger: Logger, signal: AbortSignal): Promise<void> {
+  const bearer = bearerOf(tokenFile, (error) => logger.log('warn', 'the token cannot be read', errorFields(error)));
+  const client = new TurnstileClient({ turnstile, self, bearer, newId: randomUUID });
   let told = '';
   await client.mayLoad(signal, (error) => {
     const { message, cause } = error as Error;
@@ -69,6 +73,11 @@ export async function awaitTurn({ turnstile, self }: TurnsConfig, logger: Logger
     told = words;
   });
   logger.log('info', 'the engine may start', { item: self.item });
+}
+
+/** The token for a turnstile; without a file it is asked without one. */
+export function bearerOf(file: string | null, onError: (error: unknown) => void): Bearer {
+  return file === null ? () => Promise.resolve(undefined) : bearerFromFile(file, { now: () => Date.now() }, onError);
 }
 
 function timer(millis: number, callback: () => void): () => void {

@@ -3,6 +3,8 @@ import { Type, type Static } from 'typebox';
 /** Every way the inference server says no. The code is the contract. */
 export const inferenceErrors = {
   AF_INVALID: { status: 400, cure: 'correct the named field' },
+  AF_UNAUTHENTICATED: { status: 401, cure: 'send a fresh token of the audience that the server expects' },
+  AF_FORBIDDEN: { status: 403, cure: 'call as a worker of the pool, or be let in to metrics' },
   AF_ROLE_UNSUPPORTED: { status: 400, cure: 'ask for one of the roles of /v1/info' },
   AF_CAPABILITY_UNSUPPORTED: { status: 404, cure: 'ask a server whose /v1/info has the capability' },
   AF_LANGUAGE_UNSUPPORTED: { status: 400, cure: 'name at least one file that this engine can edit' },

@@ -1,6 +1,7 @@
 /**
  * The inference server's HTTP API, version 1. One server, one engine, the capabilities that `/v1/info` lists; a route of
- * another capability answers AF_CAPABILITY_UNSUPPORTED. Errors are `{error: {code, message, field, cure}}`.
+ * another capability answers AF_CAPABILITY_UNSUPPORTED. Errors are `{error: {code, message, field, cure}}`. All but the
+ * probes need `Authorization: Bearer <token>`: of `expertsAudience` to work, of `metricsAudience` to read what is reported.
  *
  * | Request | Answer | Engines |
  * |---|---|---|
@@ -11,7 +12,8 @@
  * | `POST /v1/embed` {@link EmbedRequest} | {@link EmbedResponse} | Builtin as Embedder |
  * | `POST /v1/judge` {@link JudgeRequest} | {@link JudgeResponse} | Builtin as Policy |
  * | `GET /v1/info` | {@link InferenceInfo} | all |
- * | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and Prometheus | all |
+ * | `GET /metrics` | for Prometheus | all |
+ * | `GET /healthz`, `/readyz` | for the kubelet | all |
  */
 export * from './calibration.ts';
 export * from './control.ts';

@@ -1,5 +1,6 @@
 import type { KeeperInfo } from '@agentfleet/protocol/keeper';
-import { authenticate, type EpochFence, type JwksFile } from './auth/index.ts';
+import type { JwksFile } from '@agentfleet/protocol/tokens';
+import { authenticate, type EpochFence } from './auth/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';

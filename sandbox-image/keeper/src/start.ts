@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EpochFence, JwksFile } from './auth/index.ts';
+import { JwksFile } from '@agentfleet/protocol/tokens';
+import { EpochFence } from './auth/index.ts';
 import { egressBounds, syntaxBounds } from '@agentfleet/protocol/keeper';
 import type { Config } from './config.ts';
 import { Adoptions, recoverAdoption } from './durable/index.ts';

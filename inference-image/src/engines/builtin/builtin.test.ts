@@ -13,7 +13,11 @@ const now = (): number => 0;
 const digest = `sha256:${'0'.repeat(64)}`;
 
 function load(env: Readonly<Record<string, string>>): Promise<ServedEngine> {
-  return createEngine(readConfig({ AGENTFLEET_ENGINE: 'Builtin', ...env }), now, () => undefined);
+  return createEngine(
+    readConfig({ AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', ...env }),
+    now,
+    () => undefined,
+  );
 }
 
 function serve(engine: ServedEngine): Server {

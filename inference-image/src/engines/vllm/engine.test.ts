@@ -28,6 +28,7 @@ describe('a server with a language model behind it', () => {
       AGENTFLEET_ENGINE: 'VLLM',
       AGENTFLEET_ROLES: 'Generalist',
       AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_AUTHENTICATION: 'None',
       AGENTFLEET_UPSTREAM: upstream,
       AGENTFLEET_MODEL: 'coding.core',
       AGENTFLEET_ARTIFACT_DIGEST: digest,

@@ -1,6 +1,6 @@
 /** A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep. */
 import { randomUUID } from 'node:crypto';
-import { TurnstileClient, type TurnsConfig } from '../../turnstile/index.ts';
+import { bearerOf, TurnstileClient, type TurnsConfig } from '../../turnstile/index.ts';
 import { codeDigest } from '../digest.ts';
 import { VllmControl, type Adapter } from './control.ts';
 import { VllmEngine } from './engine.ts';
@@ -41,7 +41,7 @@ function residentOf(
   onError: (error: unknown) => void,
 ): Resident | undefined {
   if (turns !== null) {
-    const client = new TurnstileClient({ ...turns, newId: randomUUID });
+    const client = new TurnstileClient({ ...turns, bearer: bearerOf(turns.tokenFile, onError), newId: randomUUID });
     client.start();
     return new Swap({ control, turns: client });
   }

@@ -27,7 +27,7 @@ describe('engines with room for one', () => {
 
   const open = (): Promise<RunningTurnstile> =>
     runTurnstile({
-      config: { listen: { host: '127.0.0.1', port }, times, logLevel: 'silent' },
+      config: { access: null, listen: { host: '127.0.0.1', port }, times, logLevel: 'silent' },
       logger: quiet,
       now: () => performance.now(),
     });

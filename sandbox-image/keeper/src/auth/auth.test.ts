@@ -7,8 +7,8 @@ import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { issuer, Signer, subject } from '../testing/index.ts';
 import { EpochFence } from './epoch.ts';
-import { JwksFile } from './keys.ts';
-import { authenticate, type RefusalReason } from './token.ts';
+import { JwksFile, type RefusalReason } from '@agentfleet/protocol/tokens';
+import { authenticate } from './token.ts';
 
 const uid = '6f9619ff-8b86-d011-b42d-00c04fc964ff';
 const now = () => Math.floor(Date.now() / 1000);

@@ -1,4 +1,3 @@
 /** Who may call, and in the name of which assignment. Knows tokens and epochs, nothing of HTTP routes. */
 export { EpochFence } from './epoch.ts';
-export { JwksFile } from './keys.ts';
-export { authenticate, type RefusalReason, type TokenRules } from './token.ts';
+export { authenticate, type KeeperTokenRules } from './token.ts';

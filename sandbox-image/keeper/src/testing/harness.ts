@@ -10,7 +10,7 @@ import { createLogger } from '../logger.ts';
 import type { Connector } from '../network/index.ts';
 import { startKeeper, type RunningKeeper, type StartOptions } from '../start.ts';
 import { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
-import { issuer, Signer, subject } from './signer.ts';
+import { issuer, Signer, subject } from '@agentfleet/protocol/tokens/testing';
 import { waitUntil } from './wait.ts';
 
 export interface HarnessOptions {

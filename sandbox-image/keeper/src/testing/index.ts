@@ -2,7 +2,7 @@
 export { echo, echoing, killable } from './behaviour.ts';
 export { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
 export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';
-export { issuer, Signer, subject } from './signer.ts';
+export { issuer, Signer, subject } from '@agentfleet/protocol/tokens/testing';
 export { acceleratedClock } from './accelerated-clock.ts';
 export { buildRunner, RealRunner } from './real-runner.ts';
 export { podUid } from './harness.ts';

@@ -69,6 +69,7 @@ export class Place {
       AGENTFLEET_ENGINE: 'VLLM',
       AGENTFLEET_ROLES: 'Generalist',
       AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_AUTHENTICATION: 'None',
       AGENTFLEET_UPSTREAM: self.engine,
       AGENTFLEET_MODEL: name,
       AGENTFLEET_TURNSTILE: turnstile,

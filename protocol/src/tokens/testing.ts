@@ -1,3 +1,4 @@
+/** A cluster's signing key for tests. Never imported by production code. */
 import { writeFile } from 'node:fs/promises';
 import { exportJWK, generateKeyPair, SignJWT, type JSONWebKeySet, type JWTPayload } from 'jose';
 

@@ -1,0 +1,114 @@
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+
+/** Wall time, ms since 1970. */
+export interface WallClock {
+  now(): number;
+}
+
+/** What metrics count refusals by. */
+export type RefusalReason = 'missing' | 'malformed' | 'expired' | 'notYetValid' | 'audience' | 'issuer' | 'key' | 'signature' | 'subject';
+
+/** A bearer token that is refused; `message` says why. */
+export class TokenRefused extends Error {
+  readonly reason: RefusalReason;
+
+  constructor(reason: RefusalReason, message: string) {
+    super(message);
+    this.name = 'TokenRefused';
+    this.reason = reason;
+  }
+
+  /** 403 for a valid token of somebody else, 401 for anything that is no valid token. */
+  get status(): 401 | 403 {
+    return this.reason === 'subject' ? 403 : 401;
+  }
+}
+
+export interface TokenRules {
+  readonly issuer: string;
+  readonly audience: string;
+  /** ServiceAccounts that may call, as `system:serviceaccount:<namespace>:<name>`; the name `*` stands for all of a namespace. */
+  readonly subjects: readonly string[];
+  readonly getKey: JWTVerifyGetKey;
+  readonly clock: WallClock;
+}
+
+/** Seconds that two clocks of a cluster may differ. */
+const clockToleranceSeconds = 5;
+
+/**
+ * Checks an `Authorization` header offline. Only RS256 and ES256, the algorithms of Kubernetes' own tokens, are accepted,
+ * whatever the token says of itself.
+ *
+ * @returns the caller's subject
+ * @throws TokenRefused
+ */
+export async function checkToken(header: string | undefined, rules: TokenRules): Promise<string> {
+  if (header === undefined) throw new TokenRefused('missing', 'the request has no Authorization header');
+  const token = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i.exec(header)?.[1];
+  if (token === undefined) throw new TokenRefused('malformed', 'the Authorization header is not "Bearer <token>"');
+  let payload: JWTPayload;
+  try {
+    payload = await verify(token, rules);
+  } catch (error) {
+    throw explain(error, rules);
+  }
+  const subject = payload.sub ?? '';
+  if (!rules.subjects.some((allowed) => covers(allowed, subject))) {
+    throw new TokenRefused('subject', `${quote(subject)} may not call this server`);
+  }
+  return subject;
+}
+
+/** The name of a ServiceAccount has no colon, so what stands for all names of a namespace cannot reach another one. */
+function covers(allowed: string, subject: string): boolean {
+  if (!allowed.endsWith(':*')) return allowed === subject;
+  const namespace = allowed.slice(0, -1);
+  return subject.startsWith(namespace) && /^[^:]+$/.test(subject.slice(namespace.length));
+}
+
+async function verify(token: string, rules: TokenRules): Promise<JWTPayload> {
+  const { payload } = await jwtVerify(token, rules.getKey, {
+    algorithms: ['RS256', 'ES256'],
+    issuer: rules.issuer,
+    audience: rules.audience,
+    clockTolerance: clockToleranceSeconds,
+    currentDate: new Date(rules.clock.now()),
+    requiredClaims: ['exp', 'sub'],
+  });
+  return payload;
+}
+
+/** Why jose refused, in words and as a metric label. */
+function explain(error: unknown, rules: TokenRules): TokenRefused {
+  if (error instanceof errors.JWTExpired) return new TokenRefused('expired', `it expired at ${instant(error.payload.exp)}`);
+  if (error instanceof errors.JWTClaimValidationFailed) return explainClaim(error, rules);
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) {
+    return new TokenRefused('key', 'no key of this cluster signed it (unknown key)');
+  }
+  if (error instanceof errors.JWKSInvalid) return new TokenRefused('key', error.message);
+  if (error instanceof errors.JOSEAlgNotAllowed) return new TokenRefused('malformed', 'its algorithm is neither RS256 nor ES256');
+  if (error instanceof errors.JWSSignatureVerificationFailed) return new TokenRefused('signature', 'its signature is wrong');
+  return new TokenRefused('malformed', 'it is not a JSON Web Token');
+}
+
+function explainClaim(error: errors.JWTClaimValidationFailed, rules: TokenRules): TokenRefused {
+  const { payload } = error;
+  if (error.claim === 'aud') {
+    return new TokenRefused('audience', `wrong audience (has ${quote(payload.aud)}, needs ${quote(rules.audience)})`);
+  }
+  if (error.claim === 'iss') {
+    return new TokenRefused('issuer', `wrong issuer (has ${quote(payload.iss)}, needs ${quote(rules.issuer)})`);
+  }
+  if (error.claim === 'nbf') return new TokenRefused('notYetValid', `it is not valid before ${instant(payload.nbf)}`);
+  return new TokenRefused('malformed', `its claim ${quote(error.claim)} is missing or wrong`);
+}
+
+function instant(seconds: number | undefined): string {
+  const date = new Date((seconds ?? Number.NaN) * 1000);
+  return Number.isNaN(date.getTime()) ? 'an unknown time' : date.toISOString();
+}
+
+function quote(value: unknown): string {
+  return (JSON.stringify(value) ?? 'none').slice(0, 200);
+}
