@@ -1,5 +1,6 @@
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
+import { readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { logLevels, type LogLevel } from './logger.ts';
 
 /** The pod that this process runs in. */
@@ -20,9 +21,16 @@ export interface WorkerConfig {
   readonly concurrency: number;
   /** Of probes and metrics. */
   readonly port: number;
+  /** Who may read metrics; null: everybody, but on a loopback address only. */
+  readonly access: AccessConfig | null;
+  /** File with the token that experts and verifiers take; null: they are asked without one. */
+  readonly tokenFile: string | null;
   readonly version: string;
   readonly logLevel: LogLevel;
 }
+
+/** Where a worker listens that authenticates nobody. */
+export const loopback = '127.0.0.1';
 
 const defaultConcurrency = 8;
 const mostConcurrency = 64;
@@ -38,6 +46,9 @@ export function readConfig(env: Env): WorkerConfig {
     brief: read(brief, text),
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
     port: read('AGENTFLEET_PORT', parsePort, workerPort),
+    // Without authentication it listens on a loopback address: in a pod it would never be ready.
+    access: readAccess(read, loopback, false),
+    tokenFile: read<string | null>(tokenFileVariable, text, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     logLevel: read<LogLevel>('LOG_LEVEL', parseLevel, 'info'),
   };

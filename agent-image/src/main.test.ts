@@ -61,6 +61,7 @@ describe('the process', () => {
       AGENTFLEET_SERVICE_ACCOUNT: serviceAccount,
       AGENTFLEET_POOL_CONFIGMAP: brief,
       AGENTFLEET_PORT: '0',
+      AGENTFLEET_AUTHENTICATION: 'None',
     });
     const port = await portOf(process);
     const ended = once(process, 'exit');

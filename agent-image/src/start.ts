@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import {
+  asError,
   createTransport,
   fencedTransport,
   leases,
@@ -13,10 +14,12 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
+import { bearerFromFile, type Bearer } from '@agentfleet/protocol/tokens';
 import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
-import type { WorkerConfig } from './config.ts';
+import { loopback, type WorkerConfig } from './config.ts';
 import { ExpertsClient } from './experts/index.ts';
+import { authorizeReaders } from './http/authorize.ts';
 import { createMetrics, type WorkerMetrics } from './http/metrics.ts';
 import { WorkerLease } from './lease/workerLease.ts';
 import type { ArtifactStore } from './store/index.ts';
@@ -93,12 +96,14 @@ export async function startWorker(options: StartOptions): Promise<RunningWorker>
   return { port: endpoints.port, stop: () => (stopped ??= stop()) };
 }
 
-function serve({ config, health = () => {} }: StartOptions, parts: Parts): Promise<Endpoints> {
+function serve({ config, health = () => {}, clock, log }: StartOptions, parts: Parts): Promise<Endpoints> {
   const need = (what: string | undefined): void => {
     if (what !== undefined) throw new Error(what);
   };
   return serveEndpoints({
     port: config.port,
+    ...(config.access === null ? { host: loopback } : { authorize: authorizeReaders(config.access, clock, log) }),
+    log,
     health: new Map([['engine', health]]),
     ready: new Map([
       ['brief', () => need(parts.brief.current === undefined ? parts.brief.problem : undefined)],
@@ -110,17 +115,24 @@ function serve({ config, health = () => {} }: StartOptions, parts: Parts): Promi
   });
 }
 
+function bearerOf({ config: { tokenFile }, clock, log }: StartOptions): Bearer | undefined {
+  if (tokenFile === null) return undefined;
+  return bearerFromFile(tokenFile, clock, (error) => log.warn('the token for experts cannot be read', { error: asError(error).message }));
+}
+
 function begin(options: StartOptions, { transport, brief, metrics }: Parts, first: PoolBrief): LiveParts {
   const { config, clock, random, log, engine, openStore, keeperPort } = options;
   const { pod } = config;
   const lease = new WorkerLease({ client: new ResourceClient(transport, leases, 'lease'), pod, pool: first.pool.name, clock, log });
   const fenced = fencedTransport(transport, lease.fence);
   const dispatcher = new Agent({ connect: { timeout: 5000 }, keepAliveTimeout: 10_000 });
+  const bearer = bearerOf(options);
   const factory = new TenureFactory({
     transport: fenced,
     config,
     brief: () => brief.current ?? first,
-    experts: new ExpertsClient({ clock, random, log, dispatcher }),
+    experts: new ExpertsClient({ clock, random, log, dispatcher, bearer }),
+    bearer,
     engine,
     openStore,
     metrics,

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
 import { generateBounds, routes, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { Experts } from '../attempt/ports.ts';
 import { answerReader } from './answer.ts';
@@ -15,6 +16,8 @@ export interface ExpertsOptions {
   readonly random: Random;
   readonly log: Log;
   readonly dispatcher?: Dispatcher;
+  /** The token that they take; absent: they are asked without one. */
+  readonly bearer?: Bearer | undefined;
 }
 
 /** How long an expert is asked again that is busy, stopping or not there, ms. */
@@ -80,7 +83,7 @@ export class ExpertsClient {
   async #post(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
     const { name, url } = expert;
     const { status, text, retryAfterMs } = await post(
-      { name, url, route: routes.Generate, body: request, dispatcher: this.#options.dispatcher },
+      { name, url, route: routes.Generate, body: request, dispatcher: this.#options.dispatcher, bearer: this.#options.bearer },
       signal,
     );
     if (status === 200) return { answer: this.#answer(expert, request, text) };

@@ -1,5 +1,6 @@
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import { routes } from '@agentfleet/protocol/inference';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import type { Dispatcher } from 'undici';
 import { Circuit } from './circuit.ts';
 import { partReader, type Exchanges, type PartCapability } from './partAnswers.ts';
@@ -20,6 +21,7 @@ export interface PartsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly dispatcher?: Dispatcher;
+  readonly bearer?: Bearer | undefined;
 }
 
 /** One question to a part. */
@@ -31,8 +33,8 @@ export interface Question<C extends PartCapability> {
   readonly signal: AbortSignal;
 }
 
-/** Statuses of a server that is busy or not there yet; asked once more. */
-const passing: ReadonlySet<number> = new Set([429, 503]);
+/** Statuses of a server that is busy, not there yet, or has no fresh keys; asked once more. */
+const passing: ReadonlySet<number> = new Set([401, 429, 503]);
 /** Least wait before the second try, ms. */
 const betweenMs = 50;
 
@@ -78,7 +80,8 @@ export class PartsClient {
     { capability, request }: Question<C>,
     signal: AbortSignal,
   ): Promise<Exchanges[C]['response']> {
-    const posting = { ...part, route: routes[capability], body: request, dispatcher: this.#options.dispatcher };
+    const { dispatcher, bearer } = this.#options;
+    const posting = { ...part, route: routes[capability], body: request, dispatcher, bearer };
     let posted = await post(posting, signal);
     if (passing.has(posted.status)) {
       await sleep(this.#options.clock, Math.max(betweenMs, posted.retryAfterMs), signal);

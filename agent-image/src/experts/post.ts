@@ -1,3 +1,4 @@
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import { request as send, type Dispatcher } from 'undici';
 import { AttemptFailure } from '../attempt/failure.ts';
 
@@ -13,6 +14,8 @@ export interface Posting {
   readonly route: string;
   readonly body: unknown;
   readonly dispatcher?: Dispatcher | undefined;
+  /** Asked for each request: the kubelet renews its token. */
+  readonly bearer?: Bearer | undefined;
 }
 
 /** Its answer, whatever the status is. */
@@ -24,10 +27,11 @@ export interface Posted {
 }
 
 /** Posts JSON and reads the answer. Rejects with what undici says, the signal's reason, or ExpertMalformed for an endless answer. */
-export async function post({ name, url, route, body, dispatcher }: Posting, signal: AbortSignal): Promise<Posted> {
+export async function post({ name, url, route, body, dispatcher, bearer }: Posting, signal: AbortSignal): Promise<Posted> {
+  const authorization = await bearer?.();
   const response = await send(new URL(route, url), {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
     body: JSON.stringify(body),
     signal,
     headersTimeout: 0, // the caller's deadline counts

@@ -10,6 +10,7 @@ import {
   type ScoreResponse,
 } from '@agentfleet/protocol/inference';
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import { auc, brier, ece } from '@agentfleet/protocol/stats';
 import { partReader, post } from '../experts/index.ts';
 import { refusalOf } from '../experts/refusal.ts';
@@ -20,6 +21,8 @@ export interface AskOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
+  /** The token that servers take; absent: none. */
+  readonly bearer?: Bearer | undefined;
 }
 
 /** What came of one case. */
@@ -89,13 +92,13 @@ function figuresOf(head: GoldenHead['name'], all: readonly Scored[]): readonly G
 
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6;
 
-function asker(verifier: VerifierEndpoint, { clock, random, signal }: AskOptions): (request: ScoreRequest) => Promise<ScoreResponse> {
+function asker(verifier: VerifierEndpoint, { clock, random, signal, bearer }: AskOptions): (request: ScoreRequest) => Promise<ScoreResponse> {
   const read = partReader();
   const once = async (request: ScoreRequest): Promise<ScoreResponse | { readonly failure: Error; readonly retry: boolean }> => {
     const limit = deadline(clock, answerMs, signal);
     try {
       const { name, url } = verifier;
-      const { status, text } = await post({ name, url, route: routes.Score, body: request }, limit.signal);
+      const { status, text } = await post({ name, url, route: routes.Score, body: request, bearer }, limit.signal);
       return status === 200 ? read('Score', text, request) : refusalOf(name, status, text);
     } catch (error) {
       signal.throwIfAborted();

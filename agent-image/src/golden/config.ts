@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { GoldenArm, goldenEnvironment } from '@agentfleet/protocol/golden';
+import { tokenFileVariable } from '@agentfleet/protocol/tokens';
 import { Value } from 'typebox/value';
 
 /** What the job works on. */
@@ -13,6 +14,8 @@ export interface GoldenConfig {
   readonly set: string;
   /** File that the report goes to. */
   readonly report: string;
+  /** File with the token that the servers take; null: they are asked without one. */
+  readonly tokenFile: string | null;
 }
 
 /** @throws ConfigError with all faults */
@@ -25,6 +28,7 @@ export function readGoldenConfig(env: Env): GoldenConfig {
     seed: read(goldenEnvironment.seed, seedOf),
     set: read('AGENTFLEET_GOLDEN_SET', pathOf, '/golden'),
     report: read('AGENTFLEET_REPORT', pathOf, '/dev/termination-log'),
+    tokenFile: read<string | null>(tokenFileVariable, pathOf, null),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;

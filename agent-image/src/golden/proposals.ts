@@ -25,7 +25,7 @@ export async function judgeProposals(
   cases: readonly ProposalCase[],
   { seed, ...options }: AskOptions & { readonly seed: number },
 ): Promise<readonly Verdict[]> {
-  const client = new ExpertsClient({ clock: options.clock, random: options.random, log: silentLog }).of(experts);
+  const client = new ExpertsClient({ ...options, log: silentLog }).of(experts);
   const verdicts: Verdict[] = [];
   for (const one of cases) {
     const { expert, role } = asked(experts, one);

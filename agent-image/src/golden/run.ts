@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { asError, type Clock, type Log, type Random } from '@agentfleet/kube';
 import type { GoldenReport } from '@agentfleet/protocol/golden';
-import { judgeActs, type Verdict } from './acts.ts';
+import { bearerFromFile } from '@agentfleet/protocol/tokens';
+import { judgeActs, type AskOptions, type Verdict } from './acts.ts';
 import { GoldenFault, readCases, type GoldenSet } from './cases.ts';
 import type { GoldenConfig } from './config.ts';
 import { judgeProposals } from './proposals.ts';
@@ -43,8 +44,9 @@ export async function runGolden(run: GoldenRun): Promise<0 | 1> {
 async function work(run: GoldenRun): Promise<GoldenReport> {
   const { arm, set, seed } = run.config;
   const cases = await readCases(set);
-  const acts = await found(run, cases);
-  const proposals = cases.proposals.length === 0 ? [] : await judgeProposals(arm.experts, cases.proposals, { ...run, seed });
+  const asking = askOf(run);
+  const acts = await found(run, cases, asking);
+  const proposals = cases.proposals.length === 0 ? [] : await judgeProposals(arm.experts, cases.proposals, { ...asking, seed });
   const verdicts = [...acts.verdicts, ...proposals];
   if (verdicts.length === 0) throw new GoldenFault(`${set} has no case; add some`);
   tell(run.log, verdicts);
@@ -55,11 +57,16 @@ async function work(run: GoldenRun): Promise<GoldenReport> {
   };
 }
 
-async function found(run: GoldenRun, { acts }: GoldenSet): ReturnType<typeof judgeActs> {
+function askOf({ config: { tokenFile }, clock, random, log, signal }: GoldenRun): AskOptions {
+  const onError = (error: unknown): void => log.warn('the token cannot be read', { error: asError(error).message });
+  return { clock, random, signal, ...(tokenFile !== null && { bearer: bearerFromFile(tokenFile, clock, onError) }) };
+}
+
+async function found(run: GoldenRun, { acts }: GoldenSet, asking: AskOptions): ReturnType<typeof judgeActs> {
   const { verifier, name } = run.config.arm;
   if (acts.length === 0) return { verdicts: [], heads: [] };
   if (verifier === null) throw new GoldenFault(`the set has acts, and ${name} has no verifier; remove them, or set spec.energyModelRef`);
-  return judgeActs(verifier, acts, run);
+  return judgeActs(verifier, acts, asking);
 }
 
 function tell(log: Log, verdicts: readonly Verdict[]): void {

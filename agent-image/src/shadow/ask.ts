@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock } from '@agentfleet/kube';
 import { routes, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import type { Dispatcher } from 'undici';
 import { answerReader, partReader, post, type Exchanges } from '../experts/index.ts';
 
@@ -21,23 +22,29 @@ export interface Copy<C extends CopyCapability> {
 export type CopyAnswer<C extends CopyCapability> =
   { readonly answer: CopyExchanges[C]['response']; readonly millis: number } | { readonly failed: string };
 
+export interface CopyOptions {
+  readonly clock: Clock;
+  readonly dispatcher?: Dispatcher;
+  readonly bearer?: Bearer | undefined;
+}
+
 /** Asks a shadow: once, within a time of its own. One instance serves all tasks of a worker. */
 export class CopyClient {
-  readonly #options: { readonly clock: Clock; readonly dispatcher?: Dispatcher };
+  readonly #options: CopyOptions;
   readonly #readPart = partReader();
   readonly #readProposals = answerReader();
 
-  constructor(options: { readonly clock: Clock; readonly dispatcher?: Dispatcher }) {
+  constructor(options: CopyOptions) {
     this.#options = options;
   }
 
   /** Never rejects. */
   async ask<C extends CopyCapability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
-    const { clock, dispatcher } = this.#options;
+    const { clock, dispatcher, bearer } = this.#options;
     const limit = deadline(clock, timeoutMillis, signal);
     const began = clock.monotonic();
     try {
-      const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher };
+      const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher, bearer };
       const { status, text } = await post(posting, limit.signal);
       if (status !== 200) return { failed: `it answered ${status}` };
       const answer = this.#read(capability, text, request);

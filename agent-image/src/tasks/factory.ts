@@ -19,6 +19,7 @@ import {
   type ArtifactPlace,
   type PoolBrief,
 } from '@agentfleet/protocol/pool';
+import type { Bearer } from '@agentfleet/protocol/tokens';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
@@ -40,6 +41,8 @@ export interface TenureFactoryOptions {
   readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
   readonly brief: () => PoolBrief;
   readonly experts: ExpertsClient;
+  /** The token for copies of requests; absent: none. */
+  readonly bearer?: Bearer | undefined;
   readonly engine: AttemptEngine;
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
   readonly metrics: Pick<WorkerMetrics, 'attempt' | 'auditGap' | 'statusWrite'>;
@@ -64,9 +67,9 @@ export class TenureFactory {
 
   constructor(options: TenureFactoryOptions) {
     this.#options = options;
-    const { config, clock, log, transport } = options;
+    const { config, clock, log, transport, bearer } = options;
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
-    this.#copies = new CopyClient({ clock });
+    this.#copies = new CopyClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({ client, pod: config.pod, serviceAccount: config.serviceAccount, clock });
   }

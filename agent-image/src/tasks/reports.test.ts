@@ -49,13 +49,13 @@ describe('the brief', () => {
     expect(bed.engine.last?.context.pool).toEqual(brief);
   });
 
-  it('is told on /readyz while there is none', async () => {
+  it('fails /readyz while there is none', async () => {
     await using bed = await WorkerBed.open();
     await bed.writeBrief('{');
     await bed.start();
     const answer = await fetch(`http://127.0.0.1:${bed.worker!.port}/readyz`);
     expect(answer.status).toBe(500);
-    expect(await answer.text()).toMatch(/\[-\]brief failed: .*(not read yet|is not JSON)/);
+    expect(await answer.text()).toContain('[-]brief failed: reason withheld');
     expect((await fetch(`http://127.0.0.1:${bed.worker!.port}/healthz`)).status).toBe(200);
   });
 });
@@ -94,7 +94,7 @@ describe('a lease that cannot be renewed', () => {
     first?.context.report({ progress: { done: 9, total: 9 } }, { urgent: true });
     const ready = await fetch(`http://127.0.0.1:${bed.worker!.port}/readyz`);
     expect(ready.status).toBe(500);
-    expect(await ready.text()).toContain('[-]lease failed: the lease is not fresh');
+    expect(await ready.text()).toContain('[-]lease failed: reason withheld');
     expect(bed.reports('fix')).toHaveLength(writes);
     expect(bed.engine.calls).toHaveLength(1);
     bed.server.onRequest = undefined;

@@ -17,6 +17,8 @@ export const workerConfig: WorkerConfig = {
   brief: 'coding-workers',
   concurrency: 4,
   port: 0,
+  access: null,
+  tokenFile: null,
   version: 'test',
   logLevel: 'silent',
 };

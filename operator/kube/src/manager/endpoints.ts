@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
-import { renderChecks, runChecks, type Check } from './checks.ts';
+import { silentLog, type Log } from '../runtime/log.ts';
+import { renderChecks, runChecks, type Check, type CheckResult } from './checks.ts';
 
 export interface EndpointOptions {
   readonly port: number;
@@ -12,7 +13,14 @@ export interface EndpointOptions {
   readonly ready?: ReadonlyMap<string, Check>;
   /** Served under /metrics. */
   readonly registry?: Registry | undefined;
+  /** Who may read metrics, by the `Authorization` header; absent: everybody. */
+  readonly authorize?: Authorize | undefined;
+  /** Gets why checks fail, once for each change. */
+  readonly log?: Log | undefined;
 }
+
+/** The refusal of a request, or undefined when it is let in. */
+export type Authorize = (authorization: string | undefined) => Promise<{ readonly status: 401 | 403; readonly text: string } | undefined>;
 
 export interface Endpoints {
   readonly port: number;
@@ -27,34 +35,56 @@ interface Answer {
 
 const plain = (status: number, text: string): Answer => ({ status, type: 'text/plain; charset=utf-8', text });
 
-async function checksAnswer(
-  endpoint: string,
-  checks: ReadonlyMap<string, Check>,
-  only: string | undefined,
-  verbose: boolean,
-): Promise<Answer> {
+/** Reasons that were logged, by endpoint and check. */
+type Logged = Map<string, string | undefined>;
+
+function logChanges(log: Log, logged: Logged, endpoint: string, results: readonly CheckResult[]): void {
+  for (const { name, failure } of results) {
+    const key = `${endpoint}/${name}`;
+    if (logged.get(key) === failure) continue;
+    logged.set(key, failure);
+    if (failure === undefined) log.info('a check passes again', { check: key });
+    else log.warn('a check fails', { check: key, error: failure });
+  }
+}
+
+interface Asked {
+  readonly endpoint: string;
+  readonly checks: ReadonlyMap<string, Check>;
+  readonly only: string | undefined;
+  readonly verbose: boolean;
+}
+
+async function checksAnswer({ endpoint, checks, only, verbose }: Asked, onResults: (results: readonly CheckResult[]) => void): Promise<Answer> {
   const chosen = only === undefined ? checks : new Map([...checks].filter(([name]) => name === only));
   if (only !== undefined && chosen.size === 0) return plain(404, `no check ${JSON.stringify(only)}\n`);
-  const { ok, text } = renderChecks(endpoint, await runChecks(chosen), verbose);
+  const results = await runChecks(chosen);
+  onResults(results);
+  const { ok, text } = renderChecks(endpoint, results, verbose);
   return plain(ok ? 200 : 500, text);
 }
 
-async function answer(options: EndpointOptions, request: IncomingMessage): Promise<Answer> {
+async function answer(options: EndpointOptions, logged: Logged, request: IncomingMessage): Promise<Answer> {
   if (request.method !== 'GET' && request.method !== 'HEAD') return plain(405, 'use GET\n');
   const url = new URL(request.url ?? '/', 'http://localhost');
   const [, endpoint = '', only] = /^\/([^/]*)(?:\/(.+))?$/.exec(url.pathname) ?? [];
   const verbose = url.searchParams.has('verbose');
-  if (endpoint === 'healthz' && options.health) return checksAnswer(endpoint, options.health, only, verbose);
-  if (endpoint === 'readyz' && options.ready) return checksAnswer(endpoint, options.ready, only, verbose);
+  const checks = endpoint === 'healthz' ? options.health : endpoint === 'readyz' ? options.ready : undefined;
+  if (checks !== undefined) {
+    return checksAnswer({ endpoint, checks, only, verbose }, (results) => logChanges(options.log ?? silentLog, logged, endpoint, results));
+  }
   if (endpoint === 'metrics' && only === undefined && options.registry) {
+    const refusal = await options.authorize?.(request.headers.authorization);
+    if (refusal !== undefined) return plain(refusal.status, `${refusal.text}\n`);
     return { status: 200, type: options.registry.contentType, text: await options.registry.metrics() };
   }
   return plain(404, 'not found\n');
 }
 
 function handle(options: EndpointOptions): (request: IncomingMessage, response: ServerResponse) => void {
+  const logged: Logged = new Map();
   return (request, response) => {
-    answer(options, request)
+    answer(options, logged, request)
       .catch((error: unknown) => plain(500, `${error instanceof Error ? error.message : String(error)}\n`))
       .then(({ status, type, text }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(request.method === 'HEAD' ? undefined : text);

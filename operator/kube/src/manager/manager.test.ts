@@ -153,7 +153,7 @@ describe('Manager', () => {
       return `${response.status} ${await response.text()}`;
     };
     expect(await get(probes, '/healthz')).toBe('200 ok');
-    expect(await get(probes, '/readyz')).toContain('500 [-]cache-widgets.test.example.com failed: not synced');
+    expect(await get(probes, '/readyz')).toContain('500 [-]cache-widgets.test.example.com failed: reason withheld');
     bed.server.onRequest = undefined;
     await eventually('the cache', () => one.informer.hasSynced());
     expect(await get(probes, '/readyz?verbose')).toBe('200 [+]cache-widgets.test.example.com ok\nreadyz check passed\n');

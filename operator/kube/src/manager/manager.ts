@@ -4,7 +4,7 @@ import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
 import { silentLog, type Log } from '../runtime/log.ts';
 import type { LeaderElector } from '../leader/elector.ts';
 import type { Check } from './checks.ts';
-import { serveEndpoints, type Endpoints } from './endpoints.ts';
+import { serveEndpoints, type Authorize, type Endpoints } from './endpoints.ts';
 import { RunnableGroup, type Runnable } from './group.ts';
 
 /** A cache that has to be full before work begins; an `Informer` is one. */
@@ -29,7 +29,7 @@ export interface ManagerOptions {
   /** Where /healthz and /readyz are served. */
   readonly probes?: { readonly port: number; readonly host?: string };
   /** Where /metrics is served. */
-  readonly metrics?: { readonly port: number; readonly host?: string };
+  readonly metrics?: { readonly port: number; readonly host?: string; readonly authorize?: Authorize | undefined };
   /** Whole time of a stop; default 30 s, so terminationGracePeriodSeconds must be more. */
   readonly gracefulMs?: number;
   readonly syncTimeoutMs?: number;
@@ -123,7 +123,7 @@ export class Manager {
 
   async #serve(): Promise<void> {
     const { probes, metrics, registry } = this.#options;
-    if (probes !== undefined) this.#endpoints.push(await serveEndpoints({ ...probes, health: this.#health, ready: this.#ready }));
+    if (probes !== undefined) this.#endpoints.push(await serveEndpoints({ ...probes, health: this.#health, ready: this.#ready, log: this.#log }));
     if (metrics !== undefined) this.#endpoints.push(await serveEndpoints({ ...metrics, registry }));
   }
 
