@@ -1,5 +1,6 @@
 // What the operator tells its inference servers is what they take: environment, roles and artifacts.
 import type { ExpertPool } from '@agentfleet/protocol/api';
+import { keysFile } from '@agentfleet/protocol/tokens';
 import { describe, expect, it } from 'vitest';
 import { readConfig, type Config } from '../inference-image/src/config.ts';
 import { artifacts } from '../inference-image/src/engineConfig.ts';
@@ -8,6 +9,8 @@ import { knownArtifacts } from '../operator/src/controllers/energymodel/artifact
 import { verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
 import { newModel } from '../operator/src/controllers/energymodel/testing/models.ts';
 import { expertDeployment } from '../operator/src/controllers/expertpool/manifests/experts.ts';
+import { guardedExperts } from '../operator/src/controllers/expertpool/manifests/tokens.ts';
+import { testAccess } from '../operator/src/serving/testing/access.ts';
 import type { Manifest } from '../operator/src/controllers/expertpool/manifests/manifest.ts';
 
 /** What the server makes of the environment in the only container of a Deployment. */
@@ -46,8 +49,18 @@ describe('an inference server takes what the operator sets', () => {
     ];
     const pool: ExpertPool = withUid(newPool({ experts }));
     const expert = pool.spec.experts.find(({ name }) => name === 'it')!;
-    const config = configOf(expertDeployment({ pool, expert, image: 'i:1', replayHash: 'h' }));
+    const config = configOf(guardedExperts(pool, testAccess, expertDeployment({ pool, expert, image: 'i:1', replayHash: 'h' })));
     expect(config.roles).toEqual([role]);
+    const namespace = 'system:serviceaccount:platform';
+    expect(config.access).toEqual({
+      issuer: testAccess.issuer,
+      jwksFile: keysFile,
+      callers: {
+        audience: 'agentfleet-experts:platform',
+        subjects: [`${namespace}:coding-worker`, `${namespace}:coding-golden`, testAccess.operator],
+      },
+      metricsReaders: testAccess.metricsReaders,
+    });
     expect(config.engine.type).toBe(engine.type);
     if (config.engine.type === 'Llama') expect(config.engine).toMatchObject(llama.llama);
   });
@@ -56,7 +69,8 @@ describe('an inference server takes what the operator sets', () => {
     const digest = `sha256:${'0'.repeat(64)}`;
     const heads = [{ name: 'Shell', lambda: '2.0' }];
     const model = withUid(newModel({ artifact: { uri: 'builtin://features-v1', digest }, lambda: '0.5', heads }));
-    const { engine, roles } = configOf(verifierDeployment(model, 'i:1'));
+    const { engine, roles, access } = configOf(verifierDeployment(model, 'i:1', testAccess));
+    expect(access?.callers?.subjects).toEqual(['system:serviceaccount:platform:*', testAccess.operator]);
     expect(roles).toEqual(['Verifier']);
     const weighting = { lambda: 0.5, heads: { Code: 0.7, Shell: 2, Editor: 0.6 } };
     expect(engine).toMatchObject({ type: 'Builtin', role: 'Verifier', artifact: 'features-v1', digest, weighting });

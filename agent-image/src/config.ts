@@ -1,6 +1,6 @@
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
-import { readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { logLevels, type LogLevel } from './logger.ts';
 
 /** The pod that this process runs in. */
@@ -28,9 +28,6 @@ export interface WorkerConfig {
   readonly version: string;
   readonly logLevel: LogLevel;
 }
-
-/** Where a worker listens that authenticates nobody. */
-export const loopback = '127.0.0.1';
 
 const defaultConcurrency = 8;
 const mostConcurrency = 64;

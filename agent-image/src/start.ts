@@ -14,10 +14,10 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
-import { bearerFromFile, type Bearer } from '@agentfleet/protocol/tokens';
+import { bearerFromFile, loopback, type Bearer } from '@agentfleet/protocol/tokens';
 import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
-import { loopback, type WorkerConfig } from './config.ts';
+import type { WorkerConfig } from './config.ts';
 import { ExpertsClient } from './experts/index.ts';
 import { authorizeReaders } from './http/authorize.ts';
 import { createMetrics, type WorkerMetrics } from './http/metrics.ts';

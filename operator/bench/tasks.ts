@@ -38,7 +38,7 @@ const context: OperatorContext = {
   registry: new Registry(),
   events: { record: () => {} },
   caches,
-  tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}' },
+  tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}', onChange: () => () => {} },
 };
 const abort = new AbortController();
 const controller = createAgentTaskController(context);

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
+import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
@@ -15,6 +16,10 @@ export interface ProcessConfig extends OperatorConfig {
   readonly logLevel: LogLevel;
   readonly probesPort: number;
   readonly metricsPort: number;
+  /** Tokens: metrics are for `metricsReaders`. None: for everybody, on a loopback address. */
+  readonly authentication: 'Tokens' | 'None';
+  /** Secret of this namespace that is kept filled with tokens for scrapers; undefined: none. */
+  readonly metricsSecret?: string;
   /** Off for a single process on a developer's machine. */
   readonly leaderElection: boolean;
   readonly election: ElectionTimes;
@@ -106,6 +111,21 @@ function readImages(read: Read): Images {
   };
 }
 
+function parseAuthentication(value: string): 'Tokens' | 'None' {
+  if (value !== 'Tokens' && value !== 'None') throw new Error(`"${value}" is neither Tokens nor None`);
+  return value;
+}
+
+/** Who reads metrics, and what keeps a token for them. */
+function readMetrics(read: Read): Pick<ProcessConfig, 'authentication' | 'metricsReaders' | 'metricsSecret'> {
+  const metricsSecret = read('AGENTFLEET_METRICS_SECRET', parseName, '');
+  return {
+    authentication: read(accessEnvironment.authentication, parseAuthentication, 'Tokens'),
+    metricsReaders: read<readonly string[]>(accessEnvironment.metricsReaders, parseSubjects, []),
+    ...(metricsSecret === '' ? {} : { metricsSecret }),
+  };
+}
+
 function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'> {
   const prometheusNamespace = read('AGENTFLEET_PROMETHEUS_NAMESPACE', parseName, '');
   return prometheusNamespace === '' ? {} : { prometheusNamespace };
@@ -124,6 +144,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
+    ...readMetrics(read),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),

@@ -6,6 +6,7 @@ import {
   leases,
   Manager,
   ResourceClient,
+  TokenSource,
   type Clock,
   type Controller,
   type Log,
@@ -13,6 +14,7 @@ import {
   type Random,
   type Transport,
 } from '@agentfleet/kube';
+import { expertsAudience, loopback } from '@agentfleet/protocol/tokens';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
 import { createAgentTaskController } from './controllers/agenttask/controller.ts';
@@ -34,18 +36,21 @@ import {
   type GpuCaches,
 } from './controllers/placement/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
+import { authorizeReaders } from './metrics/authorize.ts';
 import { registerFleetMetrics } from './metrics/fleet.ts';
 import { registerOverdue } from './metrics/overdue.ts';
 import { registerOwnerMetrics } from './metrics/owners.ts';
 import { registerPlacementMetrics } from './metrics/placement.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
+import { ScraperTokens } from './metrics/scraperTokens.ts';
 import { registerShadowMetrics } from './metrics/shadow.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
 import { ClusterTokens } from './runtime/tokens.ts';
 import { EngineReader, metricsByHttp, QueryReader, RolloutLock, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
-import { askByHttp, InfoReader, type AskInfo } from './serving/index.ts';
+import { resources } from './runtime/resources.ts';
+import { askByHttp, InfoReader, operatorAccount, type AskInfo, type BearerFor } from './serving/index.ts';
 
 /** Name of the Lease that the leader holds, in the namespace of the operator; the chart's Role names it. */
 export const leaseName = 'agentfleet-operator';
@@ -137,9 +142,18 @@ function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache
   return [...(Object.values(caches) as ManagedCache[]), ...(Object.values(children) as ManagedCache[])];
 }
 
+/** Tokens in the name of the operator's own account, for servers of one namespace each. */
+function bearerOf({ config, transport, clock }: StartOptions): BearerFor {
+  const client = new ResourceClient(transport, resources.serviceAccounts);
+  const source = new TokenSource({ client, account: { namespace: config.namespace, name: operatorAccount }, clock });
+  return async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`;
+}
+
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
-  const { config, transport, clock, random, log, registry, host, ask = askByHttp, askMetrics = metricsByHttp } = options;
+  const { config, transport, clock, random, log, registry, host } = options;
+  const bearerFor = bearerOf(options);
+  const { ask = askByHttp(bearerFor), askMetrics = metricsByHttp(bearerFor) } = options;
   const elector = electorOf(options);
   const recorder = recorderOf(options);
   const tokens = new ClusterTokens({ transport, clock, log });
@@ -164,7 +178,11 @@ export function createOperator(options: StartOptions): Operator {
   registerOwnerMetrics(registry, caches, clock);
   registerOverdue(registry, caches, config, clock);
   const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
-  const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics: at(config.metricsPort) });
+  const metrics =
+    config.authentication === 'None'
+      ? { port: config.metricsPort, host: loopback }
+      : { ...at(config.metricsPort), authorize: authorizeReaders(tokens, config.metricsReaders ?? [], clock) };
+  const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics });
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
   const sources = { context, gpus, records: children.controllerRevisions };
   registerPlacementMetrics(registry, () => cachedPlacementView(sources, clock.now()));
@@ -172,6 +190,8 @@ export function createOperator(options: StartOptions): Operator {
   manager.add(recorder).add(tokens);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
     manager.addController(controller);
+  const { namespace, metricsSecret: secret } = config;
+  if (secret !== undefined) manager.addController(new ScraperTokens({ transport: context.transport, namespace, secret, clock, log }));
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.
     await tokens.refresh(signal);

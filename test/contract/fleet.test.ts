@@ -38,6 +38,7 @@ const config: ProcessConfig = {
   logLevel: 'silent',
   probesPort: 0,
   metricsPort: 0,
+  authentication: 'None',
   leaderElection: false,
   election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
   kubeconfig: undefined,

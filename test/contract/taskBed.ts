@@ -222,7 +222,7 @@ export class TaskBed {
       // The operator looks at the tasks of all files.
       events: { record: ({ metadata }, event) => void (metadata.namespace === this.namespace && this.events.push(event)) },
       caches,
-      tokens: { issuer: () => 'https://issuer.invalid', jwks: () => '{}' },
+      tokens: { issuer: () => 'https://issuer.invalid', jwks: () => '{}', onChange: () => () => {} },
     };
     const abort = new AbortController();
     const parts = [

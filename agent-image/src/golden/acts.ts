@@ -92,7 +92,10 @@ function figuresOf(head: GoldenHead['name'], all: readonly Scored[]): readonly G
 
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6;
 
-function asker(verifier: VerifierEndpoint, { clock, random, signal, bearer }: AskOptions): (request: ScoreRequest) => Promise<ScoreResponse> {
+function asker(
+  verifier: VerifierEndpoint,
+  { clock, random, signal, bearer }: AskOptions,
+): (request: ScoreRequest) => Promise<ScoreResponse> {
   const read = partReader();
   const once = async (request: ScoreRequest): Promise<ScoreResponse | { readonly failure: Error; readonly retry: boolean }> => {
     const limit = deadline(clock, answerMs, signal);

@@ -4,6 +4,10 @@ import {
   keyOf,
   ResourceClient,
   sleep,
+  isNotFound,
+  keyOf,
+  ResourceClient,
+  TokenSource,
   withFields,
   type Clock,
   type Log,
@@ -32,7 +36,6 @@ import { resources } from '../resources.ts';
 import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
-import { TokenSource } from './sandbox/token.ts';
 import { Tenure } from './tenure.ts';
 
 export interface TenureFactoryOptions {
@@ -71,7 +74,12 @@ export class TenureFactory {
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
     this.#copies = new CopyClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
-    this.#tokens = new TokenSource({ client, pod: config.pod, serviceAccount: config.serviceAccount, clock });
+    this.#tokens = new TokenSource({
+      client,
+      pod: config.pod,
+      account: { namespace: config.pod.namespace, name: config.serviceAccount },
+      clock,
+    });
   }
 
   /** Begins the tenure of a task that has an assignment. `onSpent` is called when its epoch is refused. */

@@ -190,7 +190,7 @@ export class Life {
       registry,
       events: { record: onEvent },
       caches,
-      tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{"keys":[{"kid":"a"}]}' },
+      tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{"keys":[{"kid":"a"}]}', onChange: () => () => {} },
     };
     for (const cache of Object.values(caches) as ManagedCache[]) manager.addCache(cache);
     const forTasks = [createAgentTaskController(context), createAgentTaskOrderController(context), createWarmPoolController(context)];

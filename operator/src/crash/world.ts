@@ -124,7 +124,7 @@ export class World extends Stage {
       crew,
       random: this.#random,
       fate: (of, request) => this.#fate(of, request),
-      ask: (origin, signal) => this.ask(origin, signal),
+      ask: (origin, signal, namespace) => this.ask(origin, signal, namespace),
       onHot: () => this.watchman.fault('the operator wakes up again and again'),
       onEvent: (_: KubeObject, event) => void this.events.push(event),
       ...(this.#lag === undefined ? {} : { tap: this.#lag }),

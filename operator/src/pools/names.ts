@@ -25,6 +25,15 @@ export const briefName = (pool: string): string => workersName(pool);
 /** ServiceAccount that the workers of a pool run as; their tokens have the subject `system:serviceaccount:<namespace>:<this>`. */
 export const workerServiceAccount = (pool: string): string => childName(pool, 'worker');
 
+/** ConfigMap with the signing keys that workers, experts and turnstiles of a pool check tokens by. */
+export const poolKeysName = (pool: string): string => childName(pool, 'token-keys');
+
+/** ConfigMap with those that the pods of an EnergyModel check tokens by. */
+export const modelKeysName = (model: string): string => childName(model, 'verifier', 'token-keys');
+
+/** ServiceAccount of the golden sets of a pool, where their template names none. */
+export const goldenServiceAccount = (pool: string): string => childName(pool, 'golden');
+
 /** Deployment and Service of one expert; `revision` tells those apart that stand side by side. */
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);

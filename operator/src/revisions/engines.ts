@@ -1,11 +1,11 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { ArmEvidence } from '../rollout/index.ts';
 import type { Pod } from '../runtime/objects.ts';
-import { boundedText, originOf } from '../serving/index.ts';
+import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
 import { addSeries, readMetrics, since, type Series } from './metrics.ts';
 
 /** Asks a server for its metrics in the text format of Prometheus. Rejects when it does not answer with them. */
-export type AskMetrics = (origin: string, signal: AbortSignal) => Promise<string>;
+export type AskMetrics = (origin: string, signal: AbortSignal, namespace: string) => Promise<string>;
 
 const timeLimitMs = 2_000;
 const longestAnswer = 1_048_576;
@@ -17,8 +17,12 @@ const freshMs = 5_000;
 const mostKnown = 4_096;
 
 /** Asks by HTTP. */
-export const metricsByHttp: AskMetrics = (origin, signal) =>
-  boundedText({ url: `${origin}/metrics`, what: 'GET /metrics', most: longestAnswer }, signal);
+export function metricsByHttp(bearerFor: BearerFor): AskMetrics {
+  return async (origin, signal, namespace) => {
+    const authorization = await bearerFor(namespace);
+    return boundedText({ url: `${origin}/metrics`, what: 'GET /metrics', most: longestAnswer, authorization }, signal);
+  };
+}
 
 interface Known {
   readonly first: Series;
@@ -56,7 +60,7 @@ export class EngineReader {
     if (known !== undefined && now - known.at < freshMs) return since(known.last, known.first);
     const limit = deadline(this.#clock, timeLimitMs, signal);
     try {
-      const last = readMetrics(await this.#ask(origin, limit.signal));
+      const last = readMetrics(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
       const next: Known = { first: known?.first ?? last, last, at: now };
       this.#keep(key, next);
       return since(next.last, next.first);

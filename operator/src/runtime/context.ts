@@ -34,6 +34,8 @@ export interface OperatorConfig {
   readonly prometheusNamespace?: string;
   /** Labels of objects that Git owns, besides those that belong to one tool alone; default: the one of Argo CD. */
   readonly trackingLabels?: readonly string[];
+  /** Subjects that may read metrics of all parts, as `system:serviceaccount:<namespace>:<name>`. */
+  readonly metricsReaders?: readonly string[];
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
   readonly gpus?: GpuDriver;
 }
@@ -87,5 +89,10 @@ export interface OperatorContext {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly caches: Caches;
   /** Issuer of the cluster's tokens and its signing keys as JSON (JWKS); read at the start and kept fresh. */
-  readonly tokens: { issuer(): string; jwks(): string };
+  readonly tokens: {
+    issuer(): string;
+    jwks(): string;
+    /** Calls the listener when either changed; the function returned ends that. */
+    onChange(listener: () => void): () => void;
+  };
 }

@@ -123,6 +123,7 @@ export interface PodTemplate extends KubeObject {
 /** `v1.PodSpec` as somebody wrote it. */
 export interface TemplatePodSpec {
   readonly containers?: readonly TemplateContainer[];
+  readonly volumes?: readonly { readonly name: string }[];
   readonly [field: string]: unknown;
 }
 
@@ -130,6 +131,7 @@ export interface TemplatePodSpec {
 export interface TemplateContainer {
   readonly name: string;
   readonly env?: readonly { readonly name: string }[];
+  readonly volumeMounts?: readonly { readonly name: string }[];
   readonly [field: string]: unknown;
 }
 

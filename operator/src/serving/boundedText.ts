@@ -3,6 +3,8 @@ export interface BoundedQuestion {
   readonly url: string;
   readonly what: string;
   readonly most: number;
+  /** Value of the `Authorization` header. */
+  readonly authorization?: string | undefined;
   /** What to do about an answer that is too long. */
   readonly cure?: string;
 }
@@ -11,8 +13,8 @@ export interface BoundedQuestion {
  * The text of an answer. It is bounded, and redirects are not followed: what runs elsewhere is not ours to trust. Rejects
  * when there is no answer, another status than success, or too much of it.
  */
-export async function boundedText({ url, what, most, cure }: BoundedQuestion, signal: AbortSignal): Promise<string> {
-  const response = await fetch(url, { signal, redirect: 'error' });
+export async function boundedText({ url, what, most, authorization, cure }: BoundedQuestion, signal: AbortSignal): Promise<string> {
+  const response = await fetch(url, { signal, redirect: 'error', headers: authorization === undefined ? {} : { authorization } });
   if (!response.ok || response.body === null) throw new Error(`${what} was answered with ${response.status}`);
   const chunks: Uint8Array[] = [];
   let length = 0;

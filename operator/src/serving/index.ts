@@ -1,4 +1,5 @@
 /** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. Imports runtime. */
+export * from './access.ts';
 export { boundedText, type BoundedQuestion } from './boundedText.ts';
 export { calibrationOf, type ToldCalibration } from './calibration.ts';
 export * from './info.ts';

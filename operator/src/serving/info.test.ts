@@ -77,10 +77,12 @@ describe('what servers tell', () => {
     expect(() => infoOf(answer)).toThrow('modelDigest is not a digest');
   });
 
-  it('is read by HTTP, and never without bound', async () => {
+  it('is read by HTTP with a token of its namespace, and never without bound', async () => {
+    const ask = askByHttp((namespace) => Promise.resolve(`Bearer for-${namespace}`));
     const answer = { modelDigest: digest, shadow: null };
-    const good: RequestListener = (request, response) => response.end(request.url === '/v1/info' ? JSON.stringify(answer) : '');
-    expect(await withServer(good, (origin) => askByHttp(origin, never))).toEqual(answer);
+    const good: RequestListener = ({ url, headers }, response) =>
+      response.end(url === '/v1/info' && headers.authorization === 'Bearer for-platform' ? JSON.stringify(answer) : '');
+    expect(await withServer(good, (origin) => ask(origin, never, 'platform'))).toEqual(answer);
     const endless: RequestListener = (_, response) => {
       const more = (): void => {
         while (response.writable && response.write('x'.repeat(16_384)));
@@ -88,10 +90,10 @@ describe('what servers tell', () => {
       response.on('drain', more);
       more();
     };
-    await expect(withServer(endless, (origin) => askByHttp(origin, never))).rejects.toThrow('longer than 65536 bytes');
+    await expect(withServer(endless, (origin) => ask(origin, never, 'platform'))).rejects.toThrow('longer than 65536 bytes');
     const elsewhere: RequestListener = (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
-    await expect(withServer(elsewhere, (origin) => askByHttp(origin, never))).rejects.toThrow();
+    await expect(withServer(elsewhere, (origin) => ask(origin, never, 'platform'))).rejects.toThrow();
     const absent: RequestListener = (_, response) => response.writeHead(404).end();
-    await expect(withServer(absent, (origin) => askByHttp(origin, never))).rejects.toThrow('answered with 404');
+    await expect(withServer(absent, (origin) => ask(origin, never, 'platform'))).rejects.toThrow('answered with 404');
   });
 });

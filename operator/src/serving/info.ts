@@ -18,8 +18,11 @@ export interface ServerInfo {
   readonly calibration?: ToldCalibration;
 }
 
-/** Asks a server for its `/v1/info`: the parsed body. Rejects when it does not answer with one. */
-export type AskInfo = (origin: string, signal: AbortSignal) => Promise<unknown>;
+/** Asks a server of a namespace for its `/v1/info`: the parsed body. Rejects when it does not answer with one. */
+export type AskInfo = (origin: string, signal: AbortSignal, namespace: string) => Promise<unknown>;
+
+/** Gives the `Authorization` header for servers of a namespace: a token that is worth nothing elsewhere. Rejects without one. */
+export type BearerFor = (namespace: string) => Promise<string>;
 
 const timeLimitMs = 2_000;
 const longestAnswer = 65_536;
@@ -29,8 +32,13 @@ const mostKnown = 4_096;
 export const infoRetryMs = 10_000;
 
 /** Asks by HTTP. */
-export const askByHttp: AskInfo = async (origin, signal) =>
-  JSON.parse(await boundedText({ url: `${origin}/v1/info`, what: 'GET /v1/info', most: longestAnswer }, signal)) as unknown;
+export function askByHttp(bearerFor: BearerFor): AskInfo {
+  return async (origin, signal, namespace) => {
+    const authorization = await bearerFor(namespace);
+    const question = { url: `${origin}/v1/info`, what: 'GET /v1/info', most: longestAnswer, authorization };
+    return JSON.parse(await boundedText(question, signal)) as unknown;
+  };
+}
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -107,7 +115,7 @@ export class InfoReader {
     const limit = deadline(this.#clock, timeLimitMs, signal);
     let info: ServerInfo | undefined;
     try {
-      info = infoOf(await this.#ask(origin, limit.signal));
+      info = infoOf(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
     } catch (error) {
       this.#log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
     } finally {

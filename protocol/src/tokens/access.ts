@@ -22,6 +22,9 @@ export function parseSubjects(value: string): readonly string[] {
   return subjects;
 }
 
+/** Where a server listens that authenticates nobody. */
+export const loopback = '127.0.0.1';
+
 /** Whether only processes of the same machine or pod reach an address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));

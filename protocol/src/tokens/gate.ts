@@ -15,15 +15,17 @@ export const openGate: Gate = () => Promise.resolve();
 
 export interface GateOptions {
   readonly config: Pick<AccessConfig, 'issuer' | 'callers' | 'metricsReaders'>;
+  /** Audience of the tokens of metrics readers; default `metricsAudience`. */
+  readonly metricsAudience?: string;
   readonly getKey: JWTVerifyGetKey;
   readonly clock: WallClock;
   readonly onRefused?: (reason: RefusalReason) => void;
 }
 
 /** A gate that checks tokens. Who may ask a server to work may also read what it reports. */
-export function tokenGate({ config, getKey, clock, onRefused = () => undefined }: GateOptions): Gate {
+export function tokenGate({ config, getKey, clock, onRefused = () => undefined, metricsAudience: own }: GateOptions): Gate {
   const { issuer, callers, metricsReaders } = config;
-  const asReader = { issuer, audience: metricsAudience, subjects: metricsReaders, getKey, clock };
+  const asReader = { issuer, audience: own ?? metricsAudience, subjects: metricsReaders, getKey, clock };
   const asCaller = callers === null ? null : { issuer, ...callers, getKey, clock };
   const check = async (header: string | undefined, kind: AccessKind): Promise<void> => {
     try {

@@ -3,8 +3,14 @@ export function expertsAudience(namespace: string): string {
   return `agentfleet-experts:${namespace}`;
 }
 
-/** Audience of the tokens that open /metrics and what a server reports of itself, in all namespaces. */
+/**
+ * Audience of the tokens that open /metrics and what a server reports of itself, in all namespaces. Whoever scrapes sends it to
+ * each pod that is labelled like one of ours: alone it is no secret, and NetworkPolicies stand before it.
+ */
 export const metricsAudience = 'agentfleet-metrics';
+
+/** Audience of the tokens that open /metrics of the operator, which are sent nowhere else. */
+export const operatorMetricsAudience = 'agentfleet-operator-metrics';
 
 /** Subject of the tokens of a ServiceAccount; the name `*` stands for all of the namespace. */
 export function serviceAccountSubject(namespace: string, name: string): string {

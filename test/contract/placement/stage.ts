@@ -47,6 +47,7 @@ const configOf = (gpus: GpuNode): ProcessConfig => ({
   logLevel: 'silent',
   probesPort: 0,
   metricsPort: 0,
+  authentication: 'None',
   leaderElection: false,
   election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
   kubeconfig: undefined,

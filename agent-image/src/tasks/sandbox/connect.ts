@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { asError, Backoff, sleep, type Clock, type Random } from '@agentfleet/kube';
+import { asError, Backoff, sleep, type Clock, type Log, type Random, type TokenSource, type Transport } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { execBounds, keeperPort, type KeeperInfo } from '@agentfleet/protocol/keeper';
@@ -7,7 +8,6 @@ import { AttemptFailure } from '../../attempt/failure.ts';
 import { isSuperseded } from '../failures.ts';
 import { probed } from './isolation.ts';
 import { SandboxPod } from './pod.ts';
-import type { TokenSource } from './token.ts';
 
 export interface ConnectorOptions {
   readonly tokens: TokenSource;

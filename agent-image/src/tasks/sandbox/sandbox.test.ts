@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '@agentfleet/kube/testing';
+import { createTransport, ResourceClient, silentLog, systemClock, TokenSource } from '@agentfleet/kube';
+import { startFakeServer, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { floorOf, probed, tooWeak } from './isolation.ts';
 import { SandboxPod } from './pod.ts';
-import { TokenSource } from './token.ts';
 
 describe('tokens for sandboxes', () => {
   const pod = { name: 'worker-0', namespace: 'platform', uid: 'u' };
@@ -19,7 +20,7 @@ describe('tokens for sandboxes', () => {
         return Promise.resolve({ status: { token: `t${state.asked}`, expirationTimestamp } });
       },
     } as unknown as ConstructorParameters<typeof TokenSource>[0]['client'];
-    return { clock, state, source: new TokenSource({ client, pod, serviceAccount: 'worker', clock }) };
+    return { clock, state, source: new TokenSource({ client, pod, account: { namespace: pod.namespace, name: 'worker' }, clock }) };
   }
 
   it('are kept until 80 % of their life, one for each sandbox, asked for once at a time', async () => {

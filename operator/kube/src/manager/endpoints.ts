@@ -55,7 +55,10 @@ interface Asked {
   readonly verbose: boolean;
 }
 
-async function checksAnswer({ endpoint, checks, only, verbose }: Asked, onResults: (results: readonly CheckResult[]) => void): Promise<Answer> {
+async function checksAnswer(
+  { endpoint, checks, only, verbose }: Asked,
+  onResults: (results: readonly CheckResult[]) => void,
+): Promise<Answer> {
   const chosen = only === undefined ? checks : new Map([...checks].filter(([name]) => name === only));
   if (only !== undefined && chosen.size === 0) return plain(404, `no check ${JSON.stringify(only)}\n`);
   const results = await runChecks(chosen);

@@ -123,7 +123,8 @@ export class Manager {
 
   async #serve(): Promise<void> {
     const { probes, metrics, registry } = this.#options;
-    if (probes !== undefined) this.#endpoints.push(await serveEndpoints({ ...probes, health: this.#health, ready: this.#ready, log: this.#log }));
+    if (probes !== undefined)
+      this.#endpoints.push(await serveEndpoints({ ...probes, health: this.#health, ready: this.#ready, log: this.#log }));
     if (metrics !== undefined) this.#endpoints.push(await serveEndpoints({ ...metrics, registry }));
   }
 

@@ -5,6 +5,7 @@ import {
   done,
   generationChanged,
   isConflict,
+  keyOf,
   requeueAfter,
   ResourceClient,
   toController,
@@ -17,6 +18,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import type { RolloutLock, Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Namespace, Pod } from '../../runtime/objects.ts';
+import { tokenSourceOf } from '../../runtime/tokens.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../serving/index.ts';
@@ -77,6 +79,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(pods, { map: served, predicate: versionChanged }),
+    tokenSourceOf(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
   ];
 }

@@ -9,7 +9,15 @@ import { seated } from '../expertpool/seating.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat } from '../../serving/index.ts';
 import { artifactFault } from './artifacts.ts';
-import { modelHoldersWall, modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
+import {
+  modelHoldersWall,
+  modelKeys,
+  modelLabels,
+  servingService,
+  verifierDeployment,
+  verifierService,
+  verifierWall,
+} from './manifests.ts';
 import { asArm, modelRecord } from './rollout/arms.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 
@@ -30,7 +38,7 @@ function podsOf(
   const { model, image } = of;
   if (artifactFault(model.spec.artifact.uri) !== undefined) return [];
   const { deployment, deployments = new Map(deployment === undefined ? [] : [[deployment.metadata.name, deployment] as const]) } = snapshot;
-  return seated({ deployments }, seatOfModel(model, revision), verifierDeployment(model, image, revision));
+  return seated({ deployments }, seatOfModel(model, revision), verifierDeployment(model, image, snapshot.access, revision));
 }
 
 function plainParts(snapshot: ModelSnapshot): readonly Manifest[] {
@@ -66,7 +74,7 @@ export function decideModel(snapshot: ModelSnapshot): ModelDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
   const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
-  const apply = [...walls, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
+  const apply = [modelKeys(model, snapshot.access), ...walls, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
     return { apply: [], remove: [], obstacles: taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the model` })) };

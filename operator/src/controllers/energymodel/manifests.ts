@@ -2,10 +2,20 @@ import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { labels } from '@agentfleet/protocol/pool';
-import { holdersName, verifierName } from '../../pools/names.ts';
+import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
+import { holdersName, modelKeysName, verifierName } from '../../pools/names.ts';
 import { heardByGolden } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
-import { closedWall, heardByPrometheus, serverDeployment, serverService, serverWall } from '../../serving/index.ts';
+import {
+  closedWall,
+  heardByPrometheus,
+  keysData,
+  serverDeployment,
+  serverService,
+  serverWall,
+  withAccess,
+  type ClusterAccess,
+} from '../../serving/index.ts';
 import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
 import { holderComponent } from '../placement/reserve/index.ts';
 import { artifactName } from './artifacts.ts';
@@ -28,8 +38,23 @@ function headsOf({ spec }: EnergyModel): string {
   return energyHeads.map((head) => `${head}=${lambdas.get(head) ?? defaultLambda[head]}`).join(',');
 }
 
+/** The signing keys that they check tokens by. Pure. */
+export function modelKeys(model: EnergyModel, { jwks }: ClusterAccess): Manifest {
+  const of = { name: modelKeysName(model.metadata.name), labels: modelLabels(model) };
+  return ownedBy(model, resources.configMaps, of, { data: keysData(jwks) });
+}
+
+/**
+ * Whose tokens they take: those of all pools of the namespace and of golden sets, which come and go without a restart of the
+ * pods; their wall says whom of them they hear.
+ */
+function serverAccess({ metadata }: EnergyModel, access: ClusterAccess) {
+  const { name, namespace = '' } = metadata;
+  return { ...access, namespace, keys: modelKeysName(name), callers: [serviceAccountSubject(namespace, '*'), access.operator] };
+}
+
 /** The pods that score; `revision` tells those apart that stand side by side. Pure. */
-export function verifierDeployment(model: EnergyModel, image: string, revision?: string): Manifest {
+export function verifierDeployment(model: EnergyModel, image: string, access: ClusterAccess, revision?: string): Manifest {
   const { artifact, lambda, resources: wanted } = model.spec;
   const spec = serverDeployment({
     labels: modelLabels(model, revision),
@@ -46,7 +71,9 @@ export function verifierDeployment(model: EnergyModel, image: string, revision?:
     resources: wanted.container,
     fallback: defaultResources,
   });
-  return ownedBy(model, resources.deployments, identity(model, revision), { spec });
+  return ownedBy(model, resources.deployments, identity(model, revision), {
+    spec: withAccess(spec, 'inference', serverAccess(model, access)),
+  });
 }
 
 /** Their address. Pure. */

@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/objects.ts';
-import { newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
+import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
 import { childKinds, type ChildCaches } from '../expertpool/caches.ts';
 import type { Child } from '../expertpool/children.ts';
 import type { NoteReader } from '../expertpool/notes.ts';
@@ -73,6 +73,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     model,
     image: config.images.inference,
     operatorNamespace: config.namespace,
+    access: clusterAccess(context),
     prometheusNamespace: config.prometheusNamespace,
     children: childrenOf(observer, model),
     deployment: deployments.get(verifierName(model.metadata.name)),

@@ -1,7 +1,7 @@
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ShadowView } from '../../revisions/index.ts';
 import type { Deployment, Pod } from '../../runtime/objects.ts';
-import type { ServerInfo } from '../../serving/index.ts';
+import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from '../expertpool/children.ts';
 
 type Spec = EnergyModel['spec'];
@@ -53,6 +53,8 @@ export interface ModelSnapshot {
   readonly image: string;
   /** Namespace of the operator, which the pods hear. */
   readonly operatorNamespace: string;
+  /** What servers check tokens by. */
+  readonly access: ClusterAccess;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
   /** Everything in the namespace of the model that has its label or a name that it wants. */

@@ -9,6 +9,7 @@ import { expertDeployment, expertService, imageOf } from './manifests/experts.ts
 import type { Manifest } from './manifests/manifest.ts';
 import { monopodService } from './manifests/monopod.ts';
 import { artifactsVolume } from './manifests/storage.ts';
+import { goldenAccess, guardedExperts, guardedTurnstile, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
@@ -68,7 +69,7 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
     ...turnOf(pool, expert, revision),
     ...(revision === undefined ? {} : { revision }),
   });
-  return seated(snapshot, seat, manifest);
+  return seated(snapshot, seat, guardedExperts(snapshot.pool, snapshot.access, manifest));
 }
 
 /** The server whose engine loads an adapter: that of its own revision. */
@@ -106,23 +107,25 @@ function service(snapshot: PoolSnapshot, { expert, revision }: Server): Manifest
 
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
-  const { pool, images, namespaces, energyModel, egress, operatorNamespace } = snapshot;
+  const { pool, images, namespaces, energyModel, egress, operatorNamespace, access } = snapshot;
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   const servers = serversOf(snapshot);
   return [
     ...workerAccess(pool),
+    ...goldenAccess(pool),
+    poolKeys(pool, access),
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
     ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
-    ...turnstileParts(snapshot),
+    ...turnstileParts(snapshot).map((part) => guardedTurnstile(pool, access, part)),
     ...servers.flatMap((server) => deployment(snapshot, server)),
-    ...monopodOf(snapshot),
+    ...monopodOf(snapshot).map((part) => guardedExperts(pool, access, part)),
     ...workersBudget(pool),
-    workersDeployment(pool, images.agent),
+    guardedWorkers(pool, access, workersDeployment(pool, images.agent)),
   ];
 }
 

@@ -80,7 +80,7 @@ export async function readMonopod(observer: MonopodObserver, pods: readonly Pod[
   if (isReady(pod)) return { infos: await observer.infos.readEach(pod, ports, signal), engines: new Map() };
   const limit = deadline(observer.clock, timeLimitMs, signal);
   try {
-    const engines = engineStates(await observer.ask(origin, limit.signal));
+    const engines = engineStates(await observer.ask(origin, limit.signal, pod.metadata.namespace ?? ''));
     const up = new Map([...ports].filter(([name]) => engines.get(name)?.ready === true));
     return { infos: await observer.infos.readEach(pod, up, signal), engines };
   } catch (error) {

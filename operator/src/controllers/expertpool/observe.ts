@@ -5,7 +5,7 @@ import { warmIndex } from '../../pools/warm.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
-import { newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
+import { clusterAccess, newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';
 import { homeOf } from './manifests/manifest.ts';
@@ -95,6 +95,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     images: config.images,
     egress: config.egress,
     operatorNamespace: config.namespace,
+    access: clusterAccess(context),
     prometheusNamespace: config.prometheusNamespace,
     energyModel: modelOf(context, pool),
     namespaces: servedNamespaces(children, tenancy, pool),

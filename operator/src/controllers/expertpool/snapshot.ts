@@ -5,7 +5,7 @@ import type { ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objects.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
-import type { ServerInfo } from '../../serving/index.ts';
+import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
 import type { MonopodView } from './monopodState.ts';
 import type { Replay } from './replay.ts';
@@ -55,6 +55,8 @@ export interface PoolSnapshot {
   readonly egress: EgressBrief;
   /** Namespace of the operator, which experts hear. */
   readonly operatorNamespace: string;
+  /** What servers check tokens by. */
+  readonly access: ClusterAccess;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
   /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */

@@ -37,6 +37,8 @@ export interface GoldenQuestion {
   readonly arm: (revision: string, rollout: string) => GoldenArm | undefined;
   /** Jobs of the owner's namespace, as the cache shows them. */
   readonly jobs: readonly Job[];
+  /** ServiceAccount of the pods where a template names none; undefined: that of the namespace. */
+  readonly serviceAccount?: string;
   /** Pods of the owner, as the cache shows them. */
   readonly pods: readonly Pod[];
   /** The word that asks for another try of what failed. */
@@ -150,7 +152,7 @@ export class GoldenSets {
 
   async #start(run: Run, name: string, signal: AbortSignal): Promise<Found> {
     const { question, revision, rollout, role, template, gate } = run;
-    const { place, labels } = question;
+    const { place, labels, serviceAccount } = question;
     const arm = question.arm(revision, rollout);
     if (arm === undefined) return stuck(`revision ${revision} is not on record`);
     const key = `${place.owner.metadata.uid ?? ''} ${name} ${rollout}`;
@@ -158,7 +160,7 @@ export class GoldenSets {
     const now = this.#clock.monotonic();
     if (refused !== undefined && now - refused.at < refusedMs) return stuck(refused.words);
     const { timeoutSeconds } = gate.goldenSet;
-    const job = goldenJob({ owner: place.owner, name, labels, template, arm, role, timeoutSeconds });
+    const job = goldenJob({ owner: place.owner, name, labels, template, arm, role, timeoutSeconds, serviceAccount });
     try {
       await this.#jobs.create(job, { fieldManager: fieldManagers.operator, signal });
     } catch (error) {

@@ -2,7 +2,7 @@ import { controllerReference, type KubeObject } from '@agentfleet/kube';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
 import { expertPort, labels } from '@agentfleet/protocol/pool';
 import type { Job, TemplateContainer } from '../../runtime/objects.ts';
-import type { ServerWall } from '../../serving/index.ts';
+import { callerToken, type ServerWall } from '../../serving/index.ts';
 import type { GoldenTemplate } from './template.ts';
 
 /** Label of a Job: the rollout that made it. */
@@ -32,6 +32,8 @@ export interface GoldenJob {
   readonly arm: GoldenArm;
   readonly role: 'stable' | 'canary';
   readonly timeoutSeconds: number;
+  /** ServiceAccount of the pods where the template names none. */
+  readonly serviceAccount?: string | undefined;
 }
 
 /** Equal sets are run with equal seeds, so that a result from before may be compared with. */
@@ -49,9 +51,15 @@ function environment({ arm, role, template }: GoldenJob): readonly { readonly na
 }
 
 function told(container: TemplateContainer, job: GoldenJob): TemplateContainer {
-  const more = environment(job);
+  const { env, mount } = callerToken(job.owner.metadata.namespace ?? '');
+  const more = [...environment(job), ...env];
   const names = new Set(more.map(({ name }) => name));
-  return { ...container, env: [...(container.env ?? []).filter(({ name }) => !names.has(name)), ...more] };
+  const mounts = (container.volumeMounts ?? []).filter(({ name }) => name !== mount.name);
+  return {
+    ...container,
+    env: [...(container.env ?? []).filter(({ name }) => !names.has(name)), ...more],
+    volumeMounts: [...mounts, mount],
+  };
 }
 
 function others(map: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
@@ -63,7 +71,8 @@ function others(map: Readonly<Record<string, string>> | undefined): Readonly<Rec
  * fails is not repeated by the Job, because only the operator knows whether it was the set that failed. Pure.
  */
 export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
-  const { owner, name, template, arm, timeoutSeconds } = job;
+  const { owner, name, template, arm, timeoutSeconds, serviceAccount } = job;
+  const { volume } = callerToken(owner.metadata.namespace ?? '');
   const { metadata, spec = {} } = template.content;
   const [first, ...rest] = spec.containers ?? [];
   const mine = { ...goldenLabels(job.labels), [labels.revision]: arm.revision, [rolloutLabel]: arm.rollout };
@@ -71,9 +80,11 @@ export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
     metadata: { labels: { ...others(metadata?.labels), ...mine }, annotations: { ...others(metadata?.annotations) } },
     spec: {
       automountServiceAccountToken: false,
+      ...(serviceAccount !== undefined && { serviceAccountName: serviceAccount }),
       ...spec,
       restartPolicy: 'Never',
       containers: [...(first === undefined ? [] : [told(first, job)]), ...rest],
+      volumes: [...(spec.volumes ?? []).filter(({ name }) => name !== volume.name), volume],
     },
   };
   return {

@@ -107,7 +107,7 @@ export function withEngine(spec: Plain<V1DeploymentSpec>, engine: EnginePod): V1
         ...pod,
         terminationGracePeriodSeconds: engine.drainSeconds + endSeconds,
         initContainers: [...engine.before, engineOf(engine)],
-        volumes: [...engine.volumes, ...scratchVolumes(engine)],
+        volumes: [...(pod.volumes ?? []), ...engine.volumes, ...scratchVolumes(engine)],
       },
     },
   };

@@ -53,7 +53,7 @@ describe('a queue of very many tasks', () => {
         registry,
         events: { record: () => {} },
         caches,
-        tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}' },
+        tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}', onChange: () => () => {} },
       };
       const controller = createAgentTaskController(context, { pollMs: 5, order });
       const abort = new AbortController();

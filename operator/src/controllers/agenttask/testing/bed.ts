@@ -100,7 +100,7 @@ export class Bed extends Stage {
       registry: new Registry(),
       events: { record: (_: KubeObject, event: NewEvent) => void this.events.push(event) },
       caches,
-      tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}' },
+      tokens: { issuer: () => 'https://kubernetes.default.svc', jwks: () => '{}', onChange: () => () => {} },
     };
   }
 

@@ -2,6 +2,7 @@ import { ajvOptions, validators, type EnergyModel } from '@agentfleet/protocol/a
 import { Ajv } from 'ajv';
 import { resources } from '../../../runtime/resources.ts';
 import type { ModelSnapshot } from '../snapshot.ts';
+import { testAccess } from '../../../serving/testing/access.ts';
 
 const ajv = new Ajv(ajvOptions);
 const { EnergyModel: valid } = validators(ajv);
@@ -22,6 +23,7 @@ export function newModelSnapshot(spec: Readonly<Record<string, unknown>> = {}, p
     model: { ...model, metadata: { ...model.metadata, uid: 'uid-model', generation: 2 } },
     image: 'inference:1',
     operatorNamespace: 'agentfleet-system',
+    access: testAccess,
     children: [],
     deployment: undefined,
     pods: [],

@@ -7,6 +7,7 @@ import { closedWall, heardAtEngines, heardByPrometheus, serverWall, type EngineP
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { holderComponent } from '../../placement/reserve/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
+import { hasGoldenSets } from './tokens.ts';
 
 /**
  * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
@@ -15,8 +16,7 @@ import { owned, poolLabels, type Manifest } from './manifest.ts';
 function expertsWall(pool: ExpertPool, operatorNamespace: string, places: ReadonlyMap<string, EnginePlace>, prometheus?: string): Manifest {
   const own = poolLabels(pool, 'expert');
   const workers = heardAtEngines(serverWall(own, poolLabels(pool, 'worker'), operatorNamespace), places);
-  const golden = pool.spec.rollout?.gates?.some(({ type }) => type === 'GoldenSet') === true;
-  const asked = golden ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
+  const asked = hasGoldenSets(pool) ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
   const wall = heardByPrometheus(asked, prometheus, [vllmPort]);
   const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
   const spec = adapters ? withEngines(wall, own) : wall;

@@ -3,6 +3,7 @@ import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
 import type { GoldenQuestion, GoldenView } from '../../../revisions/index.ts';
 import type { Job } from '../../../runtime/objects.ts';
+import { goldenServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { parts, verifier } from '../manifests/brief.ts';
 import { homeOf } from '../manifests/manifest.ts';
@@ -11,7 +12,7 @@ import { armInput } from '../servers.ts';
 import type { PoolArm, PoolSnapshot } from '../snapshot.ts';
 
 /** What is asked of the golden sets of a pool, apart from where its book lies and what its rollout says. */
-export type PoolSets = Pick<GoldenQuestion, 'kind' | 'labels' | 'ready' | 'arm' | 'jobs' | 'pods'>;
+export type PoolSets = Pick<GoldenQuestion, 'kind' | 'labels' | 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;
 
 /** How golden sets find the revisions of a pool. `armOf` finds one by its name, `ready` tells whether its engines answer. Pure. */
 export function poolSets(
@@ -31,6 +32,7 @@ export function poolSets(
   return {
     kind: 'pool',
     labels: { [labels.pool]: name },
+    serviceAccount: goldenServiceAccount(name),
     ready: (revision) => {
       const found = armOf(revision);
       return found !== undefined && ready(found);

@@ -53,6 +53,7 @@ export const testConfig: ProcessConfig = {
   logLevel: 'silent',
   probesPort: 0,
   metricsPort: 0,
+  authentication: 'None',
   leaderElection: true,
   election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
   kubeconfig: undefined,
@@ -116,8 +117,8 @@ export class Bed {
       log: silentLog,
       registry: new Registry(),
       host: '127.0.0.1',
-      ask: (origin, signal) => this.ask(origin, signal),
-      askMetrics: (origin, signal) => this.askMetrics(origin, signal),
+      ask: (origin, signal, namespace) => this.ask(origin, signal, namespace),
+      askMetrics: (origin, signal, namespace) => this.askMetrics(origin, signal, namespace),
     });
     this.#running = this.operator.run(this.#abort.signal);
     this.#running.catch(() => {});

@@ -2,6 +2,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Deployment, Pod } from '../../../runtime/objects.ts';
 import type { PoolSnapshot } from '../snapshot.ts';
+import { testAccess } from '../../../serving/testing/access.ts';
 
 /** A snapshot of a pool in which nothing has been made yet. */
 export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {}): PoolSnapshot {
@@ -10,6 +11,7 @@ export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {})
     images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },
     egress: { registries: [], environment: {} },
     operatorNamespace: 'agentfleet-system',
+    access: testAccess,
     energyModel: undefined,
     namespaces: [],
     counts: { running: 0, queued: 0 },

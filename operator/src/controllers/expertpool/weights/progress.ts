@@ -29,7 +29,8 @@ export async function readProgress(
     const answers = await Promise.all(
       pods.filter(isFetching).map(async (pod) => {
         const origin = originOf(pod);
-        const answer = origin === undefined ? undefined : await ask(origin, limit.signal).catch(() => undefined);
+        const answer =
+          origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
         return [pod.metadata.name, progressOf(answer)] as const;
       }),
     );

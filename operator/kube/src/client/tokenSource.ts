@@ -1,10 +1,11 @@
-import type { Clock, ResourceClient } from '@agentfleet/kube';
-import type { OwnPod } from '../../config.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { ResourceClient } from './client.ts';
 
 export interface TokenSourceOptions {
   readonly client: Pick<ResourceClient, 'createSubresource'>;
-  readonly pod: OwnPod;
-  readonly serviceAccount: string;
+  readonly account: { readonly namespace: string; readonly name: string };
+  /** The pod that tokens end with; absent: they end with the account. */
+  readonly pod?: { readonly name: string; readonly uid: string };
   readonly clock: Clock;
 }
 
@@ -23,10 +24,7 @@ const lifeSeconds = 3600;
 const renewShare = 0.8;
 const callMs = 10_000;
 
-/**
- * Tokens for sandboxes: in the name of the worker's own account, bound to its own pod, good for one sandbox pod only
- * (its uid is the audience). Kept until 80 % of their life.
- */
+/** Tokens of one ServiceAccount by TokenRequest, one for each audience. Kept until 80 % of their life. */
 export class TokenSource {
   readonly #options: TokenSourceOptions;
   readonly #held = new Map<string, Held>();
@@ -35,7 +33,7 @@ export class TokenSource {
     this.#options = options;
   }
 
-  /** A token for the sandbox pod with this uid. One that cannot be renewed is used as long as it lives. */
+  /** A token for this audience. One that cannot be renewed is used as long as it lives. */
   async token(audience: string): Promise<string> {
     const held = this.#held.get(audience);
     const now = this.#options.clock.monotonic();
@@ -57,16 +55,16 @@ export class TokenSource {
   }
 
   async #ask(audience: string, onLife: (renewAt: number) => void): Promise<string> {
-    const { client, pod, serviceAccount, clock } = this.#options;
+    const { client, pod, account, clock } = this.#options;
     const began = clock.monotonic();
-    const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: pod.name, uid: pod.uid };
+    const boundObjectRef = pod === undefined ? undefined : { kind: 'Pod', apiVersion: 'v1', name: pod.name, uid: pod.uid };
     const { status } = await client.createSubresource<TokenAnswer>(
-      { namespace: pod.namespace, name: serviceAccount },
+      account,
       'token',
       {
         apiVersion: 'authentication.k8s.io/v1',
         kind: 'TokenRequest',
-        spec: { audiences: [audience], expirationSeconds: lifeSeconds, boundObjectRef },
+        spec: { audiences: [audience], expirationSeconds: lifeSeconds, ...(boundObjectRef !== undefined && { boundObjectRef }) },
       },
       { timeoutMs: callMs },
     );

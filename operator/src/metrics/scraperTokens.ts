@@ -1,0 +1,73 @@
+import {
+  asError,
+  defineResource,
+  ResourceClient,
+  sleep,
+  TokenSource,
+  type Clock,
+  type LeaderRunnable,
+  type Log,
+  type Transport,
+} from '@agentfleet/kube';
+import { fieldManagers } from '@agentfleet/protocol/api';
+import { metricsAudience, operatorMetricsAudience } from '@agentfleet/protocol/tokens';
+import { resources } from '../runtime/resources.ts';
+
+/** ServiceAccount whose tokens scrapers use; the chart makes it, without any right. */
+export const scraperAccount = 'agentfleet-metrics';
+
+/** Keys of the Secret: for the operator, and for all that pools consist of. */
+export const scraperKeys = { operator: 'operator', pools: 'pools' } as const;
+
+/** The operator has no right to any other one, and to this one only where there are PodMonitors. */
+const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
+
+/** Less than a fifth of the life of a token, so that one in use is never at its end. */
+const refreshMs = 600_000;
+const retryMs = 10_000;
+
+export interface ScraperTokensOptions {
+  /** Fenced: one writes. */
+  readonly transport: Transport;
+  readonly namespace: string;
+  /** Name of the Secret, which the chart makes without content. */
+  readonly secret: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Keeps a Secret filled with fresh tokens: PodMonitors take theirs from a Secret and from nowhere else. */
+export class ScraperTokens implements LeaderRunnable {
+  readonly #options: ScraperTokensOptions;
+  readonly #source: TokenSource;
+
+  constructor(options: ScraperTokensOptions) {
+    this.#options = options;
+    const { transport, namespace, clock } = options;
+    const client = new ResourceClient(transport, resources.serviceAccounts);
+    this.#source = new TokenSource({ client, account: { namespace, name: scraperAccount }, clock });
+  }
+
+  /** Writes until the signal is aborted. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log, namespace, secret } = this.#options;
+    for (let again = true; again;) {
+      const wait = await this.#write(signal).then(
+        () => refreshMs,
+        (error: unknown) => {
+          if (!signal.aborted) log.warn('the tokens for scrapers were not renewed', { namespace, secret, error: asError(error).message });
+          return retryMs;
+        },
+      );
+      again = await sleep(clock, wait, signal);
+    }
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    const { transport, namespace, secret } = this.#options;
+    const [operator, pools] = await Promise.all([operatorMetricsAudience, metricsAudience].map((audience) => this.#source.token(audience)));
+    const stringData = { [scraperKeys.operator]: operator, [scraperKeys.pools]: pools };
+    const client = new ResourceClient(transport, secrets);
+    await client.patch({ namespace, name: secret }, { stringData }, { fieldManager: fieldManagers.operator, signal });
+  }
+}
