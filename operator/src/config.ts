@@ -1,9 +1,12 @@
+import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress } from './egress.ts';
+import { parseWorkerEgress } from './workerEgress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
+import type { ApiEndpoint } from './runtime/apiEndpoints.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
 import { usualTrackingLabels } from './runtime/tracking.ts';
 
@@ -20,6 +23,8 @@ export interface ProcessConfig extends OperatorConfig {
   readonly authentication: 'Tokens' | 'None';
   /** Secret of this namespace that is kept filled with tokens for scrapers; undefined: none. */
   readonly metricsSecret?: string;
+  /** Address of the Service of the API server; undefined: the process is in no pod. */
+  readonly apiService?: ApiEndpoint;
   /** Off for a single process on a developer's machine. */
   readonly leaderElection: boolean;
   readonly election: ElectionTimes;
@@ -126,6 +131,14 @@ function readMetrics(read: Read): Pick<ProcessConfig, 'authentication' | 'metric
   };
 }
 
+/** As the kubelet tells it to every pod; a name is no address. */
+function apiService({
+  KUBERNETES_SERVICE_HOST: address = '',
+  KUBERNETES_SERVICE_PORT: port = '443',
+}: Env): Pick<ProcessConfig, 'apiService'> {
+  return isIP(address) === 0 ? {} : { apiService: { address, port: Number(port) } };
+}
+
 function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'> {
   const prometheusNamespace = read('AGENTFLEET_PROMETHEUS_NAMESPACE', parseName, '');
   return prometheusNamespace === '' ? {} : { prometheusNamespace };
@@ -142,6 +155,8 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     images: readImages(read),
     platformNamespaces: read('AGENTFLEET_PLATFORM_NAMESPACES', parseNamespaces, []),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
+    workerEgress: read<readonly object[]>('AGENTFLEET_WORKER_EGRESS', parseWorkerEgress, []),
+    ...apiService(env),
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     ...readMetrics(read),

@@ -44,6 +44,7 @@ import { registerPlacementMetrics } from './metrics/placement.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
 import { ScraperTokens } from './metrics/scraperTokens.ts';
 import { registerShadowMetrics } from './metrics/shadow.ts';
+import { ApiEndpoints } from './runtime/apiEndpoints.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
@@ -157,6 +158,8 @@ export function createOperator(options: StartOptions): Operator {
   const elector = electorOf(options);
   const recorder = recorderOf(options);
   const tokens = new ClusterTokens({ transport, clock, log });
+  const { apiService: service } = config;
+  const apiServer = new ApiEndpoints({ transport, clock, log, ...(service !== undefined && { service }) });
   // Reads need no fence; one set of caches serves a leader and a standby alike.
   const caches = createCaches({ transport, clock, random, log });
   const children = createChildCaches({ transport, clock, random, log });
@@ -170,6 +173,7 @@ export function createOperator(options: StartOptions): Operator {
     events: recorder,
     caches,
     tokens,
+    apiServer,
   };
   const heartbeats = new Heartbeats(caches.leases, clock);
   registerFleetMetrics({ registry, caches, reach: config, heartbeats });
@@ -187,7 +191,7 @@ export function createOperator(options: StartOptions): Operator {
   const sources = { context, gpus, records: children.controllerRevisions };
   registerPlacementMetrics(registry, () => cachedPlacementView(sources, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
-  manager.add(recorder).add(tokens);
+  manager.add(recorder).add(tokens).add(apiServer);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
     manager.addController(controller);
   const { namespace, metricsSecret: secret } = config;

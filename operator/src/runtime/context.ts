@@ -3,6 +3,7 @@ import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } fr
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
 import type { NodeAbilities } from './nodeAbilities.ts';
+import type { ApiEndpoints } from './apiEndpoints.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type { ConfigMap, Deployment, Namespace, NetworkPolicy, Node, Pod, RuntimeClass } from './objects.ts';
 
@@ -34,6 +35,8 @@ export interface OperatorConfig {
   readonly prometheusNamespace?: string;
   /** Labels of objects that Git owns, besides those that belong to one tool alone; default: the one of Argo CD. */
   readonly trackingLabels?: readonly string[];
+  /** Rules of NetworkPolicies that all workers get beside those for what pools and tasks need. */
+  readonly workerEgress?: readonly object[];
   /** Subjects that may read metrics of all parts, as `system:serviceaccount:<namespace>:<name>`. */
   readonly metricsReaders?: readonly string[];
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
@@ -88,6 +91,8 @@ export interface OperatorContext {
   readonly registry: Registry;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly caches: Caches;
+  /** Addresses of the API server, as the network sees them; absent: unknown. */
+  readonly apiServer?: Pick<ApiEndpoints, 'list' | 'onChange'>;
   /** Issuer of the cluster's tokens and its signing keys as JSON (JWKS); read at the start and kept fresh. */
   readonly tokens: {
     issuer(): string;

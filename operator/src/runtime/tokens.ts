@@ -1,23 +1,6 @@
-import { asError, canonical, channel, sleep, type Clock, type Log, type Source, type Transport } from '@agentfleet/kube';
+import { asError, canonical, sleep, type Clock, type Log, type Transport } from '@agentfleet/kube';
 
 const refreshMs = 300_000;
-
-/** A source of keys that fires for all of `keys` when the signing keys changed. */
-export function tokenSourceOf(tokens: Pick<ClusterTokens, 'onChange'>, keys: () => readonly string[]): Source {
-  const changed = channel('tokens');
-  const start: Source['start'] = (enqueue) => {
-    const ends = [
-      tokens.onChange(() => {
-        for (const key of keys()) changed.enqueue(key);
-      }),
-      changed.source.start(enqueue),
-    ];
-    return () => {
-      for (const end of ends) end();
-    };
-  };
-  return { ...changed.source, start };
-}
 
 /** The API server answers with the media type of RFC 7517, and refuses who does not accept it. */
 const accept = 'application/jwk-set+json, application/json;q=0.9';

@@ -18,7 +18,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import type { RolloutLock, Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Namespace, Pod } from '../../runtime/objects.ts';
-import { tokenSourceOf } from '../../runtime/tokens.ts';
+import { changeSource } from '../../runtime/changeSource.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../serving/index.ts';
@@ -79,7 +79,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(pods, { map: served, predicate: versionChanged }),
-    tokenSourceOf(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
+    changeSource(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
   ];
 }

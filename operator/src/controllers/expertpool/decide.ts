@@ -118,7 +118,7 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
-    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace),
+    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, { egress, ...snapshot.reach }),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
     ...turnstileParts(snapshot).map((part) => guardedTurnstile(pool, access, part)),

@@ -96,6 +96,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     egress: config.egress,
     operatorNamespace: config.namespace,
     access: clusterAccess(context),
+    reach: { apiServer: context.apiServer?.list() ?? [], more: config.workerEgress ?? [] },
     prometheusNamespace: config.prometheusNamespace,
     energyModel: modelOf(context, pool),
     namespaces: servedNamespaces(children, tenancy, pool),

@@ -7,6 +7,7 @@ import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/objec
 import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
+import type { WorkerReach } from './manifests/workersEgress.ts';
 import type { MonopodView } from './monopodState.ts';
 import type { Replay } from './replay.ts';
 import type { WeightsView } from './weights/index.ts';
@@ -57,6 +58,8 @@ export interface PoolSnapshot {
   readonly operatorNamespace: string;
   /** What servers check tokens by. */
   readonly access: ClusterAccess;
+  /** What of the network workers need beside what the pool names. */
+  readonly reach: Omit<WorkerReach, 'egress'>;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
   /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */

@@ -19,7 +19,7 @@ import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 import { traitsOf } from '../../runtime/taskTally.ts';
-import { tokenSourceOf } from '../../runtime/tokens.ts';
+import { changeSource } from '../../runtime/changeSource.ts';
 import { accessOf, childKinds, type ChildCaches } from './caches.ts';
 import { countedAs } from './snapshot.ts';
 import { poolKey } from './tenancy.ts';
@@ -103,7 +103,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     watches(energyModels, { map: naming, predicate: versionChanged }),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),
-    tokenSourceOf(context.tokens, () => [...pools.lister.values()].map(poolKey)),
+    changeSource(context.tokens, () => [...pools.lister.values()].map(poolKey)),
+    ...(context.apiServer === undefined ? [] : [changeSource(context.apiServer, () => [...pools.lister.values()].map(poolKey))]),
     ...childKinds(context.caches, children).map(({ cache }) => child(cache)),
   ];
 }

@@ -8,6 +8,7 @@ import { vllmPort } from '../../../serving/vllm/index.ts';
 import { holderComponent } from '../../placement/reserve/index.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 import { hasGoldenSets } from './tokens.ts';
+import { noReach, workersEgress, type WorkerReach } from './workersEgress.ts';
 
 /**
  * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
@@ -36,24 +37,17 @@ function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): o
   return { ...wall, ingress: [...wall.ingress, { from: peers, ports }], egress: [{ to: peers, ports }, dns] };
 }
 
-/**
- * Workers are asked for probes and metrics only. They may call out: git, storage and API server are anywhere, and what
- * they run does not run in them. Pure.
- */
-function workersWall(pool: ExpertPool): Manifest {
-  return owned(
-    pool,
-    resources.networkPolicies,
-    { name: workersName(pool.metadata.name), component: 'worker' },
-    {
-      spec: {
-        podSelector: { matchLabels: poolLabels(pool, 'worker') },
-        policyTypes: ['Ingress', 'Egress'],
-        ingress: [{ ports: [{ protocol: 'TCP', port: workerPort }] }],
-        egress: [{}],
-      },
-    },
-  );
+/** Workers hear Prometheus alone, as the kubelet needs no rule, and speak to what the pool and its tasks need. Pure. */
+function workersWall(pool: ExpertPool, egress: readonly object[], prometheus?: string): Manifest {
+  const from = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': prometheus } } }];
+  const spec = {
+    podSelector: { matchLabels: poolLabels(pool, 'worker') },
+    policyTypes: ['Ingress', 'Egress'],
+    // An empty list would be dropped by the API server: nobody is heard.
+    ...(prometheus !== undefined && { ingress: [{ from, ports: [{ protocol: 'TCP', port: workerPort }] }] }),
+    egress,
+  };
+  return owned(pool, resources.networkPolicies, { name: workersName(pool.metadata.name), component: 'worker' }, { spec });
 }
 
 /** Of the pods that hold GPUs of a device plugin for this pool, and for its neighbours in the namespace. */
@@ -63,12 +57,14 @@ function holdersWall(pool: ExpertPool): readonly Manifest[] {
   return [owned(pool, resources.networkPolicies, { name: holdersName(pool.metadata.name, 'pool'), component: 'expert' }, { spec })];
 }
 
-/** The network policies of a pool; `places` are those of engines that share a pod, `prometheus` is the namespace of who scrapes. Pure. */
+/** The network policies of a pool; `places` are those of engines that share a pod, `prometheus` is the namespace of who scrapes, `reach` what workers need. Pure. */
 export function poolWalls(
   pool: ExpertPool,
   operatorNamespace: string,
   places: ReadonlyMap<string, EnginePlace> = new Map(),
   prometheus?: string,
+  reach: WorkerReach = noReach,
 ): readonly Manifest[] {
-  return [expertsWall(pool, operatorNamespace, places, prometheus), workersWall(pool), ...holdersWall(pool)];
+  const workers = workersWall(pool, workersEgress(pool, places, reach), prometheus);
+  return [expertsWall(pool, operatorNamespace, places, prometheus), workers, ...holdersWall(pool)];
 }

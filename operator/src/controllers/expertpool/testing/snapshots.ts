@@ -12,6 +12,7 @@ export function newSnapshot(pool: ExpertPool, parts: Partial<PoolSnapshot> = {})
     egress: { registries: [], environment: {} },
     operatorNamespace: 'agentfleet-system',
     access: testAccess,
+    reach: { apiServer: [], more: [] },
     energyModel: undefined,
     namespaces: [],
     counts: { running: 0, queued: 0 },

@@ -1,0 +1,119 @@
+import { isIP } from 'node:net';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import { keeperPort } from '@agentfleet/protocol/keeper';
+import { expertPort, labels, type EgressBrief } from '@agentfleet/protocol/pool';
+import type { ApiEndpoint } from '../../../runtime/apiEndpoints.ts';
+import type { EnginePlace } from '../../../serving/index.ts';
+import { poolLabels } from './manifest.ts';
+
+/** What of the network the workers of a pool need beside its own parts. */
+export interface WorkerReach {
+  readonly egress: EgressBrief;
+  /** Addresses of the API server; empty: unknown. */
+  readonly apiServer: readonly ApiEndpoint[];
+  /** Rules of the administrator for what is found here by no rule. */
+  readonly more: readonly object[];
+}
+
+export const noReach: WorkerReach = { egress: { registries: [], environment: {} }, apiServer: [], more: [] };
+
+/** Networks in which tenants, nodes and other services of a platform live, and which no public name should lead to. */
+const closed = {
+  v4: [
+    '0.0.0.0/8',
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '168.63.129.16/32',
+    '169.254.0.0/16',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.0.2.0/24',
+    '192.88.99.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+    '224.0.0.0/4',
+    '240.0.0.0/4',
+  ],
+  v6: ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+} as const;
+
+/** Networks that a name which a pool lists may lead to beside the public ones. Link-local ones are never opened. */
+const privateRanges = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+
+const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
+
+const block = (cidr: string, except: readonly string[] = []): object => ({
+  ipBlock: { cidr, ...(except.length > 0 && { except: [...except] }) },
+});
+
+const single = (address: string): object => block(`${address}/${isIP(address) === 6 ? 128 : 32}`);
+
+/** Public addresses at any port; where the API server is one of them, it has a rule of its own anyway. */
+function publicPeers({ clusterRanges = [] }: Ranged): readonly object[] {
+  const of = (version: 4 | 6): readonly string[] => clusterRanges.filter((range) => isIP(range.split('/')[0] ?? '') === version);
+  // An exception has to lie in its block, and all global addresses of IPv6 are in this one.
+  const global = of(6).filter((range) => /^[23][0-9a-f]{3}:/i.test(range));
+  return [block('0.0.0.0/0', [...closed.v4, ...of(4)]), block('2000::/3', [...closed.v6, ...global])];
+}
+
+/** Ranges of the cluster that are no private addresses. */
+type Ranged = EgressBrief & { readonly clusterRanges?: readonly string[] };
+
+interface Host {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Namespace of a Service by its name in the cluster, as `web.shop.svc`; undefined: it is none. */
+function serviceNamespace(host: string): string | undefined {
+  return /^[-a-z0-9]+\.([-a-z0-9]+)\.svc(\.[-a-z0-9.]+)?\.?$/i.exec(host)?.[1];
+}
+
+/**
+ * The rule of a host that may lie in a private network. A NetworkPolicy knows no names: of a Service its namespace is open, as
+ * the ports of its pods may be others; of any other name private addresses are, at that port. Workers look at each address.
+ */
+function hostRule({ host, port }: Host, { clusterRanges = [] }: Ranged): object {
+  const namespace = serviceNamespace(host);
+  if (namespace !== undefined) return { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }] };
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const peers = isIP(address) === 0 ? [...privateRanges, ...clusterRanges].map((range) => block(range)) : [single(address)];
+  return { to: peers, ports: tcp(port) };
+}
+
+/** Hosts that the pool and the administrator name. */
+function listedHosts({ spec }: ExpertPool, { registries }: EgressBrief): readonly Host[] {
+  const { endpoint } = spec.storage ?? {};
+  const url = endpoint === undefined ? undefined : new URL(endpoint);
+  const storage = url === undefined ? [] : [{ host: url.hostname, port: Number(url.port) || (url.protocol === 'http:' ? 80 : 443) }];
+  const { allowedHosts = [] } = spec.policy as { readonly allowedHosts?: readonly Host[] };
+  return [...storage, ...registries, ...allowedHosts];
+}
+
+/** Without its addresses, the ports that API servers have, anywhere. */
+function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
+  if (apiServer.length === 0) return [{ ports: tcp(443, 6443) }];
+  const byPort = Map.groupBy(apiServer, ({ port }) => port);
+  return [...byPort].map(([port, all]) => ({ to: all.map(({ address }) => single(address)), ports: tcp(port) }));
+}
+
+/** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
+export function workersEgress(pool: ExpertPool, places: ReadonlyMap<string, EnginePlace>, reach: WorkerReach): readonly object[] {
+  const { egress, apiServer, more } = reach;
+  const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
+  const rules = [
+    // Where the name servers of a cluster are, and whether they are pods, differs; they have this port.
+    { ports: [{ protocol: 'UDP', port: 53 }, ...tcp(53)] },
+    ...apiServerRules(apiServer),
+    { to: [pods(poolLabels(pool, 'expert'))], ports: tcp(expertPort, ...[...places.values()].map(({ port }) => port)) },
+    { to: [pods({ [labels.component]: 'verifier' })], ports: tcp(expertPort) },
+    { to: [{ namespaceSelector: {}, ...pods({ [labels.component]: 'sandbox' }) }], ports: tcp(keeperPort) },
+    ...listedHosts(pool, egress).map((host) => hostRule(host, egress)),
+    { to: publicPeers(egress) },
+    ...more,
+  ];
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
