@@ -51,6 +51,9 @@ describe('readConfig', () => {
       egress: { registries: [], environment: {} },
       trackingLabels: ['app.kubernetes.io/instance'],
       workerClusterRole: 'agentfleet-worker',
+      workerEgress: [],
+      authentication: 'Tokens',
+      metricsReaders: [],
       gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },
       logLevel: 'info',
       probesPort: 8081,
@@ -81,6 +84,8 @@ describe('readConfig', () => {
     ['AGENTFLEET_METRICS_PORT', '65536'],
     ['AGENTFLEET_METRICS_PORT', '-1'],
     ['AGENTFLEET_LEADER_ELECTION', 'yes'],
+    ['AGENTFLEET_AUTHENTICATION', 'Basic'],
+    ['AGENTFLEET_METRICS_READERS', 'prometheus'],
     ['AGENTFLEET_ELECTION', '10/15/2'],
     ['AGENTFLEET_ELECTION', '6/4'],
     ['AGENTFLEET_TOOLS_IMAGE', 'two words'],
@@ -97,5 +102,20 @@ describe('readConfig', () => {
       kubeconfig: '/etc/k',
       leaderElection: false,
     });
+  });
+
+  it.each([
+    ['{', 'it is not JSON'],
+    ['{}', 'it is not a list of rules'],
+    ['[{}]', 'rule 0 opens everything'],
+    ['[{"ports":[{"port":1}]},{"from":[]}]', 'rule 1 has from'],
+  ])('refuses the egress of workers %s', (text, words) => {
+    expect(faultsOf({ ...whole, AGENTFLEET_WORKER_EGRESS: text })[0]).toContain(`AGENTFLEET_WORKER_EGRESS: ${words}`);
+  });
+
+  it('knows the address of the API server in a pod, where it is one', () => {
+    const pod = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    expect(readConfig({ ...whole, ...pod }).apiService).toEqual({ address: '10.96.0.1', port: 443 });
+    expect(readConfig({ ...whole, ...pod, KUBERNETES_SERVICE_HOST: 'api.example.com' })).not.toHaveProperty('apiService');
   });
 });

@@ -27,7 +27,12 @@ const environment = (spec: Readonly<Record<string, unknown>>): Readonly<Record<s
 describe('what a model consists of', () => {
   it('is a wall, an address and pods, all owned by the model', () => {
     const { apply, remove, obstacles } = decideModel(newModelSnapshot());
-    expect(names(apply)).toEqual(['NetworkPolicy judge-verifier', 'Service judge-verifier', 'Deployment judge-verifier']);
+    expect(names(apply)).toEqual([
+      'NetworkPolicy judge-verifier',
+      'ConfigMap judge-verifier-token-keys',
+      'Service judge-verifier',
+      'Deployment judge-verifier',
+    ]);
     for (const { object } of apply) {
       expect(object.metadata.ownerReferences).toMatchObject([{ kind: 'EnergyModel', uid: 'uid-model', controller: true }]);
       expect(object.metadata.labels).toEqual({ 'agentfleet.dev/component': 'verifier', 'agentfleet.dev/energy-model': 'judge' });
@@ -37,7 +42,7 @@ describe('what a model consists of', () => {
   });
 
   it('tells the server its artifact and the weights of all heads', () => {
-    expect(environment({})).toEqual({
+    expect(environment({})).toMatchObject({
       AGENTFLEET_ENGINE: 'Builtin',
       AGENTFLEET_ROLES: 'Verifier',
       AGENTFLEET_ARTIFACT: 'features-v1',
@@ -101,7 +106,7 @@ describe('what a model consists of', () => {
     const { apply, remove, obstacles } = decideModel(
       newModelSnapshot({ artifact: { uri: 'builtin://features-v9' } }, { children: [present] }),
     );
-    expect(names(apply)).toEqual(['NetworkPolicy judge-verifier', 'Service judge-verifier']);
+    expect(names(apply)).toEqual(['NetworkPolicy judge-verifier', 'ConfigMap judge-verifier-token-keys', 'Service judge-verifier']);
     expect(remove).toEqual([]);
     const message =
       'there is no artifact builtin://features-v9; set spec.artifact.uri to one of builtin://features-v3, builtin://features-v2, builtin://features-v1';

@@ -74,7 +74,7 @@ export function decideModel(snapshot: ModelSnapshot): ModelDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
   const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
-  const apply = [modelKeys(model, snapshot.access), ...walls, ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
+  const apply = [...walls, modelKeys(model, snapshot.access), ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
     return { apply: [], remove: [], obstacles: taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the model` })) };

@@ -29,6 +29,7 @@ describe('what a pool consists of', () => {
       'ServiceAccount coding-worker',
       'Role coding-worker',
       'RoleBinding coding-worker',
+      'ConfigMap coding-token-keys',
       'ConfigMap coding-workers',
       'PersistentVolumeClaim coding-artifacts',
       'NetworkPolicy coding-experts',
@@ -82,10 +83,10 @@ describe('what a pool consists of', () => {
   });
 
   it('gives a credential to the workers as a file and to nobody else', () => {
-    const credentials = [{ name: 's3', secretRef: { name: 'keys', key: 'pair' }, hosts: ['s3.example.com'] }];
+    const credentials = [{ name: 's3', secretRef: { name: 'pairs', key: 'pair' }, hosts: ['s3.example.com'] }];
     const { apply } = decidePool(newSnapshot(newPool({ credentials, storage: { ...storage, credential: 's3' } })));
-    expect(find(apply, 'Deployment coding-workers')).toContain('{"name":"keys","items":[{"key":"pair","path":"s3"}]}');
-    expect(find(apply, 'Deployment coding-expert-gen')).not.toContain('keys');
+    expect(find(apply, 'Deployment coding-workers')).toContain('{"name":"pairs","items":[{"key":"pair","path":"s3"}]}');
+    expect(find(apply, 'Deployment coding-expert-gen')).not.toContain('pairs');
     expect(find(apply, 'ConfigMap coding-workers')).toContain('/etc/agentfleet/credentials/s3');
   });
 

@@ -1,3 +1,4 @@
+import { testAccess } from '../../serving/testing/access.ts';
 import { createHash } from 'node:crypto';
 import { canonical } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
@@ -102,7 +103,9 @@ describe('an engine that takes turns', () => {
     expect(initContainers.map((one) => one.name)).toEqual(['weights', 'turn', 'engine']);
     const [, turn, vllm] = initContainers as [Container, Container, Container];
     expect(turn).toMatchObject({ image: 'inference:1', args: ['await-turn'] });
-    expect(envOf(turn)).toEqual({ ...turns, AGENTFLEET_UPSTREAM: 'http://127.0.0.1:8000' });
+    const token = { AGENTFLEET_TOKEN_FILE: '/var/run/agentfleet/token/token' };
+    expect(envOf(turn)).toEqual({ ...turns, ...token, AGENTFLEET_UPSTREAM: 'http://127.0.0.1:8000' });
+    expect(envOf(containers[0] as Container)).toMatchObject(token);
     expect(turn.resources.claims).toBeUndefined();
     expect(vllm.args).toContain('--enable-sleep-mode');
     expect(envOf(vllm)).toMatchObject({ VLLM_SERVER_DEV_MODE: '1' });
@@ -144,7 +147,14 @@ describe('the turnstile of a slot', () => {
     expect([replicas, strategy]).toEqual([1, { type: 'Recreate' }]);
     const [it] = template.spec.containers as readonly [Container];
     expect(it).toMatchObject({ image: 'inference:1', args: ['turnstile'] });
-    expect(envOf(it)).toEqual({ AGENTFLEET_TURN_SECONDS: '40', AGENTFLEET_LOAD_SECONDS: '3600' });
+    expect(envOf(it)).toEqual({
+      AGENTFLEET_TURN_SECONDS: '40',
+      AGENTFLEET_LOAD_SECONDS: '3600',
+      AGENTFLEET_ISSUER: testAccess.issuer,
+      AGENTFLEET_AUDIENCE: 'agentfleet-experts:platform',
+      AGENTFLEET_CALLERS: `system:serviceaccount:platform:*,${testAccess.operator}`,
+      AGENTFLEET_METRICS_READERS: testAccess.metricsReaders.join(','),
+    });
   });
 
   test('has a template that changes with none of its members and with no version of the operator', () => {

@@ -41,6 +41,32 @@ describe('the Job of a golden set', () => {
     expect(podsOf({ spec: { containers, automountServiceAccountToken: true } }).spec['automountServiceAccountToken']).toBe(true);
   });
 
+  it('carries a token for servers of its namespace, in the name of its template or else of its owner', () => {
+    const job = (spec: object) => {
+      const template = found({ spec: { containers: [{ name: 'set' }, { name: 'other' }], ...spec } });
+      const given = {
+        owner,
+        name: 'j',
+        labels: {},
+        template,
+        arm,
+        role: 'canary' as const,
+        timeoutSeconds: 60,
+        serviceAccount: 'coding-golden',
+      };
+      return (goldenJob(given).spec as { template: { spec: Readonly<Record<string, unknown>> } }).template.spec;
+    };
+    const serviceAccountToken = { audience: 'agentfleet-experts:platform', expirationSeconds: 3600, path: 'token' };
+    const volume = { name: 'experts-token', projected: { defaultMode: 0o440, sources: [{ serviceAccountToken }] } };
+    const mount = { name: 'experts-token', mountPath: '/var/run/agentfleet/token', readOnly: true };
+    expect(job({ volumes: [{ name: 'mine' }] })).toMatchObject({
+      serviceAccountName: 'coding-golden',
+      volumes: [{ name: 'mine' }, volume],
+      containers: [{ name: 'set', volumeMounts: [mount] }, { name: 'other' }],
+    });
+    expect(job({ serviceAccountName: 'mine' })['serviceAccountName']).toBe('mine');
+  });
+
   it('cannot pass for a worker, nor name another revision', () => {
     const labels = { app: 'set', 'agentfleet.dev/component': 'worker', 'agentfleet.dev/expert': 'gen' };
     const env = [{ name: 'AGENTFLEET_ARM' }, { name: 'MINE' }];
@@ -58,7 +84,13 @@ describe('the Job of a golden set', () => {
     const [first, second] = spec['containers'] as readonly {
       readonly env?: readonly { readonly name: string; readonly value?: string }[];
     }[];
-    expect(first?.env?.map(({ name }) => name)).toEqual(['MINE', 'AGENTFLEET_ARM', 'AGENTFLEET_ARM_ROLE', 'AGENTFLEET_SEED']);
+    expect(first?.env?.map(({ name }) => name)).toEqual([
+      'MINE',
+      'AGENTFLEET_ARM',
+      'AGENTFLEET_ARM_ROLE',
+      'AGENTFLEET_SEED',
+      'AGENTFLEET_TOKEN_FILE',
+    ]);
     expect(JSON.parse(first?.env?.[1]?.value ?? '')).toEqual(arm);
     expect(second).not.toHaveProperty('env');
   });
