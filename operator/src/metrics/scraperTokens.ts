@@ -20,7 +20,7 @@ export const scraperAccount = 'agentfleet-metrics';
 export const scraperKeys = { operator: 'operator', pools: 'pools' } as const;
 
 /** The operator has no right to any other one, and to this one only where there are PodMonitors. */
-const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
+export const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
 
 /** Less than a fifth of the life of a token, so that one in use is never at its end. */
 const refreshMs = 600_000;

@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
+import { scraperAccount, scraperKeys } from '../../../operator/src/metrics/scraperTokens.ts';
 import { readConfig } from '../../../operator/src/config.ts';
 import { analyse } from '../../monitoring/promql.ts';
 import { relabelled } from '../../monitoring/catalogue.ts';
@@ -113,6 +114,52 @@ describe('what is scraped', () => {
       // A pod of no pool has no such label.
       expect(new RegExp(`^(?:${pool?.regex})$`).test('platform/')).toBe(false);
     }
+  });
+
+  it('is asked with tokens that the operator renews, in a Secret that it may change and no other', async () => {
+    const all = await rendered({ podMonitor: { enabled: true, pools: true } });
+    const tokens = (name: string): readonly unknown[] =>
+      (one(all, 'PodMonitor', name).spec as unknown as PodMonitor).podMetricsEndpoints.map(
+        (endpoint) => (endpoint as { authorization?: unknown }).authorization,
+      );
+    const token = (key: string) => ({ type: 'Bearer', credentials: { name: 'agentfleet-metrics-tokens', key } });
+    expect(tokens('agentfleet-operator')).toEqual([token(scraperKeys.operator)]);
+    expect(tokens('agentfleet-pools')).toEqual([token(scraperKeys.pools), token(scraperKeys.pools)]);
+    expect((one(all, 'Role', 'agentfleet-metrics-tokens') as { rules?: unknown }).rules).toEqual([
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['agentfleet-metrics-tokens'], verbs: ['patch'] },
+    ]);
+    for (const [kind, name] of [
+      ['ServiceAccount', scraperAccount],
+      ['Secret', 'agentfleet-metrics-tokens'],
+    ] as const)
+      expect(one(all, kind, name)).toBeDefined();
+    // Without PodMonitors the operator reaches no Secret at all.
+    expect(JSON.stringify((await rendered({})).filter(({ kind }) => kind.endsWith('Role')))).not.toContain('secrets');
+  });
+
+  it('is for the readers that the chart names', async () => {
+    const readersOf = async (values: object): Promise<readonly string[] | undefined> => {
+      const [container] = one(await rendered(values), 'Deployment', 'agentfleet-operator').spec!.template!.spec.containers;
+      const env = Object.fromEntries(container!.env.map(({ name, value = name }) => [name, value]));
+      const { AGENTFLEET_METRICS_READERS: readers = '', AGENTFLEET_METRICS_SECRET: secret = '' } = env;
+      const images = Object.fromEntries(['AGENT', 'INFERENCE', 'SANDBOX', 'TOOLS'].map((part) => [`AGENTFLEET_${part}_IMAGE`, 'a:1']));
+      const given = {
+        ...images,
+        POD_NAME: 'a',
+        POD_NAMESPACE: 'b',
+        AGENTFLEET_METRICS_READERS: readers,
+        AGENTFLEET_METRICS_SECRET: secret,
+      };
+      return readConfig(given).metricsReaders?.map((subject) =>
+        subject.replace(/^(system:serviceaccount:)[^:]+(:agentfleet-metrics)$/, '$1*$2'),
+      );
+    };
+    const metrics = { readers: [{ namespace: 'monitoring', serviceAccount: 'prometheus-k8s' }] };
+    expect(await readersOf({})).toEqual([]);
+    expect(await readersOf({ podMonitor: { enabled: true }, metrics })).toEqual([
+      'system:serviceaccount:*:agentfleet-metrics',
+      'system:serviceaccount:monitoring:prometheus-k8s',
+    ]);
   });
 
   it('is let in by the operator when the namespace of Prometheus is named', async () => {

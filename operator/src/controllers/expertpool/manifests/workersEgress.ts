@@ -89,7 +89,7 @@ function listedHosts({ spec }: ExpertPool, { registries }: EgressBrief): readonl
   const { endpoint } = spec.storage ?? {};
   const url = endpoint === undefined ? undefined : new URL(endpoint);
   const storage = url === undefined ? [] : [{ host: url.hostname, port: Number(url.port) || (url.protocol === 'http:' ? 80 : 443) }];
-  const { allowedHosts = [] } = spec.policy as { readonly allowedHosts?: readonly Host[] };
+  const { allowedHosts = [] } = (spec.policy ?? {}) as { readonly allowedHosts?: readonly Host[] };
   return [...storage, ...registries, ...allowedHosts];
 }
 

@@ -105,11 +105,11 @@ export class Bed {
   }
 
   /** Starts an operator of its own identity. */
-  startOperator(identity = 'operator-0_1'): Promise<void> {
+  startOperator(identity = 'operator-0_1', config: ProcessConfig = testConfig): Promise<void> {
     this.#abort = new AbortController();
     this.#transport = createTransport(this.server.config, { userAgent: 'operator/1' });
     this.operator = createOperator({
-      config: testConfig,
+      config,
       transport: withDiscovery(this.#transport, this.discovery),
       identity,
       clock: systemClock,
