@@ -1,5 +1,6 @@
 // What engines that are played are given and asked on the real node.
-import type { Pod } from './fleet.ts';
+import { expertsToken } from '../../hack/sandbox/index.ts';
+import type { Fleet, Pod } from './fleet.ts';
 
 /** What a test writes in place of a model: headers as real ones have them, and no weights to speak of. */
 export function safetensors(): Buffer {
@@ -35,8 +36,14 @@ export interface Answer {
   readonly body: { readonly engine?: string; readonly candidates?: readonly { readonly edits: readonly unknown[] }[] };
 }
 
-export async function post(url: string, body: object): Promise<Answer> {
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+/** The header by which servers of the file's namespace let in, as the operator has it. */
+export async function bearer({ kubectl, namespace, system }: Fleet): Promise<Readonly<Record<string, string>>> {
+  return { authorization: `Bearer ${await expertsToken(kubectl, system, namespace)}` };
+}
+
+export async function post(url: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const headers = { 'content-type': 'application/json', ...more };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
   return { status: response.status, body: (await response.json()) as Answer['body'] };
 }
 

@@ -5,7 +5,7 @@ import { buildImages } from '../../hack/images/index.ts';
 import { portForward, killProcessesOf, type PortForward } from '../../hack/sandbox/index.ts';
 import type { EngineState } from '../../inference-image/src/engines/vllm/testing/engine.ts';
 import { eventually, injected, isOurNode, podsOf, poolOf, publishedDevices } from './devices.ts';
-import { containerOf, post, requestTo, safetensors, smallModel } from './engineStage.ts';
+import { bearer, containerOf, post, requestTo, safetensors, smallModel } from './engineStage.ts';
 import { useFleet, type Fleet, type Pod } from './fleet.ts';
 
 const models: Readonly<Record<string, Readonly<Record<string, Buffer>>>> = {
@@ -61,7 +61,9 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     return data.map(({ id }) => id);
   };
 
+  let headers: Readonly<Record<string, string>>;
   beforeAll(async () => {
+    headers = await bearer(fleet);
     const ready = async (): Promise<boolean> => (await poolOf(fleet)).status?.experts?.every((each) => each.ready === 1) === true;
     await eventually(fleet, 'both experts are ready', 180, ready);
     [core, style] = [await newest('core'), await newest('style')];
@@ -94,8 +96,8 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
       [at.core, 'Generalist'],
       [at.style, 'Specialist'],
     ] as const) {
-      expect(((await (await fetch(`${url}/v1/info`)).json()) as InferenceInfo).engine).toBe('VLLM');
-      expect(await post(`${url}/v1/generate`, requestTo(role))).toMatchObject(answered);
+      expect(((await (await fetch(`${url}/v1/info`, { headers })).json()) as InferenceInfo).engine).toBe('VLLM');
+      expect(await post(`${url}/v1/generate`, requestTo(role), headers)).toMatchObject(answered);
     }
     expect(await names()).toEqual(['pool.core', expect.stringMatching(/^pool\.core@sha256:/), adapterName]);
   });
@@ -120,7 +122,7 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     expect(containerOf(after, 'engine')).toMatchObject({ restartCount: 1 });
     expect(containerOf(after, 'inference')).toMatchObject({ restartCount: 0 });
     await eventually(fleet, 'the engine is asked', 30, async () => (await tell({ replies: [repaired] })).waiting === 0);
-    const answers = async (): Promise<boolean> => (await post(`${at.style}/v1/generate`, requestTo('Specialist'))).status === 200;
+    const answers = async (): Promise<boolean> => (await post(`${at.style}/v1/generate`, requestTo('Specialist'), headers)).status === 200;
     await eventually(fleet, 'the adapter answers', 60, answers);
     expect(await names()).toEqual(expect.arrayContaining([adapterName]));
     expect(containerOf(await newest('style'), 'inference')).toMatchObject({ restartCount: 0 });
@@ -128,11 +130,11 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
 
   test('what is under way is answered when the pod has to go, and nothing new is taken', async () => {
     await tell({ held: true });
-    const pending = post(`${at.core}/v1/generate`, requestTo('Generalist'));
+    const pending = post(`${at.core}/v1/generate`, requestTo('Generalist'), headers);
     await eventually(fleet, 'the engine works on it', 30, async () => (await tell({})).waiting === 1);
     await fleet.run('delete', 'pod', core.metadata.name, '--wait=false');
     await eventually(fleet, 'our server drains', 30, async () => (await fetch(`${at.core}/readyz`)).status === 503);
-    expect((await post(`${at.core}/v1/generate`, requestTo('Generalist'))).status).toBe(503);
+    expect((await post(`${at.core}/v1/generate`, requestTo('Generalist'), headers)).status).toBe(503);
     expect((await tell({})).waiting).toBe(1);
     await tell({ held: false });
     expect(await pending).toMatchObject(answered);

@@ -3,7 +3,7 @@ import { up } from '../../hack/cluster/index.ts';
 import { buildImages } from '../../hack/images/index.ts';
 import { portForward, killProcessesOf, type PortForward } from '../../hack/sandbox/index.ts';
 import { eventually, isOurNode, podsOf, poolOf } from './devices.ts';
-import { containerOf, post, requestTo, safetensors, smallModel, type Answer } from './engineStage.ts';
+import { bearer, containerOf, post, requestTo, safetensors, smallModel, type Answer } from './engineStage.ts';
 import { useFleet, type Fleet, type Pod } from './fleet.ts';
 
 const experts = ['ada', 'bob'] as const;
@@ -60,13 +60,16 @@ describe.skipIf(!isOurNode())('engines in turns on the real node (a driver of de
   let turnstile = '';
 
   const members = async (): Promise<readonly { readonly item: Name; readonly state: string }[]> =>
-    ((await (await fetch(`${turnstile}/v1/members`)).json()) as { members: [] }).members;
+    ((await (await fetch(`${turnstile}/v1/members`, { headers })).json()) as { members: [] }).members;
   const awake = async (): Promise<readonly Name[]> => (await members()).filter(({ state }) => state === 'Awake').map(({ item }) => item);
 
   /** As the agent asks: again where it is told to come again. */
   async function answered(expert: Name): Promise<Answer> {
     for (let left = 60; ; left -= 1) {
-      const answer = await post(`${servers.get(expert)}/v1/generate`, requestTo('Generalist')).catch(() => ({ status: 503, body: {} }));
+      const answer = await post(`${servers.get(expert)}/v1/generate`, requestTo('Generalist'), headers).catch(() => ({
+        status: 503,
+        body: {},
+      }));
       if (answer.status !== 503 || left === 0) return answer;
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
@@ -99,7 +102,9 @@ describe.skipIf(!isOurNode())('engines in turns on the real node (a driver of de
     console.log(all.map(({ expert, from, to }) => `${expert} ${from - (all[0]?.from ?? 0)}-${to - (all[0]?.from ?? 0)} ms`).join(', '));
   }
 
+  let headers: Readonly<Record<string, string>>;
   beforeAll(async () => {
+    headers = await bearer(fleet);
     const ready = async (): Promise<boolean> => (await poolOf(fleet)).status?.experts?.every((each) => each.ready === 1) === true;
     await eventually(fleet, 'both experts are ready', 240, ready);
     for (const expert of experts) {

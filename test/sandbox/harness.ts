@@ -1,8 +1,18 @@
+import { jwksConfigMap } from '@agentfleet/operator/sandbox';
 import { randomBytes } from 'node:crypto';
 import { TestRunner, afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import type { ExecRequest } from '@agentfleet/protocol/keeper';
+import { accessEnvironment, expertsAudience, keysDir, serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { newExecId, type ExecResult } from '@agentfleet/keeper/client';
-import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox, type SandboxOptions } from '../../hack/sandbox/index.ts';
+import {
+  deleteNamespace,
+  Kubectl,
+  openSandbox,
+  prepareNamespace,
+  workerServiceAccount,
+  type Sandbox,
+  type SandboxOptions,
+} from '../../hack/sandbox/index.ts';
 
 /** A namespace of this test file on the real cluster, and the sandboxes in it. */
 export interface Bench {
@@ -55,6 +65,27 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
       return sandbox;
     },
   };
+}
+
+/** What lets an inference server in a pod of the bench authenticate its callers, as the operator does it. */
+export function inferenceAccess({ namespace, issuer }: Bench) {
+  const env = {
+    [accessEnvironment.issuer]: issuer,
+    [accessEnvironment.audience]: expertsAudience(namespace),
+    [accessEnvironment.callers]: serviceAccountSubject(namespace, workerServiceAccount),
+  };
+  return {
+    env: Object.entries(env).map(([name, value]) => ({ name, value })),
+    volumes: [{ name: 'jwks', configMap: { name: jwksConfigMap } }],
+    volumeMounts: [{ name: 'jwks', mountPath: keysDir, readOnly: true }],
+  };
+}
+
+/** The header of one of those callers. */
+export async function inferenceBearer({ kubectl, namespace }: Bench): Promise<{ readonly authorization: string }> {
+  const audience = `--audience=${expertsAudience(namespace)}`;
+  const token = await kubectl.text(['-n', namespace, 'create', 'token', workerServiceAccount, audience]);
+  return { authorization: `Bearer ${token.trim()}` };
 }
 
 /** Runs a shell command in the user's container and returns its outputs and end. */

@@ -2,13 +2,14 @@ import { expect, inject, test } from 'vitest';
 import type { InferenceInfo } from '@agentfleet/protocol/inference';
 import { sandboxUid } from '@agentfleet/operator/sandbox';
 import { portForward } from '../../hack/sandbox/index.ts';
-import { useNamespace } from './harness.ts';
+import { inferenceAccess, inferenceBearer, useNamespace } from './harness.ts';
 
 const bench = useNamespace('infer');
 const port = 7080;
 
 /** A pod of the inference image, as restricted as pods of a pool are. */
 function podOf(name: string, env: Readonly<Record<string, string>>, memory: string): object {
+  const access = inferenceAccess(bench);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -17,12 +18,14 @@ function podOf(name: string, env: Readonly<Record<string, string>>, memory: stri
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: 1,
       securityContext: { runAsNonRoot: true, runAsUser: sandboxUid, seccompProfile: { type: 'RuntimeDefault' } },
+      volumes: access.volumes,
       containers: [
         {
           name: 'inference',
           image: inject('ground').images['inference'],
           imagePullPolicy: 'IfNotPresent',
-          env: Object.entries(env).map(([name, value]) => ({ name, value })),
+          env: [...Object.entries(env).map(([name, value]) => ({ name, value })), ...access.env],
+          volumeMounts: access.volumeMounts,
           readinessProbe: { httpGet: { path: '/readyz', port }, periodSeconds: 1, timeoutSeconds: 5 },
           resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory } },
           securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
@@ -93,9 +96,11 @@ test.each([
   await bench.kubectl.waitReady(bench.namespace, name, 60);
   const forward = await portForward(bench.kubectl, bench.namespace, name, port);
   try {
-    const info = (await (await fetch(`${forward.url}/v1/info`)).json()) as InferenceInfo;
+    const caller = await inferenceBearer(bench);
+    expect((await fetch(`${forward.url}/v1/info`)).status).toBe(401);
+    const info = (await (await fetch(`${forward.url}/v1/info`, { headers: caller })).json()) as InferenceInfo;
     expect(info).toMatchObject({ engine, roles: [role], capabilities: [`${route[0]?.toUpperCase()}${route.slice(1)}`] });
-    const headers = { 'content-type': 'application/json' };
+    const headers = { 'content-type': 'application/json', ...caller };
     const ask = { method: 'POST', headers, body: JSON.stringify({ requestId: 'r', ...body }) };
     const response = await fetch(`${forward.url}/v1/${route}`, ask);
     expect(response.status).toBe(200);

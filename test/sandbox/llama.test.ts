@@ -3,7 +3,7 @@ import type { InferenceInfo, PriorRequest, PriorResponse } from '@agentfleet/pro
 import { sandboxUid } from '@agentfleet/operator/sandbox';
 import { portForward } from '../../hack/sandbox/index.ts';
 import { example } from '../../inference-image/src/engines/llama/example.ts';
-import { useNamespace } from './harness.ts';
+import { inferenceAccess, inferenceBearer, useNamespace } from './harness.ts';
 
 const bench = useNamespace('llama');
 const image = inject('ground').images['inference-llama'];
@@ -17,15 +17,14 @@ const pod = () => ({
     automountServiceAccountToken: false,
     terminationGracePeriodSeconds: 1,
     securityContext: { runAsNonRoot: true, runAsUser: sandboxUid, seccompProfile: { type: 'RuntimeDefault' } },
+    volumes: inferenceAccess(bench).volumes,
     containers: [
       {
         name: 'inference',
         image,
         imagePullPolicy: 'IfNotPresent',
-        env: [
-          { name: 'AGENTFLEET_ENGINE', value: 'Llama' },
-          { name: 'AGENTFLEET_THREADS', value: '1' },
-        ],
+        env: [{ name: 'AGENTFLEET_ENGINE', value: 'Llama' }, { name: 'AGENTFLEET_THREADS', value: '1' }, ...inferenceAccess(bench).env],
+        volumeMounts: inferenceAccess(bench).volumeMounts,
         readinessProbe: { httpGet: { path: '/readyz', port }, periodSeconds: 1 },
         resources: { requests: { cpu: '200m', memory: '512Mi' }, limits: { memory: '1Gi' } },
         securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
@@ -42,13 +41,14 @@ test.skipIf(image === undefined)(
     await bench.kubectl.waitReady(bench.namespace, 'llama', 120);
     const forward = await portForward(bench.kubectl, bench.namespace, 'llama', port);
     try {
-      const info = (await (await fetch(`${forward.url}/v1/info`)).json()) as InferenceInfo;
+      const caller = await inferenceBearer(bench);
+      const info = (await (await fetch(`${forward.url}/v1/info`, { headers: caller })).json()) as InferenceInfo;
       expect(info).toMatchObject({ engine: 'Llama', learned: true });
       expect(info.capabilities).toEqual(expect.arrayContaining(['Generate', 'Prior']));
       const body: PriorRequest = { ...example, requestId: 'pod' };
       const answer = await fetch(`${forward.url}/v1/prior`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...caller },
         body: JSON.stringify(body),
       });
       expect(answer.status).toBe(200);

@@ -1,5 +1,6 @@
 import type { Capability } from '@agentfleet/protocol/inference';
 import { expertPort } from '@agentfleet/protocol/pool';
+import { expertsToken, portForward } from '../../sandbox/index.ts';
 import { boundOf, bucketsBy, countOf, merged, type Buckets } from './histogram.ts';
 import { namespaces, type Stage } from './stage.ts';
 
@@ -20,10 +21,13 @@ interface Pods {
 export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
   const selector = 'agentfleet.dev/component in (expert, verifier)';
   const { items } = await kubectl.json<Pods>(['-n', namespaces.pools, 'get', 'pods', '-l', selector]);
+  const headers = { authorization: `Bearer ${await expertsToken(kubectl, namespaces.system, namespaces.pools)}` };
   const seen = new Map<string, Buckets[]>();
   for (const { metadata } of items) {
-    const path = `/api/v1/namespaces/${namespaces.pools}/pods/${metadata.name}:${expertPort}/proxy/metrics`;
-    const text = await kubectl.text(['get', '--raw', path]);
+    const forward = await portForward(kubectl, namespaces.pools, metadata.name, expertPort);
+    const response = await fetch(`${forward.url}/metrics`, { headers }).finally(() => forward.close());
+    if (!response.ok) throw new Error(`pod ${metadata.name} answered GET /metrics with ${response.status}`);
+    const text = await response.text();
     for (const [capability, buckets] of bucketsBy(text, metric, 'capability'))
       seen.set(capability, [...(seen.get(capability) ?? []), buckets]);
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { decideModel } from '../controllers/energymodel/decide.ts';
 import { newModelSnapshot } from '../controllers/energymodel/testing/models.ts';
 import { poolWalls } from '../controllers/expertpool/manifests/walls.ts';
@@ -10,7 +11,8 @@ interface Rule {
 }
 const rulesOf = (wall: object | undefined): readonly Rule[] =>
   (wall as { readonly spec: { readonly ingress: readonly Rule[] } }).spec.ingress;
-const pool = gpuPool('coding', [onGpu('gen', 'Generalist', '5Gi')]);
+const bare = gpuPool('coding', [onGpu('gen', 'Generalist', '5Gi')]);
+const pool = { ...bare, spec: { ...newPool().spec, ...bare.spec } };
 const monitoring = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
 
 it('lets the Prometheus of the one namespace in that is named, at experts, their engines and verifiers', () => {

@@ -20,7 +20,7 @@ test('of orders that come and go nothing is remembered, and those for no task go
   const abort = new AbortController();
   const running = (['orders', 'tasks'] as const).map((name) => caches[name].run(abort.signal));
   const events = { record: (): void => {} };
-  const tokens = { issuer: () => '', jwks: () => '{}' };
+  const tokens = { issuer: () => '', jwks: () => '{}', onChange: () => () => {} };
   const context = { config, transport, clock, random: Math.random, log: silentLog, registry: new Registry(), events, caches, tokens };
   const orders = new OrderReconciler(context);
   const stage = new Stage(server, clock, transport);

@@ -154,6 +154,13 @@ describe('what pools and administrators list', () => {
     expect(open(wall, { namespace: 'tools', labels: {} }, 8443)).toBe(true);
   });
 
+  test('hosts that the pool allows are open at their ports, in ranges of the cluster too', () => {
+    const egress = { registries: [], environment: {}, clusterRanges: ['203.0.114.0/24', '2a01:4f8::/32'] };
+    const wall = wallOf({ policy: { allowedHosts: [{ host: 'git.example.com', port: 8443 }] } }, { egress });
+    expect([open(wall, '192.168.3.3', 8443), open(wall, '203.0.114.9', 8443), open(wall, '2a01:4f8::9', 8443)]).toEqual([true, true, true]);
+    expect([open(wall, '192.168.3.3', 443), open(wall, '203.0.114.9', 443), open(wall, '2a01:4f8::9', 443)]).toEqual([false, false, false]);
+  });
+
   test('rules of the administrator are added as they are', () => {
     const rule = { ports: [{ port: 3128 }] };
     expect(wallOf({}, { more: [rule] }).egress).toContainEqual(rule);

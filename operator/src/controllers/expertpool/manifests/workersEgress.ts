@@ -52,15 +52,12 @@ const block = (cidr: string, except: readonly string[] = []): object => ({
 const single = (address: string): object => block(`${address}/${isIP(address) === 6 ? 128 : 32}`);
 
 /** Public addresses at any port; where the API server is one of them, it has a rule of its own anyway. */
-function publicPeers({ clusterRanges = [] }: Ranged): readonly object[] {
+function publicPeers({ clusterRanges = [] }: EgressBrief): readonly object[] {
   const of = (version: 4 | 6): readonly string[] => clusterRanges.filter((range) => isIP(range.split('/')[0] ?? '') === version);
   // An exception has to lie in its block, and all global addresses of IPv6 are in this one.
   const global = of(6).filter((range) => /^[23][0-9a-f]{3}:/i.test(range));
   return [block('0.0.0.0/0', [...closed.v4, ...of(4)]), block('2000::/3', [...closed.v6, ...global])];
 }
-
-/** Ranges of the cluster that are no private addresses. */
-type Ranged = EgressBrief & { readonly clusterRanges?: readonly string[] };
 
 interface Host {
   readonly host: string;
@@ -76,7 +73,7 @@ function serviceNamespace(host: string): string | undefined {
  * The rule of a host that may lie in a private network. A NetworkPolicy knows no names: of a Service its namespace is open, as
  * the ports of its pods may be others; of any other name private addresses are, at that port. Workers look at each address.
  */
-function hostRule({ host, port }: Host, { clusterRanges = [] }: Ranged): object {
+function hostRule({ host, port }: Host, { clusterRanges = [] }: EgressBrief): object {
   const namespace = serviceNamespace(host);
   if (namespace !== undefined) return { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }] };
   const address = host.replace(/^\[(.*)\]$/, '$1');
@@ -89,8 +86,7 @@ function listedHosts({ spec }: ExpertPool, { registries }: EgressBrief): readonl
   const { endpoint } = spec.storage ?? {};
   const url = endpoint === undefined ? undefined : new URL(endpoint);
   const storage = url === undefined ? [] : [{ host: url.hostname, port: Number(url.port) || (url.protocol === 'http:' ? 80 : 443) }];
-  const { allowedHosts = [] } = (spec.policy ?? {}) as { readonly allowedHosts?: readonly Host[] };
-  return [...storage, ...registries, ...allowedHosts];
+  return [...storage, ...registries, ...(spec.policy.allowedHosts ?? [])];
 }
 
 /** Without its addresses, the ports that API servers have, anywhere. */
