@@ -11,17 +11,24 @@ const go = (packages: string, run: string): Mutant['test'] => ({ kind: 'go', pac
 export const foundations: readonly Mutant[] = [
   {
     guarantee: 'a token for another sandbox is refused',
-    file: `${keeper}/auth/token.ts`,
+    file: 'protocol/src/tokens/check.ts',
     find: '    audience: rules.audience,\n',
     replace: '',
     test: vitest(`${keeper}/auth`),
   },
   {
     guarantee: 'a token of another ServiceAccount is refused',
-    file: `${keeper}/auth/token.ts`,
-    find: 'if (!rules.subjects.includes(subject))',
+    file: 'protocol/src/tokens/check.ts',
+    find: 'if (!rules.subjects.some((allowed) => covers(allowed, subject)))',
     replace: "if (subject === '')",
     test: vitest(`${keeper}/auth`),
+  },
+  {
+    guarantee: 'experts, verifiers and turnstiles answer nobody without a token',
+    file: 'inference-image/src/http/guard.ts',
+    find: '      await gate(headers.authorization, kind);\n',
+    replace: '',
+    test: vitest('inference-image/src/http/access.test.ts'),
   },
   {
     guarantee: 'a lower epoch is refused',

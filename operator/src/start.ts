@@ -11,6 +11,7 @@ import {
   type Controller,
   type Log,
   type ManagedCache,
+  type ManagerOptions,
   type Random,
   type Transport,
 } from '@agentfleet/kube';
@@ -150,9 +151,39 @@ function bearerOf({ config, transport, clock }: StartOptions): BearerFor {
   return async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`;
 }
 
+/** Gauges over the caches. */
+function registerMetrics({ registry, caches, clock }: OperatorContext, heartbeats: Heartbeats): void {
+  registerFleetMetrics({ registry, caches, heartbeats });
+  registerRolloutMetrics(registry, caches);
+  registerShadowMetrics(registry, caches);
+  registerOwnerMetrics(registry, caches, clock);
+  registerOverdue(registry, caches, clock);
+}
+
+/** Where metrics are served, and to whom. */
+function metricsAt({ config, clock, host }: StartOptions, tokens: ClusterTokens): ManagerOptions['metrics'] {
+  const { metricsPort: port, authentication, metricsReaders = [] } = config;
+  if (authentication === 'None') return { port, host: loopback };
+  return { port, ...(host === undefined ? {} : { host }), authorize: authorizeReaders(tokens, metricsReaders, clock) };
+}
+
+function managerOf(options: StartOptions, elector: LeaderElector | undefined, tokens: ClusterTokens): Manager {
+  const { config, clock, log, registry, host } = options;
+  const probes = { port: config.probesPort, ...(host === undefined ? {} : { host }) };
+  return new Manager({ clock, log, registry, elector, probes, metrics: metricsAt(options, tokens) });
+}
+
+/** What keeps tokens for PodMonitors, where there are some. */
+function scraperTokensOf(
+  { transport, clock, log }: OperatorContext,
+  { namespace, metricsSecret: secret }: ProcessConfig,
+): readonly ScraperTokens[] {
+  return secret === undefined ? [] : [new ScraperTokens({ transport, namespace, secret, clock, log })];
+}
+
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
-  const { config, transport, clock, random, log, registry, host } = options;
+  const { config, transport, clock, random, log, registry } = options;
   const bearerFor = bearerOf(options);
   const { ask = askByHttp(bearerFor), askMetrics = metricsByHttp(bearerFor) } = options;
   const elector = electorOf(options);
@@ -187,6 +218,8 @@ export function createOperator(options: StartOptions): Operator {
       ? { port: config.metricsPort, host: loopback }
       : { ...at(config.metricsPort), authorize: authorizeReaders(tokens, config.metricsReaders ?? [], clock) };
   const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics });
+  registerMetrics(context, heartbeats);
+  const manager = managerOf(options, elector, tokens);
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
   const sources = { context, gpus, records: children.controllerRevisions };
   registerPlacementMetrics(registry, () => cachedPlacementView(sources, clock.now()));
@@ -194,8 +227,7 @@ export function createOperator(options: StartOptions): Operator {
   manager.add(recorder).add(tokens).add(apiServer);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
     manager.addController(controller);
-  const { namespace, metricsSecret: secret } = config;
-  if (secret !== undefined) manager.addController(new ScraperTokens({ transport: context.transport, namespace, secret, clock, log }));
+  for (const runnable of scraperTokensOf(context, config)) manager.addController(runnable);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.
     await tokens.refresh(signal);

@@ -52,10 +52,8 @@ async function ask(
   method = 'GET',
   token = '',
 ): Promise<string> {
-  const told = await fleet.kubectl.text([
-    ...['-n', from.namespace, 'exec', from.pod, '--', '/usr/local/bin/node', '-e', asking, '--', target, method],
-    ...(token === '' ? [] : [token]),
-  ]);
+  const command = ['/usr/local/bin/node', '-e', asking, '--', target, method, token];
+  const told = await fleet.kubectl.text(['-n', from.namespace, 'exec', from.pod, '--', ...command]);
   return told.trim();
 }
 

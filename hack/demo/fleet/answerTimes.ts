@@ -25,9 +25,10 @@ export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
   const seen = new Map<string, Buckets[]>();
   for (const { metadata } of items) {
     const forward = await portForward(kubectl, namespaces.pools, metadata.name, expertPort);
-    const response = await fetch(`${forward.url}/metrics`, { headers }).finally(() => forward.close());
-    if (!response.ok) throw new Error(`pod ${metadata.name} answered GET /metrics with ${response.status}`);
+    const response = await fetch(`${forward.url}/metrics`, { headers });
     const text = await response.text();
+    await forward.close();
+    if (!response.ok) throw new Error(`pod ${metadata.name} answered GET /metrics with ${response.status}: ${text}`);
     for (const [capability, buckets] of bucketsBy(text, metric, 'capability'))
       seen.set(capability, [...(seen.get(capability) ?? []), buckets]);
   }
