@@ -161,7 +161,7 @@ function registerMetrics({ registry, caches, clock }: OperatorContext, heartbeat
 }
 
 /** Where metrics are served, and to whom. */
-function metricsAt({ config, clock, host }: StartOptions, tokens: ClusterTokens): ManagerOptions['metrics'] {
+function metricsAt({ config, clock, host }: StartOptions, tokens: ClusterTokens): NonNullable<ManagerOptions['metrics']> {
   const { metricsPort: port, authentication, metricsReaders = [] } = config;
   if (authentication === 'None') return { port, host: loopback };
   return { port, ...(host === undefined ? {} : { host }), authorize: authorizeReaders(tokens, metricsReaders, clock) };
