@@ -13,7 +13,13 @@ export class PartServers implements AsyncDisposable {
 
   /** Starts the server of a role; gives its origin once it has answered an example of what it does. */
   async start(role: PartRole): Promise<string> {
-    const env = { ...process.env, AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: role, AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' };
+    const env = {
+      ...process.env,
+      AGENTFLEET_ENGINE: 'Builtin',
+      AGENTFLEET_ROLES: role,
+      AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_AUTHENTICATION: 'None',
+    };
     const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     this.#children.push(child);
     for await (const line of createInterface({ input: child.stdout })) {

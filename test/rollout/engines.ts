@@ -48,7 +48,10 @@ export class Engines {
   }
 
   async #start(name: string, own: Readonly<Record<string, string>>): Promise<void> {
-    const process = spawn(execPath, [main], { env: { AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const process = spawn(execPath, [main], {
+      env: { AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#processes.set(name, process);
     this.addresses.set(name, await addressOf(process));
     const ip = `10.0.0.${this.#processes.size}`;

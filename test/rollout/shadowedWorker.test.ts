@@ -12,7 +12,10 @@ const servers: ChildProcess[] = [];
 const [rollout, revision] = ['bbbbbbbbbb-1', 'bbbbbbbbbb'];
 
 async function serve(env: Readonly<Record<string, string>>): Promise<string> {
-  const server = spawn(execPath, [main], { env: { AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn(execPath, [main], {
+    env: { AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   servers.push(server);
   for await (const line of createInterface({ input: server.stdout })) {
     const { msg, addresses } = JSON.parse(line) as { readonly msg: string; readonly addresses?: readonly string[] };
