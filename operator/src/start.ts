@@ -152,12 +152,12 @@ function bearerOf({ config, transport, clock }: StartOptions): BearerFor {
 }
 
 /** Gauges over the caches. */
-function registerMetrics({ registry, caches, clock }: OperatorContext, heartbeats: Heartbeats): void {
-  registerFleetMetrics({ registry, caches, heartbeats });
+function registerMetrics({ registry, caches, config, clock }: OperatorContext, heartbeats: Heartbeats): void {
+  registerFleetMetrics({ registry, caches, reach: config, heartbeats });
   registerRolloutMetrics(registry, caches);
   registerShadowMetrics(registry, caches);
   registerOwnerMetrics(registry, caches, clock);
-  registerOverdue(registry, caches, clock);
+  registerOverdue(registry, caches, config, clock);
 }
 
 /** Where metrics are served, and to whom. */
@@ -207,17 +207,6 @@ export function createOperator(options: StartOptions): Operator {
     apiServer,
   };
   const heartbeats = new Heartbeats(caches.leases, clock);
-  registerFleetMetrics({ registry, caches, reach: config, heartbeats });
-  registerRolloutMetrics(registry, caches);
-  registerShadowMetrics(registry, caches);
-  registerOwnerMetrics(registry, caches, clock);
-  registerOverdue(registry, caches, config, clock);
-  const at = (port: number) => ({ port, ...(host === undefined ? {} : { host }) });
-  const metrics =
-    config.authentication === 'None'
-      ? { port: config.metricsPort, host: loopback }
-      : { ...at(config.metricsPort), authorize: authorizeReaders(tokens, config.metricsReaders ?? [], clock) };
-  const manager = new Manager({ clock, log, registry, elector, probes: at(config.probesPort), metrics });
   registerMetrics(context, heartbeats);
   const manager = managerOf(options, elector, tokens);
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);

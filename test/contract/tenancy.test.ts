@@ -100,6 +100,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
       logLevel: 'silent',
       probesPort: 0,
       metricsPort: 0,
+      authentication: 'None',
       leaderElection: false,
       election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
       kubeconfig: undefined,

@@ -1,6 +1,5 @@
 import { Agent } from 'undici';
-import { asError, Backoff, sleep, type Clock, type Random } from '@agentfleet/kube';
-import { asError, Backoff, sleep, type Clock, type Log, type Random, type TokenSource, type Transport } from '@agentfleet/kube';
+import { asError, Backoff, sleep, type Clock, type Random, type TokenSource } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { execBounds, keeperPort, type KeeperInfo } from '@agentfleet/protocol/keeper';

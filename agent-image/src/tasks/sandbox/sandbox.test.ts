@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { TokenSource } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
-import { createTransport, ResourceClient, silentLog, systemClock, TokenSource } from '@agentfleet/kube';
-import { startFakeServer, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { floorOf, probed, tooWeak } from './isolation.ts';
 import { SandboxPod } from './pod.ts';
