@@ -94,6 +94,7 @@ async function startProcess(
     AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
     AGENTFLEET_TOOLS_IMAGE: images.tools,
     AGENTFLEET_METRICS_PORT: String(metricsPort),
+    AGENTFLEET_AUTHENTICATION: 'None',
     AGENTFLEET_PROBES_PORT: String(probesPort),
     ...imageEnv,
     ...more,

@@ -57,6 +57,7 @@ async function startOperator(): Promise<{
     AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
     AGENTFLEET_TOOLS_IMAGE: images.tools,
     AGENTFLEET_METRICS_PORT: String(metricsPort),
+    AGENTFLEET_AUTHENTICATION: 'None',
     AGENTFLEET_PROBES_PORT: String(probesPort),
     AGENTFLEET_SERVICE_ACCOUNT: identity.folder,
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
