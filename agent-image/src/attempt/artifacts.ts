@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
@@ -51,6 +52,8 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
       return { name, uri, sha256, bytes };
     } catch (error) {
       throwIfSuperseded(error);
+      // A keeper that answers wrongly does so again.
+      if (error instanceof KeeperRefusal && error.code.startsWith('AF_ANSWER_')) throw error;
       const why = error instanceof Error ? error.message : String(error);
       log.warn('an artifact could not be stored', { name, tries, error: why });
       if (signal.aborted) break;

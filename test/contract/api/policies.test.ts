@@ -68,6 +68,9 @@ describe.runIf(enabled)('admission policies', () => {
     const assign = { apiGroups: ['agentfleet.dev'], resources: ['agenttasks'], verbs: ['assign'] };
     const orders = { apiGroups: ['agentfleet.dev'], resources: ['agenttaskorders'], verbs: ['create'] };
     await account(platform, 'operator', ['operator-0'], [status, assign]);
+    const pods = { apiGroups: [''], resources: ['pods'], verbs: ['create', 'patch'] };
+    await account(namespace, 'tenant', ['tenant-0'], [pods]);
+    await account(namespace, 'maker', ['maker-0'], [pods, assign]);
     await account(namespace, 'approver', ['approver-0'], [orders]);
     await account(namespace, 'author', ['author-0'], [{ apiGroups: ['agentfleet.dev'], resources: ['agenttasks'], verbs: ['create'] }]);
     await assigned('probe');
@@ -83,6 +86,30 @@ describe.runIf(enabled)('admission policies', () => {
 
   const refusal = (answer: Answer): string | undefined =>
     answer.status === 403 || answer.status === 422 ? answer.body.message : `passed: ${answer.status}`;
+
+  describe('the origin of sandboxes', () => {
+    const pods = (): string => `/api/v1/namespaces/${namespace}/pods`;
+    const pod = (name: string, labels: Node): Node => ({
+      metadata: { name, labels },
+      spec: { containers: [{ name: 'keeper', image: 'none.invalid/none:1' }] },
+    });
+    const sandbox = { 'agentfleet.dev/component': 'sandbox' };
+    const refused = 'are made and changed by the operator alone';
+
+    it('lets only who may assign tasks make or change what looks like one', async () => {
+      const [tenant, maker] = [tokens[`${namespace}/tenant-0`]!, tokens[`${namespace}/maker-0`]!];
+      const post = (name: string, labels: Node, token: string): Promise<Answer> =>
+        server.ask('POST', pods(), { body: pod(name, labels), token });
+      const relabel = (name: string, labels: Node, token: string): Promise<Answer> =>
+        server.ask('PATCH', `${pods()}/${name}`, { body: { metadata: { labels } }, type: 'application/merge-patch+json', token });
+      expect(refusal(await post('planted', sandbox, tenant))).toContain(refused);
+      expect((await post('plain', { app: 'x' }, tenant)).status).toBe(201);
+      expect(refusal(await relabel('plain', sandbox, tenant))).toContain(refused);
+      expect((await post('made', sandbox, maker)).status).toBe(201);
+      expect(refusal(await relabel('made', { app: 'x' }, tenant))).toContain(refused);
+      expect((await relabel('made', { app: 'x' }, maker)).status).toBe(200);
+    });
+  });
 
   describe('the fence of the worker', () => {
     const worker = (): string => tokens[`${platform}/worker-0`]!;

@@ -15,6 +15,8 @@ export interface AdmissionPolicy {
   readonly operations: readonly ('CREATE' | 'UPDATE')[];
   /** Resource, or resource and subresource: `agenttasks/status`. */
   readonly resource: string;
+  /** For resources of the core group (`v1`): the labels of those that are concerned, before or after the write. */
+  readonly coreLabels?: Readonly<Record<string, string>>;
   /** Who is concerned; all conditions must hold. */
   readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
@@ -26,6 +28,8 @@ type Manifest = Readonly<Record<string, unknown>>;
 export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Manifest] {
   const name = `${policy.name}.${group}`;
   const api = { apiVersion: 'admissionregistration.k8s.io/v1' };
+  const served =
+    policy.coreLabels === undefined ? { apiGroups: [group], apiVersions: [version] } : { apiGroups: [''], apiVersions: ['v1'] };
   return [
     {
       ...api,
@@ -34,7 +38,8 @@ export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Ma
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: {
-          resourceRules: [{ apiGroups: [group], apiVersions: [version], operations: policy.operations, resources: [policy.resource] }],
+          resourceRules: [{ ...served, operations: policy.operations, resources: [policy.resource] }],
+          ...(policy.coreLabels === undefined ? {} : { objectSelector: { matchLabels: policy.coreLabels } }),
         },
         ...(policy.conditions === undefined ? {} : { matchConditions: policy.conditions }),
         validations: policy.validations.map((validation) => ({ ...validation, reason: 'Forbidden' })),
