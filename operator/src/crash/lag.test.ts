@@ -23,7 +23,16 @@ const runs = full ? { late: 160, past: 80 } : { late: 5, past: 3 };
 /** What is seen late is decided late: a refused write is tried again every twentieth of a second until the cache shows why. */
 const allowance = { writes: 60, reconciles: 2000 };
 
-const ofTasks = ['agenttasks', 'pods', 'agenttaskorders', 'expertpools', 'configmaps', 'leases'] as const;
+const ofTasks = [
+  'agenttasks',
+  'pods',
+  'agenttaskorders',
+  'expertpools',
+  'configmaps',
+  'leases',
+  'persistentvolumeclaims',
+  'volumesnapshots',
+] as const;
 
 const kindsOf = ({ crew }: Scenario): readonly string[] => [
   ...ofTasks,

@@ -17,7 +17,7 @@ export interface FleetMetricsOptions {
   readonly heartbeats: Heartbeats;
 }
 
-/** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase. */
+/** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase; of those that have ended only the leader knows. */
 export function tasksByPhase(
   caches: FleetMetricsOptions['caches'],
   reach: ReachConfig,
@@ -25,6 +25,7 @@ export function tasksByPhase(
   const tenancy = new Tenancy(caches, reach);
   const counts = new Map<string, { pool: string; phase: string; count: number }>();
   for (const group of caches.census.groups()) {
+    if (group.finished && !caches.census.isFollowed) continue;
     const found = tenancy.poolOf(group);
     const pool = found === undefined ? '' : poolKey(found);
     const { phase } = group;

@@ -17,6 +17,7 @@ import { warmIndex, warmPoolOf } from '../pools/warm.ts';
 import type { Caches } from './context.ts';
 import { NodeAbilities } from './nodeAbilities.ts';
 import type { Pod } from './objects.ts';
+import { OptionalCache } from './optionalCache.ts';
 import { resources } from './resources.ts';
 import { Shared } from './shared.ts';
 import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
@@ -52,6 +53,11 @@ export function cacheOfOurs<T extends KubeObject>(
 function label(object: KubeObject, name: string): readonly string[] {
   const value = object.metadata.labels?.[name];
   return value === undefined ? [] : [`${object.metadata.namespace ?? ''}/${value}`];
+}
+
+/** The task whose sandbox the object belongs to, `namespace/name`; none for other objects. */
+function taskOf(object: KubeObject): readonly string[] {
+  return label(object, labels.task);
 }
 
 /** Pods of a pool are its workers and experts; a sandbox belongs to its task, which may be in another namespace. */
@@ -111,7 +117,7 @@ export function createCaches(options: CacheOptions): Caches {
       resource: resources.pods,
       labelSelector: labels.component,
       indexers: {
-        task: (pod) => label(pod, labels.task),
+        task: taskOf,
         pool: poolOfPod,
         model: (pod) => label(pod, labels.model),
         [warmIndex]: warmOf,
@@ -127,5 +133,13 @@ export function createCaches(options: CacheOptions): Caches {
     abilities: new NodeAbilities(),
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),
+    persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims, { task: taskOf }),
+    volumeSnapshots: new OptionalCache({
+      ...options,
+      resource: resources.volumeSnapshots,
+      labelSelector: labels.component,
+      indexers: { task: taskOf },
+      transform: slimObject,
+    }),
   };
 }

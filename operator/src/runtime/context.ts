@@ -5,7 +5,18 @@ import type { Registry } from 'prom-client';
 import type { NodeAbilities } from './nodeAbilities.ts';
 import type { ApiEndpoints } from './apiEndpoints.ts';
 import type { TaskCensus } from './taskCensus.ts';
-import type { ConfigMap, Deployment, Namespace, NetworkPolicy, Node, Pod, RuntimeClass } from './objects.ts';
+import type {
+  ConfigMap,
+  Deployment,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  PersistentVolumeClaim,
+  Pod,
+  RuntimeClass,
+  VolumeSnapshot,
+} from './objects.ts';
+import type { OptionalCache } from './optionalCache.ts';
 
 /** Images by part. */
 export interface Images {
@@ -78,6 +89,10 @@ export interface Caches {
   /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
   readonly configMaps: Informer<ConfigMap>;
   readonly deployments: Informer<Deployment>;
+  /** Ours: volumes of tasks and claims of pools. Index `task` (`namespace/name`). */
+  readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
+  /** Ours; empty where the cluster does not serve VolumeSnapshots. Index `task` (`namespace/name`). */
+  readonly volumeSnapshots: OptionalCache<VolumeSnapshot>;
 }
 
 /** What every controller is made with. */

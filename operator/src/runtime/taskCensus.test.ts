@@ -113,6 +113,34 @@ describe('the census', () => {
   });
 });
 
+test.each([
+  ['once by a replica that does not lead', false, 1],
+  ['every ten minutes or somewhat sooner by the one that leads', true, 9],
+])('tasks that have ended are listed %s', async (_, leads, looks) => {
+  const clock = new VirtualClock();
+  let lists = 0;
+  const request = (): Promise<unknown> => Promise.resolve({ metadata: {}, items: [newTask(`t-${(lists += 1)}`)] });
+  const transport = { host: 'quick', request, stream: request, close: () => Promise.resolve() } as unknown as Transport;
+  const tasks = { addHandler: () => () => {} } as unknown as Caches['tasks'];
+  const census = new TaskCensus({ transport, clock, random: () => 1, log: silentLog, tasks });
+  const abort = new AbortController();
+  const running = census.run(abort.signal);
+  await census.waitForSync(30_000);
+  const end = leads ? census.follow() : undefined;
+  await clock.advance(7 * 480_000 + 1);
+  expect([lists, census.isFollowed]).toEqual([looks, leads]);
+  end?.();
+  await clock.advance(3_600_000);
+  expect([lists, census.isFollowed]).toEqual([looks, false]);
+  // Who begins to lead looks at once.
+  census.follow();
+  await clock.advance(1);
+  expect(lists).toBe(looks + 1);
+  abort.abort();
+  await clock.advance(1);
+  await running;
+});
+
 describe('the first look at tasks that have ended', () => {
   /** A server that takes a minute for each page; the fifth is the last, or never comes. */
   function slow(clock: VirtualClock, isLost: boolean): TaskCensus {
@@ -124,7 +152,7 @@ describe('the first look at tasks that have ended', () => {
     };
     const transport = { host: 'slow', request, stream: request, close: () => Promise.resolve() } as unknown as Transport;
     const tasks = { addHandler: () => () => {} } as unknown as Caches['tasks'];
-    return new TaskCensus({ transport, clock, log: silentLog, tasks });
+    return new TaskCensus({ transport, clock, random: () => 0, log: silentLog, tasks });
   }
 
   test.each([false, true])('may take as long as it goes on (one page is lost: %s)', async (isLost) => {

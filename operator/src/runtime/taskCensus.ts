@@ -1,4 +1,4 @@
-import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Transport } from '@agentfleet/kube';
+import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { resources } from './resources.ts';
 import { TaskTally, traitsOf, type TaskGroup, type TaskTraits } from './taskTally.ts';
@@ -8,7 +8,10 @@ export const unfinishedTasks = 'status.finished!=true';
 
 const finishedTasks = 'status.finished=true';
 
-/** Time between two looks at all tasks that have ended, ms; also the longest that a change of one goes unnoticed. */
+/**
+ * Longest time between two looks at all tasks that have ended, ms; also the longest that a change of one goes unnoticed.
+ * Up to a fifth of it less, by chance, so that operators that started together do not list together.
+ */
 export const sweepEveryMs = 600_000;
 
 const retryMs = 10_000;
@@ -16,6 +19,7 @@ const retryMs = 10_000;
 export interface TaskCensusOptions {
   readonly transport: Transport;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   /** The cache of those that have not ended. */
   readonly tasks: Informer<AgentTask>;
@@ -23,7 +27,8 @@ export interface TaskCensusOptions {
 
 /**
  * Who there is: tasks that have not ended by the cache, those that have by a look at all of them, page by page, at the
- * start and every ten minutes. Of the latter only counts are kept, so that memory does not grow with what has been done.
+ * start, and every ten minutes while this replica leads. Of the latter only counts are kept, so that memory does not grow
+ * with what has been done.
  */
 export class TaskCensus {
   readonly name = 'agenttasks that have ended';
@@ -38,6 +43,8 @@ export class TaskCensus {
   readonly #synced = Promise.withResolvers<undefined>();
   #isSynced = false;
   #nap = new AbortController();
+  /** Who wants the tasks that have ended to be looked at again and again. */
+  #followers = 0;
   /** Monotonic ms at which a page came. */
   #pageAt = -Infinity;
 
@@ -103,17 +110,31 @@ export class TaskCensus {
     this.#count(task.metadata.uid ?? '', { ...traitsOf(task), worker: undefined, phase, finished: true });
   }
 
+  /** Whether the tasks that have ended are looked at again and again; if not, their counts are as old as the start. */
+  get isFollowed(): boolean {
+    return this.#followers > 0;
+  }
+
+  /** Looks at all of them now and every ten minutes, until the function returned is called. The leader needs it. */
+  follow(): () => void {
+    this.#followers += 1;
+    this.sweepSoon();
+    return () => (this.#followers -= 1);
+  }
+
   /** Looks at all of them now, not when it is time. */
   sweepSoon(): void {
     this.#nap.abort();
   }
 
-  /** Looks at all tasks that have ended, again and again, until the signal is aborted. */
+  /** Looks at all tasks that have ended once, and then while somebody follows them, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#nap = new AbortController();
       const wait = await this.#sweep(signal);
-      await sleep(this.#options.clock, wait, AbortSignal.any([signal, this.#nap.signal]));
+      const woken = AbortSignal.any([signal, this.#nap.signal]);
+      do await sleep(this.#options.clock, wait, woken);
+      while (this.#isSynced && !this.isFollowed && !woken.aborted);
     }
   }
 
@@ -140,7 +161,7 @@ export class TaskCensus {
     this.#isSynced = true;
     this.#synced.resolve(undefined);
     for (const namespace of gone) this.#tell(namespace);
-    return sweepEveryMs;
+    return sweepEveryMs * (1 - 0.2 * this.#options.random());
   }
 
   /** It has ended or is deleted: the watch does not say. Who is the last of its kind must be known, so it is asked for. */

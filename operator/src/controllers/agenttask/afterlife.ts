@@ -38,9 +38,8 @@ export class Afterlife {
     this.source = {
       ...source,
       start: (to) => {
-        const ends = [source.start(to), census.onSeen(seen)];
-        // Whoever led before may have left something to do.
-        census.sweepSoon();
+        // Whoever led before may have left something to do: all are looked at now.
+        const ends = [source.start(to), census.onSeen(seen), census.follow()];
         return () => {
           for (const end of ends) end();
         };

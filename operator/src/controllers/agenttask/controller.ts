@@ -8,6 +8,7 @@ import {
   keyOf,
   requeueAfter,
   watches,
+  type KubeObject,
   type Outcome,
   type ReconcileContext,
   type Source,
@@ -16,7 +17,6 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
-import type { Pod } from '../../runtime/objects.ts';
 import { usualTrackingLabels } from '../../runtime/tracking.ts';
 import { Afterlife } from './afterlife.ts';
 import { decide } from './decide.ts';
@@ -74,6 +74,8 @@ export function createAgentTaskController(context: OperatorContext, options: Age
     sources: [
       watches(caches.tasks),
       watches(caches.pods, { map: taskOfSandbox }),
+      watches(caches.persistentVolumeClaims, { map: taskOfSandbox }),
+      caches.volumeSnapshots.source(watches(caches.volumeSnapshots.informer, { map: taskOfSandbox })),
       watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
       reconciler.wakes.source,
       reconciler.afterlife.source,
@@ -100,9 +102,10 @@ function readBeside(caches: Caches): readonly Source[] {
   }));
 }
 
-function taskOfSandbox(pod: Pod): readonly string[] {
-  const task = pod.metadata.labels?.[labels.task];
-  return task === undefined || pod.metadata.labels?.[labels.component] !== 'sandbox' ? [] : [`${pod.metadata.namespace ?? ''}/${task}`];
+/** The task that a pod, a volume or a snapshot belongs to, by its labels. */
+function taskOfSandbox({ metadata: { namespace = '', labels: own = {} } }: KubeObject): readonly string[] {
+  const { [labels.task]: task, [labels.component]: component } = own;
+  return task === undefined || component !== 'sandbox' ? [] : [`${namespace}/${task}`];
 }
 
 /** Waiting sandboxes that a task tries for before it looks again. */
@@ -148,7 +151,7 @@ class Reconciler {
     });
     this.#unfit = new Unfit(clock);
     this.#metrics = taskMetrics(context.registry);
-    this.#volumes = new Volumes(context.transport);
+    this.#volumes = new Volumes({ transport: context.transport, caches, consistency });
     this.#dependencies = new Dependencies(context.transport, caches);
     this.#executor = new Executor({ context, consistency, volumes: this.#volumes });
     this.afterlife = new Afterlife(context);

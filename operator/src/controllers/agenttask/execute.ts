@@ -88,8 +88,8 @@ export class Executor {
     const unfit = await this.#write(snapshot.task, decision, signal);
     if (unfit !== undefined) return { kind: 'Unfit', message: unfit };
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
-    for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(claim, signal);
-    for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(action.snapshot, signal);
+    for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(snapshot.task, claim, signal);
+    for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(snapshot.task, action.snapshot, signal);
     if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
     return undefined;
   }

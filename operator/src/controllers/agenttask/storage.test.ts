@@ -1,6 +1,7 @@
-import { createTransport, ResourceClient } from '@agentfleet/kube';
+import { Consistency, createTransport, ResourceClient, silentLog, systemClock } from '@agentfleet/kube';
 import { startFakeServer } from '@agentfleet/kube/testing';
 import { describe, expect, test } from 'vitest';
+import { createCaches } from '../../runtime/caches.ts';
 import { resources } from '../../runtime/resources.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, told } from './testing/look.ts';
@@ -29,6 +30,9 @@ async function rest(bed: Bed): Promise<void> {
   await bed.patch('one', { suspend: true });
   await bed.until('it rests', () => told(bed.task('one'), 'Suspended') === 'True/Suspended');
 }
+
+/** Kinds of which a task's storage consists. */
+const stored = new Set(['persistentvolumeclaims', 'volumesnapshots.snapshot.storage.k8s.io']);
 
 const names = (objects: readonly { readonly metadata: { readonly name: string } }[]): readonly string[] =>
   objects.map(({ metadata }) => metadata.name);
@@ -167,6 +171,47 @@ describe('the volume of a sandbox', () => {
     expect([disks.snapshots(), bed.task('one').status?.storage]).toEqual([[], undefined]);
   });
 
+  test('is not asked for while it waits: its changes wake the task', async () => {
+    const { bed, disks } = await begin();
+    await using _ = bed;
+    disks.frozen.add('claims').add('snapshots');
+    const reads = (): number =>
+      bed.server.requests.filter(
+        ({ verb, resource, userAgent }) => userAgent.startsWith('operator') && verb !== 'watch' && stored.has(resource),
+      ).length;
+    const quiet = async (): Promise<void> => {
+      await bed.pass(2);
+      const before = reads();
+      await bed.pass(40);
+      expect(reads()).toBe(before);
+    };
+    await bed.until('it waits', () => told(bed.task('one'), 'StorageReady') === 'False/Provisioning');
+    await quiet();
+    disks.frozen.delete('claims');
+    await bed.until('the volume is bound', () => told(bed.task('one'), 'StorageReady') === 'True/Bound', 40);
+    await rest(bed);
+    await bed.until('a snapshot is taken', () => told(bed.task('one'), 'StorageReady') === 'False/Snapshotting');
+    await quiet();
+    disks.frozen.delete('snapshots');
+    await bed.until('the snapshot took its place', () => told(bed.task('one'), 'StorageReady') === 'True/Snapshotted', 40);
+  });
+
+  test('is not made a second time by an operator whose cache does not show it', async () => {
+    const { bed, disks } = await begin();
+    await using _ = bed;
+    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await bed.stopOperator();
+    const { metadata, ...unseen } = disks.claims()[0]!;
+    const { resourceVersion: _version, ...own } = metadata;
+    await new ResourceClient(bed.transport, resources.persistentVolumeClaims).delete(metadata);
+    await bed.startOperator();
+    bed.freeze(true, 'persistentvolumeclaims');
+    bed.server.place(resources.persistentVolumeClaims, { ...unseen, metadata: own });
+    await bed.pods.delete({ namespace: 'team', name: 'one-1' });
+    await bed.until('there is another sandbox', () => bed.sandboxes()[0]?.metadata.name === 'one-2');
+    expect(names(disks.claims())).toEqual(['one-1']);
+  });
+
   test('that is not bound is told with a cure, and gives the slot back until the task has failed', async () => {
     await using bed = await Bed.start();
     const disks = await Provisioner.join(bed);
@@ -207,9 +252,17 @@ describe('what is missing is told before anything waits for it', () => {
     const transport = createTransport(server.config, { userAgent: 'test/1' });
     await new ResourceClient(transport, resources.storageClasses).create({ metadata: { name: 'fast' } });
     server.createNamespace('team');
-    const view = await new Volumes(transport).view(newTask('one', { sandbox }), new AbortController().signal);
+    const abort = new AbortController();
+    const caches = createCaches({ transport, clock: systemClock, random: Math.random, log: silentLog });
+    const used = [caches.persistentVolumeClaims, caches.volumeSnapshots];
+    const running = used.map((cache) => cache.run(abort.signal));
+    await Promise.all(used.map((cache) => cache.waitForSync(30_000)));
+    const volumes = new Volumes({ transport, caches, consistency: new Consistency({ clock: systemClock }) });
+    const view = await volumes.view(newTask('one', { sandbox }), abort.signal);
     expect(view).toMatchObject({ snapshots: undefined, fault: { reason: 'SnapshotsNotInstalled' } });
     expect(view?.fault?.message).toContain('install the CSI snapshot controller');
+    abort.abort();
+    await Promise.all(running);
     await transport.close();
     await server.close();
   });

@@ -9,8 +9,8 @@ import type { Action, StorageView } from './snapshot.ts';
 /** Ms after which a volume that is not bound, or a snapshot that is not ready, is told with a cure. */
 export const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
 
-/** Ms between two looks: nothing wakes us when a volume or a snapshot changes. */
-const lookMs = { soon: 250, later: 5_000, rarely: 30_000 } as const;
+/** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
+const retryMs = 30_000;
 
 /** What is said of the volume in the condition StorageReady. */
 export interface StorageWord {
@@ -71,7 +71,7 @@ function begins({ status }: Facts, claim: ClaimChoice | undefined): StoragePlan 
     claim.kind === 'Restore'
       ? say('False', 'Restoring', `volume ${claim.name} is made from VolumeSnapshot ${claim.snapshot}`)
       : say('False', 'Provisioning', `the sandbox waits for volume ${claim.name}`);
-  return { ...nothing, held, word, againMs: lookMs.soon };
+  return { ...nothing, held, word };
 }
 
 /** While a sandbox works on it, or is about to. */
@@ -88,14 +88,15 @@ function works({ status, now }: Facts, { storageClassName }: SandboxStorage, vie
   if (claim.status?.phase === 'Bound') return { ...nothing, held, actions, word: say('True', 'Bound', `volume ${name} is bound`) };
   if (claim.status?.phase === 'Lost') {
     const message = `volume ${name} has lost its PersistentVolume; delete the claim, and the task goes on from its newest checkpoint`;
-    return { ...nothing, held, actions, word: say('False', 'VolumeLost', message), againMs: lookMs.later };
+    return { ...nothing, held, actions, word: say('False', 'VolumeLost', message) };
   }
-  const late = now - Date.parse(creationTimestamp ?? '') >= storagePatienceMs.bind;
+  const lateMs = Date.parse(creationTimestamp ?? '') + storagePatienceMs.bind - now;
+  const late = lateMs <= 0;
   const message = late
     ? `volume ${name} is not bound after ${storagePatienceMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
     : `the sandbox waits for volume ${name}`;
   const word = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
-  return { ...nothing, held, actions, word, againMs: late ? lookMs.later : lookMs.soon };
+  return { ...nothing, held, actions, word, againMs: late ? undefined : lateMs };
 }
 
 /** The end of a task as far as its volume is concerned. */
@@ -145,7 +146,7 @@ function clears({ status }: Facts, view: StorageView): StoragePlan {
     ...claims.map((claim): Action => ({ type: 'deleteClaim', claim })),
     ...snapshots.map((snapshot): Action => ({ type: 'deleteSnapshot', snapshot })),
   ];
-  return { held, word, actions, againMs: lookMs.soon };
+  return { ...nothing, held, word, actions };
 }
 
 /** Takes a snapshot of a volume at rest, waits for it, and lets the volume go. What fails keeps the volume. */
@@ -153,7 +154,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
   const { status, task, assignment, now, snapshot: seen } = facts;
   const name = sandboxName(task.metadata.name, assignment?.epoch ?? 0);
   const held = { ...status.storage, claim: claim.metadata.name };
-  const fails = (reason: string, why: string, againMs: number): StoragePlan => {
+  const fails = (reason: string, why: string, againMs?: number): StoragePlan => {
     const message = `${why}; volume ${claim.metadata.name} is kept instead, and the task goes on with it`;
     return { ...nothing, held, word: say('False', reason, message), againMs };
   };
@@ -163,27 +164,32 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
     return fails(
       'SnapshotsNotInstalled',
       'the cluster does not know VolumeSnapshots any more; install the CSI snapshot controller',
-      lookMs.rarely,
+      retryMs,
     );
   if (taken === undefined && seen.refusal !== undefined)
-    return fails('SnapshotFailed', `the API server does not take VolumeSnapshot ${name}: ${seen.refusal}`, lookMs.rarely);
+    return fails('SnapshotFailed', `the API server does not take VolumeSnapshot ${name}: ${seen.refusal}`, retryMs);
   const trouble = taken === undefined ? undefined : snapshotTrouble(taken, now);
-  if (trouble !== undefined) return fails(trouble.reason, trouble.message, lookMs.later);
+  if (trouble !== undefined) return fails(trouble.reason, trouble.message);
   const word = say('False', 'Snapshotting', `VolumeSnapshot ${name} is being taken`);
-  const actions: readonly Action[] = taken === undefined ? [{ type: 'createSnapshot', name, claim: claim.metadata.name }] : [];
-  return { held, word, actions, againMs: lookMs.soon };
+  if (taken === undefined) return { ...nothing, held, word, actions: [{ type: 'createSnapshot', name, claim: claim.metadata.name }] };
+  return { ...nothing, held, word, againMs: lateAt(taken) - now };
 }
 
 /** Why a snapshot is not ready, with a cure; undefined while it may become so. */
-function snapshotTrouble({ metadata, status }: VolumeSnapshot, now: number): Pick<StorageWord, 'reason' | 'message'> | undefined {
+function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageWord, 'reason' | 'message'> | undefined {
+  const { metadata, status } = taken;
   const look = `look at VolumeSnapshot ${metadata.name} and its class`;
   if (status?.error !== undefined) {
     const message = `VolumeSnapshot ${metadata.name} fails: ${status.error.message ?? 'no reason given'}; ${look}`;
     return { reason: 'SnapshotFailed', message };
   }
-  const late = now - Date.parse(metadata.creationTimestamp ?? '') >= storagePatienceMs.snapshot;
   const message = `VolumeSnapshot ${metadata.name} is not ready after ${storagePatienceMs.snapshot / 1000} s; ${look}`;
-  return late ? { reason: 'SnapshotLate', message } : undefined;
+  return now >= lateAt(taken) ? { reason: 'SnapshotLate', message } : undefined;
+}
+
+/** When a snapshot is late, ms since the epoch. */
+function lateAt({ metadata }: VolumeSnapshot): number {
+  return Date.parse(metadata.creationTimestamp ?? '') + storagePatienceMs.snapshot;
 }
 
 /** The snapshot takes the place of the volume and of older snapshots. */

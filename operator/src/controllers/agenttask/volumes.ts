@@ -8,11 +8,14 @@ import {
   isNotFound,
   keyOf,
   ResourceClient,
+  type Consistency,
+  type Informer,
   type KubeObject,
   type Transport,
 } from '@agentfleet/kube';
 import type { AgentTask, SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import type { Caches } from '../../runtime/context.ts';
 import type { PersistentVolumeClaim, VolumeSnapshot } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 import type { ClaimChoice } from './course.ts';
@@ -23,19 +26,37 @@ const fieldManager = 'agentfleet-operator';
 /** Answers that another try does not change. */
 const refusals: ReadonlySet<number> = new Set([400, 403, 404, 422]);
 
+/** What the volumes of tasks are read from and written with. */
+export interface VolumesOptions {
+  readonly transport: Transport;
+  readonly caches: Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'>;
+  readonly consistency: Pick<Consistency, 'wrote' | 'deleted'>;
+}
+
+/** A kind of object that a task's storage consists of: how it is written, and the cache that shows it. */
+interface Kind<T extends KubeObject> {
+  readonly client: ResourceClient<T>;
+  readonly cache: Informer<T>;
+}
+
+type Objects = Pick<StorageView, 'claims' | 'snapshots'>;
+
 /**
- * Volumes and VolumeSnapshots of tasks with `spec.sandbox.storage`. They are read live and not cached: few tasks have
- * them, and a cluster without the definitions of snapshots would fill no cache.
+ * Volumes and VolumeSnapshots of tasks with `spec.sandbox.storage`. The caches show them, and their changes wake the
+ * task. The API server is read only before what a cache that lags would do harm to, see `needsLive`.
  */
 export class Volumes {
-  readonly #claims: ResourceClient<PersistentVolumeClaim>;
-  readonly #snapshots: ResourceClient<VolumeSnapshot>;
+  readonly #options: VolumesOptions;
+  readonly #claims: Kind<PersistentVolumeClaim>;
+  readonly #snapshots: Kind<VolumeSnapshot>;
   readonly #classes: ResourceClient;
   readonly #snapshotClasses: ResourceClient;
 
-  constructor(transport: Transport) {
-    this.#claims = new ResourceClient(transport, resources.persistentVolumeClaims);
-    this.#snapshots = new ResourceClient(transport, resources.volumeSnapshots);
+  constructor(options: VolumesOptions) {
+    const { transport, caches } = options;
+    this.#options = options;
+    this.#claims = { client: new ResourceClient(transport, resources.persistentVolumeClaims), cache: caches.persistentVolumeClaims };
+    this.#snapshots = { client: new ResourceClient(transport, resources.volumeSnapshots), cache: caches.volumeSnapshots.informer };
     this.#classes = new ResourceClient(transport, resources.storageClasses);
     this.#snapshotClasses = new ResourceClient(transport, resources.volumeSnapshotClasses);
   }
@@ -45,15 +66,24 @@ export class Volumes {
     const { spec, status } = task;
     const storage = spec.sandbox?.storage;
     if (storage === undefined || (status?.finished === 'true' && status.storage === undefined)) return undefined;
+    const cached = this.#cached(task);
+    const view = needsLive(task, cached) ? await this.#live(task, signal) : cached;
+    const begins = view.claims.every(isGoing) && status?.finished !== 'true';
+    return { ...view, fault: begins ? await this.#fault(storage, view.snapshots !== undefined, signal) : undefined };
+  }
+
+  #cached(task: AgentTask): Objects {
+    const { persistentVolumeClaims, volumeSnapshots } = this.#options.caches;
+    const of = <T extends KubeObject>({ lister }: Informer<T>): readonly T[] => own(task, lister.byIndex('task', keyOf(task)));
+    return { claims: of(persistentVolumeClaims), snapshots: volumeSnapshots.isServed ? of(volumeSnapshots.informer) : undefined };
+  }
+
+  async #live(task: AgentTask, signal: AbortSignal): Promise<Objects> {
     const [claims, snapshots] = await Promise.all([
-      this.#claims.list(listOf(task, signal)),
-      this.#snapshots.list(listOf(task, signal)).catch(absent),
+      this.#claims.client.list(listOf(task, signal)),
+      this.#snapshots.client.list(listOf(task, signal)).catch(absent),
     ]);
-    const own = <T extends KubeObject>(objects: readonly T[]): readonly T[] =>
-      objects.filter((object) => isControlledBy(object, task)).sort(byAge);
-    const view = { claims: own(claims), snapshots: snapshots === undefined ? undefined : own(snapshots) };
-    const begins = view.claims.every(({ metadata }) => metadata.deletionTimestamp !== undefined) && status?.finished !== 'true';
-    return { ...view, fault: begins ? await this.#fault(storage, snapshots !== undefined, signal) : undefined };
+    return { claims: own(task, claims), snapshots: snapshots === undefined ? undefined : own(task, snapshots) };
   }
 
   /** Why no volume can be made, as far as the cluster says so beforehand; claims that wait for ever say nothing. */
@@ -79,41 +109,75 @@ export class Volumes {
   async ensureClaim(task: AgentTask, claim: ClaimChoice, signal: AbortSignal): Promise<string | undefined> {
     const storage = task.spec.sandbox?.storage;
     if (claim.kind === 'Held' || storage === undefined) return undefined;
-    return this.#make(this.#claims, claimOf(task, storage, claim), signal);
+    return this.#make(this.#claims, task, claimOf(task, storage, claim), signal);
   }
 
   /** Begins a VolumeSnapshot of a volume that nobody writes to. Returns why the server does not take it. */
   async snapshot(task: AgentTask, name: string, claim: string, signal: AbortSignal): Promise<string | undefined> {
     const volumeSnapshotClassName = task.spec.sandbox?.storage?.volumeSnapshotClassName;
     const spec = { source: { persistentVolumeClaimName: claim }, volumeSnapshotClassName };
-    return this.#make(this.#snapshots, { metadata: metadataOf(task, name), spec }, signal);
+    return this.#make(this.#snapshots, task, { metadata: metadataOf(task, name), spec }, signal);
   }
 
-  async deleteClaim(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
-    await remove(this.#claims, claim, signal);
+  async deleteClaim(task: AgentTask, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+    await this.#remove(this.#claims, task, claim, signal);
   }
 
-  async deleteSnapshot(snapshot: VolumeSnapshot, signal: AbortSignal): Promise<void> {
-    await remove(this.#snapshots, snapshot, signal);
+  async deleteSnapshot(task: AgentTask, snapshot: VolumeSnapshot, signal: AbortSignal): Promise<void> {
+    await this.#remove(this.#snapshots, task, snapshot, signal);
   }
 
   async #make<T extends KubeObject>(
-    client: ResourceClient<T>,
+    { client, cache }: Kind<T>,
+    task: AgentTask,
     object: { readonly metadata: ReturnType<typeof metadataOf>; readonly spec: object },
     signal: AbortSignal,
   ): Promise<string | undefined> {
     try {
-      await client.create(object as unknown as T, { fieldManager, signal });
+      const made = await client.create(object as unknown as T, { fieldManager, signal });
+      this.#options.consistency.wrote(keyOf(task), cache, made);
     } catch (error) {
       if (isApiError(error) && refusals.has(error.code)) return asError(error).message;
       if (!isAlreadyExists(error)) throw error;
-      const { namespace, name, ownerReferences } = object.metadata;
+      const { namespace, name } = object.metadata;
       const there = await client.find({ namespace, name }, { signal });
-      if (there?.metadata.ownerReferences?.some(({ uid }) => uid === ownerReferences[0]?.uid) === true) return undefined;
+      if (there !== undefined && isControlledBy(there, task)) {
+        this.#options.consistency.wrote(keyOf(task), cache, there);
+        return undefined;
+      }
       return `there is a ${client.resource.kind} ${name} that does not belong to this task; delete or rename it`;
     }
     return undefined;
   }
+
+  async #remove<T extends KubeObject>({ client, cache }: Kind<T>, task: AgentTask, object: T, signal: AbortSignal): Promise<void> {
+    const { metadata } = object;
+    if (isGoing(object)) return;
+    try {
+      await client.delete(metadata, { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+    this.#options.consistency.deleted(keyOf(task), cache, object);
+  }
+}
+
+/**
+ * Whether a decision about what the cache shows has to be made from the server's own word. Without a volume one would be
+ * made beside that which a former leader made, or be forgotten; for a snapshot that is news the volume is deleted.
+ */
+function needsLive({ status }: AgentTask, { claims, snapshots = [] }: Objects): boolean {
+  const held = status?.storage?.volumeSnapshot;
+  return claims.every(isGoing) || snapshots.some(({ metadata, status: told }) => told?.readyToUse === true && metadata.name !== held);
+}
+
+function isGoing({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Those that belong to the task, the oldest first. */
+function own<T extends KubeObject>(task: AgentTask, objects: readonly T[]): readonly T[] {
+  return objects.filter((object) => isControlledBy(object, task)).sort(byAge);
 }
 
 function listOf(task: AgentTask, signal: AbortSignal) {
@@ -153,13 +217,4 @@ function claimOf(task: AgentTask, { storageClassName, size }: SandboxStorage, cl
       ...(from === undefined ? {} : { dataSource }),
     },
   };
-}
-
-async function remove<T extends KubeObject>(client: ResourceClient<T>, { metadata }: T, signal: AbortSignal): Promise<void> {
-  if (metadata.deletionTimestamp !== undefined) return;
-  try {
-    await client.delete(metadata, { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) });
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-  }
 }

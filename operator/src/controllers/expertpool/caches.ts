@@ -3,7 +3,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { poolNamespaceLabel } from '../../pools/warm.ts';
-import type { ControllerRevision, Job, PersistentVolumeClaim } from '../../runtime/objects.ts';
+import type { ControllerRevision, Job } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
 
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
@@ -17,7 +17,6 @@ export interface ChildCaches {
   readonly services: Informer;
   readonly networkPolicies: Informer;
   readonly podDisruptionBudgets: Informer;
-  readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
   readonly controllerRevisions: Informer<ControllerRevision>;
   readonly jobs: Informer<Job>;
 }
@@ -31,7 +30,6 @@ export function createChildCaches(options: CacheOptions): ChildCaches {
     services: cacheOfOurs(options, resources.services),
     networkPolicies: cacheOfOurs(options, resources.networkPolicies),
     podDisruptionBudgets: cacheOfOurs(options, resources.podDisruptionBudgets),
-    persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims),
     controllerRevisions: cacheOfOurs(options, resources.controllerRevisions),
     jobs: cacheOfOurs(options, resources.jobs),
   };
@@ -50,15 +48,18 @@ export interface ChildKind {
 }
 
 /** All kinds of children in the order in which they are made: what others need comes first. */
-export function childKinds(caches: Pick<Caches, 'configMaps' | 'deployments'>, children: ChildCaches): readonly ChildKind[] {
-  const { configMaps, deployments } = caches;
+export function childKinds(
+  caches: Pick<Caches, 'configMaps' | 'deployments' | 'persistentVolumeClaims'>,
+  children: ChildCaches,
+): readonly ChildKind[] {
+  const { configMaps, deployments, persistentVolumeClaims } = caches;
   return [
     { resource: resources.serviceAccounts, cache: children.serviceAccounts },
     { resource: resources.roles, cache: children.roles },
     { resource: resources.roleBindings, cache: children.roleBindings },
     { resource: resources.configMaps, cache: configMaps },
     { resource: resources.controllerRevisions, cache: children.controllerRevisions },
-    { resource: resources.persistentVolumeClaims, cache: children.persistentVolumeClaims },
+    { resource: resources.persistentVolumeClaims, cache: persistentVolumeClaims },
     { resource: resources.networkPolicies, cache: children.networkPolicies },
     { resource: resources.services, cache: children.services },
     { resource: resources.podDisruptionBudgets, cache: children.podDisruptionBudgets },

@@ -105,7 +105,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     replays,
     children: childrenOf(observer, pool),
     deployments: new Map(deployments.map((deployment) => [deployment.metadata.name, deployment])),
-    claim: children.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
+    claim: caches.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
     pods,
     madeAhead: caches.pods.lister.byIndex(warmIndex, poolKey(pool)),
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
