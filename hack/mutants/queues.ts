@@ -78,4 +78,11 @@ export const queues: readonly Mutant[] = [
     replace: 'requeueAfterMs',
     test: storage,
   },
+  {
+    guarantee: 'no second volume is made by an operator whose cache does not show the first one',
+    file: `${tasks}/volumes.ts`,
+    find: 'claims.every(isGoing) || ',
+    replace: '',
+    test: storage,
+  },
 ];

@@ -17,7 +17,7 @@ export interface FleetMetricsOptions {
   readonly heartbeats: Heartbeats;
 }
 
-/** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase; of those that have ended only the leader knows. */
+/** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase; those that have ended on the leader only. */
 export function tasksByPhase(
   caches: FleetMetricsOptions['caches'],
   reach: ReachConfig,
