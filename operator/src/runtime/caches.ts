@@ -97,6 +97,21 @@ function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
   });
 }
 
+/** What the storage of sandboxes and pools consists of; clusters need not know VolumeSnapshots. */
+function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'> {
+  const indexers = { task: taskOf };
+  return {
+    persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims, indexers),
+    volumeSnapshots: new OptionalCache({
+      ...options,
+      resource: resources.volumeSnapshots,
+      labelSelector: labels.component,
+      indexers,
+      transform: slimObject,
+    }),
+  };
+}
+
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
   const tasks = cacheOfTasks(options);
@@ -133,13 +148,6 @@ export function createCaches(options: CacheOptions): Caches {
     abilities: new NodeAbilities(),
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),
-    persistentVolumeClaims: cacheOfOurs(options, resources.persistentVolumeClaims, { task: taskOf }),
-    volumeSnapshots: new OptionalCache({
-      ...options,
-      resource: resources.volumeSnapshots,
-      labelSelector: labels.component,
-      indexers: { task: taskOf },
-      transform: slimObject,
-    }),
+    ...cachesOfStorage(options),
   };
 }
