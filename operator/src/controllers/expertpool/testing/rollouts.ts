@@ -58,11 +58,11 @@ export class Rollouts {
     const { namespace = '', uid = '' } = metadata;
     const { labels: own = {}, annotations = {} } = spec?.template?.metadata ?? {};
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name, uid, controller: true }];
-    const { containers = [] } = spec?.template?.spec ?? {};
+    const { containers = [], serviceAccountName } = spec?.template?.spec ?? {};
     const slim = containers.map(({ name: container, image = '' }) => ({ name: container, image }));
     await this.#pods.create({
       metadata: { name, namespace, labels: { ...own }, annotations: { ...annotations }, ownerReferences },
-      spec: { nodeName: 'n1', containers: slim },
+      spec: { nodeName: 'n1', containers: slim, ...(serviceAccountName === undefined ? {} : { serviceAccountName }) },
     });
     const status = { phase: 'Running', podIP: addressOf(name), conditions: [{ type: 'Ready', status: 'True' }] };
     await this.#pods.patch({ namespace, name }, { status }, { subresource: 'status' });
