@@ -3,6 +3,7 @@ import type { FakeApiServer, SeenRequest, VersionChange } from '@agentfleet/kube
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Invariants } from '../controllers/agenttask/testing/invariants.ts';
+import { recordComponent } from '../pools/made.ts';
 import { isUnclaimed, poolNamespaceLabel } from '../pools/warm.ts';
 import type { Pod } from '../runtime/objects.ts';
 import type { History } from './history.ts';
@@ -95,6 +96,8 @@ export class Watchman {
     const access = /^role(binding)?s\./.test(kind) && own?.[poolNamespaceLabel] !== undefined;
     // A pool that is made again finds what its tasks left.
     const kept = kind === 'persistentvolumeclaims' && own?.[labels.pool] !== undefined;
-    if (!waits && !access && !kept) this.fault(`${kind} ${keyOf(object)} was made without an owner`);
+    // In the operator's own namespace, where no pool can own it; the controller deletes it with the pool.
+    const record = kind === 'configmaps' && own?.[labels.component] === recordComponent;
+    if (!waits && !access && !kept && !record) this.fault(`${kind} ${keyOf(object)} was made without an owner`);
   }
 }
