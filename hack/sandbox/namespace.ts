@@ -36,5 +36,5 @@ export async function prepareNamespace(
 
 /** Deletes a namespace and waits until all of it is gone. */
 export async function deleteNamespace(kubectl: Kubectl, namespace: string): Promise<void> {
-  await kubectl.text(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=90s']);
+  await kubectl.text(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=300s']);
 }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { condition, useFleet, type Pod } from './fleet.ts';
 
 const fleet = useFleet('egress');
@@ -167,7 +167,7 @@ describe('what the pool lists', () => {
     const policy = { allowedHosts: [bucket()] };
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { policy } }));
     const told = async (): Promise<string> => fleet.run('get', 'configmaps', '-o', 'yaml');
-    await expect.poll(told, { timeout: 60_000, interval: 500 }).toContain('"allowedHosts"');
+    await vi.waitFor(async () => expect(await told()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
   });
 
   test('is reached, and bounds what tasks may ask for', async () => {

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
@@ -25,7 +26,9 @@ describe('a pool without object storage', () => {
     // The command that the CLI prints to somebody who has no access to the volume.
     const { bins } = inject('fleet');
     const env = { KUBECONFIG: kubeconfig, PATH: `${dirname(bins['kubectl'] ?? '')}:${process.env['PATH'] ?? ''}` };
-    const fetched = await execa('sh', ['-c', copyCommand(task, '/dev/stdout', path)], { env, stripFinalNewline: false });
-    expect(fetched.stdout).toBe(content.toString('utf8'));
+    const copy = join(await mkdtemp(join(tmpdir(), 'volume-')), 'change.patch');
+    await execa('sh', ['-c', copyCommand(task, copy, path)], { env });
+    expect(await readFile(copy, 'utf8')).toBe(content.toString('utf8'));
+    await rm(dirname(copy), { recursive: true });
   });
 });
