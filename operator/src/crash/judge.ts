@@ -10,7 +10,7 @@ export interface Allowance {
 
 /** A new life does again what it cannot know to be done: with pools, it applies what each consists of once. */
 export function afterCrashes({ crew }: Scenario, crashes: number): Allowance {
-  return { writes: crashes * (crew === 'all' ? 20 : 6), reconciles: crashes * 60 };
+  return { writes: crashes * (crew === 'all' ? 24 : 6), reconciles: crashes * 60 };
 }
 
 /** Runs a scenario with what goes wrong, and compares it with the run in which nothing did. Returns what is wrong, in words. */
