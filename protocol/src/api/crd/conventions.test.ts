@@ -4,12 +4,10 @@ import { conventionBreaches } from './conventions.ts';
 import { structural, type Node } from './structural.ts';
 
 describe('conventions of the API', () => {
-  it.for(kinds.flatMap((kind) => (['spec', 'status'] as const).map((part) => [`${kind.kind}.${part}`, kind[part], part] as const)))(
-    'are kept by %s',
-    ([, schema, part]) => {
-      expect(conventionBreaches(structural(schema as Node), part)).toEqual([]);
-    },
-  );
+  const parts = kinds.flatMap((kind) => (['spec', 'status'] as const).map((part) => [`${kind.kind}.${part}`, kind[part], part] as const));
+  it.for(parts.filter(([, schema]) => schema !== undefined))('are kept by %s', ([, schema, part]) => {
+    expect(conventionBreaches(structural(schema as unknown as Node), part)).toEqual([]);
+  });
 
   const description = 'A field.';
   const planted: readonly (readonly [string, Node])[] = [
