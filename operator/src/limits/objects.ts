@@ -1,6 +1,6 @@
 import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
-import { atLimit, longName, type Choices, type Node } from './atLimit.ts';
+import { atLimit, longKey, longName, type Choices, type Node } from './atLimit.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 
@@ -162,6 +162,12 @@ const poolChoices: Choices = {
   ...containerResources('spec.experts[].resources'),
   ...containerResources('spec.workers.resources'),
   'spec.policy.minIsolation': () => 'Container',
+  // What the largest task asks for.
+  'spec.policy.allowedPodLabels[]': longKey,
+  'spec.policy.allowedPodAnnotations[]': longKey,
+  'spec.policy.allowedNodeLabels[]': longKey,
+  'spec.policy.allowedTolerations[]': longKey,
+  'spec.policy.allowedPriorityClasses[]': (at) => (at === 0 ? longest.className : longKey(at)),
   'spec.sandbox.snapshotEngine': () => 'Auto',
   'spec.sandbox.userNamespace': () => 'Auto',
   'spec.sandbox.warm[].namespace': (at) => (at === 0 ? longest.namespace : longName(63, 100 + at)),
