@@ -52,6 +52,7 @@ describe.runIf(enabled)('custom resources for tools', () => {
       ['expertpools', 'afp', 'agentfleet'],
       ['expertpools/scale', undefined, undefined],
       ['expertpools/status', undefined, undefined],
+      ['poolgrants', 'afg', 'agentfleet'],
     ]);
   });
 
@@ -94,6 +95,7 @@ describe.runIf(enabled)('custom resources for tools', () => {
       'Name',
       'Phase',
       'Pool',
+      'Reason',
       'Attempt',
       'Progress',
       'Age',

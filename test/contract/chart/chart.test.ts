@@ -9,6 +9,7 @@ import { up, type Cluster } from '../../../hack/cluster/index.ts';
 import { chart, chartValues } from '../../../hack/install/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { parseEgress } from '../../../operator/src/egress.ts';
+import { linkSecret } from '../../../operator/src/controllers/agenttask/names.ts';
 import { operatorLabels } from '../../../operator/src/serving/index.ts';
 import { allows, image, one, render, template, type Manifest } from './rendered.ts';
 
@@ -101,7 +102,7 @@ describe('what the chart renders', () => {
   it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(definitions.map(({ metadata }) => metadata.name).sort()).toEqual(
-      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools'].map((plural) => `${plural}.agentfleet.dev`),
+      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'poolgrants'].map((plural) => `${plural}.agentfleet.dev`),
     );
     for (const { metadata } of definitions) expect(metadata.annotations?.['helm.sh/resource-policy']).toBe('keep');
     expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');
@@ -111,15 +112,19 @@ describe('what the chart renders', () => {
 describe('who may do what', () => {
   const role = (name: string): Manifest => one(all, 'ClusterRole', `agentfleet-${name}`);
 
-  it('has no wildcard, no Secrets and no escalation in any role', () => {
+  it('has no wildcard and no escalation in any role, and reads no Secret', () => {
     const rules = all.flatMap((manifest) => manifest.rules ?? []);
     expect(rules.length).toBeGreaterThan(10);
     for (const { apiGroups = [], resources = [], verbs } of rules) {
       expect([...apiGroups, ...resources, ...verbs]).not.toContain('*');
-      expect(resources).not.toContain('secrets');
       expect(verbs).not.toContain('escalate');
       expect(verbs).not.toContain('impersonate');
     }
+    const secrets = rules.filter(({ resources = [] }) => resources.some((plural) => plural.startsWith('secrets')));
+    expect(secrets.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
+      [['create'], undefined],
+      [['delete'], [linkSecret.name]],
+    ]);
   });
 
   it('binds the operator to no ClusterRole but that of the workers', () => {
@@ -171,7 +176,7 @@ describe('a real API server', () => {
   const dryRun = (manifests: readonly object[]): Promise<string> => {
     const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
     const how = ['--server-side', '--dry-run=server', '--force-conflicts', '--field-manager=helm', '--validate=strict'];
-    return kubectl.text(['-n', namespace, 'apply', ...how, '-f', '-'], list);
+    return kubectl.text(['apply', ...how, '-f', '-'], list);
   };
 
   it('takes every manifest', async () => {
@@ -187,7 +192,7 @@ describe('a real API server', () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { ...metadata, name: 'operator' },
+      metadata: { ...metadata, name: 'operator', namespace },
       spec: { ...spec, serviceAccountName: 'default' },
     };
     expect(await dryRun([pod])).toContain('pod/operator serverside-applied');

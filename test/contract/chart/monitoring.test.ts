@@ -133,8 +133,11 @@ describe('what is scraped', () => {
       ['Secret', 'agentfleet-metrics-tokens'],
     ] as const)
       expect(one(all, kind, name)).toBeDefined();
-    // Without PodMonitors the operator reaches no Secret at all.
-    expect(JSON.stringify((await rendered({})).filter(({ kind }) => kind.endsWith('Role')))).not.toContain('secrets');
+    // Without PodMonitors there is no such Secret, and the operator changes none.
+    const without = await rendered({});
+    expect(without.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+    const rules = without.flatMap(({ rules = [] }) => rules).filter(({ resources = [] }) => resources.includes('secrets'));
+    expect(rules.flatMap(({ verbs }) => verbs).toSorted()).toEqual(['create', 'delete']);
   });
 
   it('is for the readers that the chart names', async () => {
