@@ -11,6 +11,8 @@ export const typicalStatus: Node = {
     rollout: undefined,
     shadow: undefined,
   },
+  // The operator writes `started` only of an attempt that never began.
+  attempts: (fullTaskStatus['attempts'] as readonly Node[]).map((attempt) => ({ ...attempt, started: undefined })),
   queue: undefined,
   clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,

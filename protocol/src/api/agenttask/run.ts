@@ -40,11 +40,15 @@ const PlanNode = struct('One node of the plan.', {
   attempts: optional(integer('How often it was tried.', 0, 1000)),
 });
 
-const Progress = struct('How far the attempt is.', {
-  done: integer('Steps that are done.', 0, 100_000),
-  total: integer('Steps of the current plan.', 0, 100_000),
-  message: optional(text('What is going on.', { max: 256 })),
-});
+const Progress = struct(
+  'How far the attempt is.',
+  {
+    done: integer('Steps that are done.', 0, 100_000),
+    total: integer('Steps of the current plan.', 0, 100_000),
+    message: optional(text('What is going on.', { max: 256 })),
+  },
+  { atomic: true },
+);
 
 const SnapshotSummary = struct(
   'Snapshots of the sandbox.',
@@ -89,13 +93,17 @@ const PendingApproval = struct('An act that waits for a person.', {
   expires: timestamp('When it is treated as rejected.'),
 });
 
-const Isolation = struct('The wall around the sandbox, as probed from inside.', {
-  level: choice('Strongest level in force.', isolationLevels),
-  network: choice('Whether the network policy holds.', ['Probing', 'Enforced', 'NotEnforced']),
-  landlockABI: optional(integer('Landlock version in force; 0: none.', 0, 100)),
-  userNamespace: optional(flag('Whether root inside is nobody outside.')),
-  runtimeClass: optional(text('RuntimeClass of the pod.', { max: 253 })),
-});
+const Isolation = struct(
+  'The wall around the sandbox, as probed from inside.',
+  {
+    level: choice('Strongest level in force.', isolationLevels),
+    network: choice('Whether the network policy holds.', ['Probing', 'Enforced', 'NotEnforced']),
+    landlockABI: optional(integer('Landlock version in force; 0: none.', 0, 100)),
+    userNamespace: optional(flag('Whether root inside is nobody outside.')),
+    runtimeClass: optional(text('RuntimeClass of the pod.', { max: 253 })),
+  },
+  { atomic: true },
+);
 
 const Artifact = struct('A file that outlives the sandbox.', {
   name: text('Its name.', { max: 128, min: 1 }),
