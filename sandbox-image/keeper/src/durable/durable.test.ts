@@ -80,6 +80,7 @@ describe('a keeper that goes on where another one was lost', () => {
     writeFileSync(join(next.workspace, 'own'), 'changed');
     await next.stop();
     await next.start();
+    await next.runner();
     expect(await next.client(2).restore(id)).toMatchObject({ verified: true });
     expect(tree(next)).toEqual(before);
     expect((await next.client(2).scrub()).broken).toEqual([]);
