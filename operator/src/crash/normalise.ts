@@ -1,4 +1,6 @@
 import type { KubeObject } from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
+import { recordComponent, recordKeys } from '../pools/made.ts';
 import type { History } from './history.ts';
 
 /** What says nothing about the work: who is there, and who renews what. */
@@ -12,11 +14,23 @@ const durations = /"pausedSeconds":\d+/g;
 /** The state without what differs between two runs of the same course: uids, versions, times, drawn names. */
 export function normalise(history: History): readonly string[] {
   const names = drawnNames(history);
+  const present = new Set([...history.present.values()].map(({ metadata }) => metadata.uid));
   const lines = [...history.present].flatMap(([key, object]) => {
     const [kind = ''] = key.split(' ');
-    return left.has(kind) ? [] : [text(object, names)];
+    return left.has(kind) ? [] : [text(withoutStale(object, present), names)];
   });
   return lines.sort();
+}
+
+/** The record of waiting sandboxes without lines of those that are gone, which it loses now and then. */
+function withoutStale(object: KubeObject, present: ReadonlySet<string | undefined>): KubeObject {
+  const { data } = object as { readonly data?: Readonly<Record<string, string>> };
+  const lines = data?.[recordKeys.sandboxes];
+  if (object.metadata.labels?.[labels.component] !== recordComponent || lines === undefined) return object;
+  const kept = lines.split('\n').filter((line) => present.has(line.split(' ')[0]));
+  const digest = (line: string): string => line.split(' ')[1] ?? '';
+  const inOrder = kept.toSorted((a, b) => (digest(a) < digest(b) ? -1 : 1));
+  return Object.assign({}, object, { data: { ...data, [recordKeys.sandboxes]: inOrder.join('\n') } });
 }
 
 /** Names and uids that the server drew, and what stands for them. */
