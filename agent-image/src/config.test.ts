@@ -8,16 +8,19 @@ const env = {
   POD_UID: 'u1',
   AGENTFLEET_SERVICE_ACCOUNT: 'coding-worker',
   AGENTFLEET_POOL_CONFIGMAP: 'coding-brief',
+  AGENTFLEET_ISSUER: 'https://kubernetes.default.svc',
 };
 
 describe('the environment of a worker', () => {
   it('is read with its defaults', () => {
-    expect(readConfig(env)).toEqual({
+    expect(readConfig(env)).toMatchObject({
       pod: { name: 'worker-0', namespace: 'platform', uid: 'u1' },
       serviceAccount: 'coding-worker',
       brief: 'coding-brief',
       concurrency: 8,
       port: 7090,
+      tokenFile: null,
+      access: { issuer: 'https://kubernetes.default.svc' },
       version: '0.0.0-dev',
       logLevel: 'info',
     });

@@ -35,9 +35,9 @@ describe('what stands in the way is told', () => {
     await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }));
     await bed.until('it is told', () => told(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
     const pool = newPool({}, 'later');
+    await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
     await bed.addWorker('w-later', 'later');
-    await bed.createPool(pool);
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
   });
 

@@ -40,8 +40,22 @@ const closed = {
   v6: ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 } as const;
 
-/** Networks that a name which a pool lists may lead to beside the public ones. Link-local ones are never opened. */
-const privateRanges = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+/**
+ * Networks that a name which a pool or the platform lists may lead to beside the public ones, as the worker's own guard
+ * judges them: private ones and those that IANA keeps for special uses. Link-local ones are never opened.
+ */
+const privateRanges = [
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  'fc00::/7',
+];
 
 const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
 

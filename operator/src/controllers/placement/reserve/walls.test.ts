@@ -14,7 +14,7 @@ interface Wall {
   readonly spec: { readonly podSelector: { readonly matchLabels: Readonly<Record<string, string>> } };
 }
 
-const pool = gpuPool('coding', [onGpu('gen', 'Generalist', '5Gi')]);
+const pool = gpuPool('coding', [onGpu('gen', 'Generalist', '5Gi')], { policy: {} });
 const plan = { hash: '', mode: 'Reservation', assignments: [] };
 const held = { ...pool, status: { ...pool.status, plan } } as typeof pool;
 const component = (pod: { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }): object => ({
