@@ -45,7 +45,9 @@ async function allParts(kubectl: Kubectl): Promise<void> {
     const starting = items.some(({ status }) =>
       status?.experts?.some(({ phase, digest }) => phase === 'Starting' || (phase === 'Ready' && digest === undefined)),
     );
-    if (!starting) return;
+    const models = await kubectl.json<List<EnergyModel>>(['-n', namespaces.pools, 'get', 'energymodels']);
+    const unknown = models.items.some(({ status }) => status?.digest === undefined);
+    if (!starting && !unknown) return;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }
