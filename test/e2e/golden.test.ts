@@ -76,7 +76,6 @@ function ended(fleet: Fleet, revision: string | undefined, owner: string): reado
 
 describe('golden sets on a real kubelet', () => {
   const fleet = useFleet('golden', {
-    storage: false,
     before: async (opened) => {
       await opened.kubectl.apply(...(await sets(opened)));
       await opened.apply('EnergyModel', 'judge', {
