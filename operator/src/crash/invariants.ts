@@ -97,7 +97,8 @@ export class Watchman {
     // A pool that is made again finds what its tasks left.
     const kept = kind === 'persistentvolumeclaims' && own?.[labels.pool] !== undefined;
     // In the operator's own namespace, where no pool can own it; the controller deletes it with the pool.
-    const record = kind === 'configmaps' && own?.[labels.component] === recordComponent;
+    const record =
+      kind === 'configmaps' && object.metadata.namespace === 'agentfleet-system' && own?.[labels.component] === recordComponent;
     if (!waits && !access && !kept && !record) this.fault(`${kind} ${keyOf(object)} was made without an owner`);
   }
 }
