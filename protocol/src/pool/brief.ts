@@ -1,19 +1,39 @@
 import { Type, type Static } from 'typebox';
 import { expertRoles } from '../api/expertpool/experts.ts';
+import { Price } from '../gateway/index.ts';
 import { energyHeads } from '../inference/features.ts';
 import { engineTypes } from '../inference/roles.ts';
 import { isolationLevels } from '../keeper/info.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
+/** Engines of experts as workers see them: those of our server, and models behind an API. */
+export const expertEngines = [...engineTypes, 'OpenAI', 'Anthropic'] as const;
+
+/** What a worker has to know of a chat model. */
+export const ChatModel = Type.Object(
+  {
+    contextTokens: Type.Integer({ minimum: 1024, description: 'of a request with its answer' }),
+    maxOutputTokens: Type.Integer({ minimum: 1, description: 'of one answer' }),
+    toolCalls: Type.Enum(['Native', 'Json'], { description: 'Json: it has no tool calls and answers with one JSON object' }),
+    price: Type.Optional(Price),
+  },
+  { additionalProperties: false },
+);
+export type ChatModel = Static<typeof ChatModel>;
+
 /** Where one expert answers, and as what. */
 export const ExpertEndpoint = Type.Object(
   {
     name,
     role: Type.Enum([...expertRoles]),
-    engine: Type.Enum([...engineTypes]),
+    engine: Type.Enum([...expertEngines]),
+    chat: Type.Optional(ChatModel),
     domains: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { minItems: 1, description: '* is everything' }),
-    url: Type.String({ pattern: '^https?://', description: 'origin, without a path' }),
+    url: Type.String({
+      pattern: '^https?://',
+      description: 'origin, without a path; of the gateway for a chat model, whose `model` is the name',
+    }),
   },
   { additionalProperties: false },
 );
@@ -156,6 +176,12 @@ export const PoolBrief = Type.Object(
     verifier: Type.Union([VerifierEndpoint, Type.Null()], { description: 'null: the pool has none' }),
     profiles: Type.Record(Type.String(), ComputeBrief, { description: 'by name; there is always one called default' }),
     egress: EgressBrief,
+    gateway: Type.Optional(
+      Type.Object(
+        { audience: Type.String({ minLength: 1, description: 'of the tokens that it takes' }) },
+        { additionalProperties: false, description: 'absent: no expert is a chat model' },
+      ),
+    ),
     credentials: Type.Array(
       Type.Object({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }, { additionalProperties: false }),
       { description: 'what may be sent to which hosts' },
@@ -169,7 +195,12 @@ export const PoolBrief = Type.Object(
       }),
     ),
     maxBudget: Type.Object(
-      { wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })), toolCalls: Type.Optional(Type.Integer({ minimum: 1 })) },
+      {
+        wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),
+        toolCalls: Type.Optional(Type.Integer({ minimum: 1 })),
+        tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+        cost: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', description: 'in the currency of the prices' })),
+      },
       { additionalProperties: false, description: 'what a task gets that names no bound, and the most that one may name' },
     ),
     arms: Type.Optional(

@@ -1,0 +1,91 @@
+import type { ToolDefinition } from '@agentfleet/protocol/chat';
+import type { Baseline } from '../attempt/baseline.ts';
+import type { Rewrite } from '../attempt/edits.ts';
+import type { Prepared } from '../attempt/prepare.ts';
+import type { Scope } from '../attempt/scope.ts';
+import type { ShellAct } from '@agentfleet/protocol/inference';
+
+/** What a tool works with: the attempt, and which call this is. */
+export interface ToolContext {
+  readonly scope: Scope;
+  readonly prepared: Prepared;
+  readonly baseline: Baseline;
+  /** Names this call for ever, in all workers: the same call has the same key, and its command the same `execId`. */
+  readonly callKey: string;
+  /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
+  execId(n: number): string;
+  /** What other tools keep in the conversation: plan, outputs that were cut, snapshots. */
+  readonly memory: LoopMemory;
+}
+
+/** A snapshot that the model may go back to. */
+export interface UndoPoint {
+  /** Step after which it was taken; 0 is the start of the task. */
+  readonly step: number;
+  readonly id: string;
+  readonly digest: string;
+}
+
+/** One item of the plan that `update_plan` keeps. */
+export interface PlanItem {
+  readonly text: string;
+  readonly state: 'Open' | 'Active' | 'Done';
+}
+
+/** What survives in the event log beside the messages; a worker that takes over has the same. */
+export interface LoopMemory {
+  /** The plan that the model wrote last. */
+  plan: readonly PlanItem[];
+  /** Snapshots after steps that changed the tree, oldest first. */
+  readonly undoPoints: readonly UndoPoint[];
+  /** Keeps a text that is too long for an observation and returns the handle that `read_output` style arguments take. */
+  store(callKey: string, text: string): string;
+  /** The text of a handle; null when there is none. */
+  stored(handle: string): string | null;
+}
+
+/** What a call would do to the sandbox, for the gates: files first, then commands. Empty for what only reads. */
+export interface Proposed {
+  readonly rewrites: readonly Rewrite[];
+  readonly acts: readonly ShellAct[];
+}
+
+/** What the model gets to see of a call. */
+export interface Observation {
+  /** Plain text, not yet cut: the loop cuts it to head and tail and keeps the rest under a handle. */
+  readonly text: string;
+  /** False: the call did not do what it was asked for. */
+  readonly ok: boolean;
+  /** The tree may have changed. */
+  readonly changed?: boolean;
+  /** Set by `submit`: the model says that the goal is reached. */
+  readonly submission?: Submission;
+  /** Set by `undo`: the snapshot that the tree is again. */
+  readonly restored?: UndoPoint;
+}
+
+/** What a model hands in. */
+export interface Submission {
+  /** In words; what an investigation found, or what was done. */
+  readonly answer: string;
+}
+
+/** Why arguments are not those of the tool: field and cure, for the model. */
+export class ArgumentError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ArgumentError';
+  }
+}
+
+/**
+ * A tool: one file in this folder, listed in `registry.ts`. Arguments are validated against `definition.parameters` before
+ * `propose` and `run` see them.
+ */
+export interface Tool {
+  readonly definition: ToolDefinition;
+  /** What it would do, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
+  propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposed>;
+  /** Does it, after the gates let it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends the attempt. */
+  run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation>;
+}

@@ -1,0 +1,33 @@
+/** A call of a tool in a conversation. `arguments` is what the model wrote, which may be no JSON. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Tokens of one request; `estimated` where the provider reported none, or a crash lost its answer. */
+export interface TokenUsage {
+  readonly input: number;
+  /** Of `input`, read from a cache of the provider. */
+  readonly cachedInput: number;
+  readonly output: number;
+  readonly estimated: boolean;
+}
+
+/** Where a message of the role User comes from. */
+export type UserOrigin = 'Goal' | 'Notice' | 'Person' | 'Summary';
+
+/**
+ * One message of a stored conversation. It is ours and of no provider: `providerState` keeps what a provider wants back
+ * unchanged, opaque to all but the gateway.
+ */
+export type ConversationMessage =
+  | { readonly role: 'System'; readonly text: string }
+  | { readonly role: 'User'; readonly origin: UserOrigin; readonly text: string }
+  | {
+      readonly role: 'Assistant';
+      readonly text: string;
+      readonly calls: readonly ToolCall[];
+      readonly providerState?: unknown;
+    }
+  | { readonly role: 'Tool'; readonly callId: string; readonly name: string; readonly text: string };

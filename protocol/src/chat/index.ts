@@ -1,0 +1,4 @@
+/** Chat models: their wire (the OpenAI chat API), stored conversations, and tools. Imports nothing. */
+export * from './conversation.ts';
+export * from './tools.ts';
+export * from './wire.ts';
