@@ -1,0 +1,44 @@
+import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+
+/** One request to a chat model. */
+export interface ModelRequest {
+  readonly messages: readonly ConversationMessage[];
+  readonly tools: readonly ToolDefinition[];
+  /** Proposals wanted; 1 or more. */
+  readonly n: number;
+  /** Bound of each answer, tokens. */
+  readonly maxOutputTokens: number;
+  /** Names the request; a repeated one has the same. */
+  readonly requestId: string;
+  /** `namespace/name` of the task. */
+  readonly task: string;
+  /** Requests of one conversation share a prefix. */
+  readonly conversation: string;
+}
+
+/** One answer of a model. */
+export interface ModelProposal {
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly providerState?: unknown;
+  /** Why it ended: by itself, with calls, at the bound of tokens, or a filter of the provider. */
+  readonly finish: 'Stop' | 'Calls' | 'Length' | 'Filter';
+  /** Mean surprise of its tokens, nats; null where the provider reports no log probabilities. */
+  readonly entropyNats: number | null;
+}
+
+export interface ModelReply {
+  /** At least one. */
+  readonly proposals: readonly ModelProposal[];
+  readonly usage: TokenUsage;
+}
+
+/** The chat models of a pool, behind its gateway. */
+export interface ChatModels {
+  /**
+   * Rejects with the signal's reason, or an AttemptFailure: Infrastructure for what may pass (`retryable`), InvalidInput for
+   * what only a change of the pool cures.
+   */
+  complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
+}
