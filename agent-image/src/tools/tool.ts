@@ -1,7 +1,9 @@
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ActIdentity } from '../attempt/acts/earlierRun.ts';
 import type { Baseline } from '../attempt/baseline.ts';
 import type { Rewrite } from '../attempt/edits.ts';
 import type { Prepared } from '../attempt/prepare.ts';
+import type { Reach } from '../attempt/reach.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ShellAct } from '@agentfleet/protocol/inference';
 
@@ -14,6 +16,8 @@ export interface ToolContext {
   readonly callKey: string;
   /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
   execId(n: number): string;
+  /** For the commands of this call: what they may reach, and who they are where they must not be run twice. Given to `hands.exec`. */
+  readonly running: { readonly reach: Reach | null; readonly act?: ActIdentity };
   /** What other tools keep in the conversation: plan, outputs that were cut, snapshots. */
   readonly memory: LoopMemory;
 }

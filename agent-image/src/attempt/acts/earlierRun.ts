@@ -58,6 +58,7 @@ export class BegunActs {
     if (kind === 'Intent') this.#begin(data);
     if (kind === 'Acted') this.#end(data);
     if (kind === 'Tried') this.#judge(data);
+    if (kind === 'CallObserved') this.#observe(data);
   };
 
   /** What the log says of a candidate, as of now. Does not ask whether its snapshot is still kept. */
@@ -88,6 +89,12 @@ export class BegunActs {
     const { action, snapshot } = data as Partial<ActedNote>;
     const begun = this.#begun.get(action ?? '');
     if (begun !== undefined && typeof snapshot?.id === 'string') this.#begun.set(begun.action, { ...begun, after: snapshot });
+  }
+
+  /** A call of a conversation whose result the model has seen has ended. */
+  #observe({ attempt, step, index }: { readonly attempt?: unknown; readonly step?: unknown; readonly index?: unknown }): void {
+    const state = `${String(attempt)}.${String(step)}.${String(index)}`;
+    for (const begun of this.#begun.values()) if (begun.state === state) this.#begun.set(begun.action, { ...begun, judged: true });
   }
 
   /** What held in place is found again from its snapshot; where nothing was run again the end is still unknown. */

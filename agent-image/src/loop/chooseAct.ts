@@ -1,0 +1,49 @@
+import type { ModelProposal } from '../models/models.ts';
+
+/** A proposal, and what is known of its first call before it is done. */
+export interface ConsideredProposal {
+  readonly proposal: ModelProposal;
+  /** Gate 1 would refuse it. */
+  readonly refused: boolean;
+  /** Energy of the act, lower is better; null where no verifier answers, or nothing has to be judged. */
+  readonly energy: number | null;
+  /** 0 (reads) … 1 (cannot be taken back), from gate 1. */
+  readonly risk: number;
+}
+
+export interface Choice {
+  readonly index: number;
+  /** Gap of energy to the second best; null for fewer than two. */
+  readonly margin: number | null;
+  /** Share of the proposals that say something else than the chosen one, 0…1. */
+  readonly disagreement: number;
+}
+
+/**
+ * Chooses the proposal to act on: one that is not refused before one that is, one with a call before one without, then the
+ * lowest energy, then the lowest risk, then the model's own order. Pure.
+ *
+ * @throws RangeError without proposals
+ */
+export function chooseAct(considered: readonly ConsideredProposal[]): Choice {
+  const order = considered
+    .map((one, index) => ({ ...one, index, keys: keysOf(one) }))
+    .toSorted((a, b) => {
+      const at = a.keys.findIndex((key, n) => key !== b.keys[n]);
+      return at < 0 ? a.index - b.index : (a.keys[at] ?? 0) - (b.keys[at] ?? 0);
+    });
+  const [best, second] = order;
+  if (best === undefined) throw new RangeError('there is no proposal to choose from');
+  const margin = second === undefined || best.energy === null || second.energy === null ? null : Math.abs(second.energy - best.energy);
+  const others = considered.filter(({ proposal }) => actOf(proposal) !== actOf(best.proposal)).length;
+  return { index: best.index, margin, disagreement: others / considered.length };
+}
+
+function keysOf({ proposal, refused, energy, risk }: ConsideredProposal): readonly number[] {
+  return [refused ? 1 : 0, proposal.calls.length === 0 ? 1 : 0, energy ?? 0, risk];
+}
+
+/** What a proposal does, to tell whether two do the same. */
+function actOf({ calls }: ModelProposal): string {
+  return JSON.stringify(calls.map(({ name, arguments: text }) => [name, text]));
+}
