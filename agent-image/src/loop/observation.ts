@@ -1,0 +1,132 @@
+import { TextDecoder } from 'node:util';
+
+/** Tokens of an observation that the model sees at once. */
+export const observationTokens = 4000;
+
+/** Share of the tokens that show the beginning. */
+const headShare = 0.6;
+/** Bytes of UTF-8 in one token, roughly; `correction` of the context says how wrong that is for a model. */
+export const bytesPerToken = 4;
+
+/** CSI and OSC sequences, strings of DCS, PM, APC and SOS, and two-character escapes. */
+const ansi =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[P^_X][^\u001b\u009c\n]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]/g;
+/** A character that a terminal draws over. */
+// oxlint-disable-next-line no-control-regex
+const overstruck = /[^\n\u0008]\u0008/g;
+// oxlint-disable-next-line no-control-regex
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** What is not seen and may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
+const hidden = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Bytes as text; those that are no UTF-8 as `\xNN`. */
+export function shownBytes(bytes: Uint8Array): string {
+  const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return mixed(bytes, strict);
+  }
+}
+
+function mixed(bytes: Uint8Array, strict: TextDecoder): string {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const length = sequenceLength(bytes, at, strict);
+    if (length === 0) parts.push(`\\x${(bytes[at] ?? 0).toString(16).padStart(2, '0')}`);
+    else parts.push(strict.decode(bytes.subarray(at, at + length)));
+    at += Math.max(1, length);
+  }
+  return parts.join('');
+}
+
+/** Bytes of the valid text at `at`: a run of ASCII, or one character; 0 when there is none. */
+function sequenceLength(bytes: Uint8Array, at: number, strict: TextDecoder): number {
+  const first = bytes[at] ?? 0;
+  if (first < 0x80) {
+    let end = at + 1;
+    while (end < bytes.length && (bytes[end] ?? 0x80) < 0x80) end += 1;
+    return end - at;
+  }
+  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  try {
+    strict.decode(bytes.subarray(at, at + length));
+    return at + length <= bytes.length ? length : 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** The text without what only a terminal obeys; characters that hide text are shown as `\u{…}`. */
+export function cleaned(text: string): string {
+  return text
+    .replaceAll(ansi, '')
+    .split('\n')
+    .map(lastDrawn)
+    .join('\n')
+    .replaceAll(overstruck, '')
+    .replaceAll(control, '')
+    .replaceAll(hidden, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .toWellFormed();
+}
+
+/** What a line shows at last of which parts were drawn over each other, as progress bars are. */
+function lastDrawn(line: string): string {
+  if (!line.includes('\r')) return line;
+  return line.split('\r').findLast((part) => part !== '') ?? '';
+}
+
+/** How a text is cut. */
+export interface Cut {
+  /** Bound of what is shown, tokens; default: `observationTokens`. */
+  readonly tokens?: number;
+  /** What reads the rest; called only when something is cut. Absent: the rest is lost. */
+  readonly handle?: () => string;
+  /** Tokens for each token of the estimate. */
+  readonly correction?: number;
+}
+
+/** Tokens of a text, estimated. */
+export function textTokens(text: string, correction = 1): number {
+  return Math.ceil((Buffer.byteLength(text) / bytesPerToken) * correction);
+}
+
+/**
+ * What the model sees of a result: cleaned, and cut to head and tail with a line between them that names what is missing.
+ *
+ * @example
+ * observed(output, {handle: () => memory.store(callKey, output)})
+ */
+export function observed(raw: string, { tokens = observationTokens, handle, correction = 1 }: Cut = {}): string {
+  const text = cleaned(raw);
+  if (textTokens(text, correction) <= tokens) return text;
+  const bytes = Math.floor((tokens / correction) * bytesPerToken);
+  const head = headOf(text, Math.floor(bytes * headShare));
+  const tail = tailOf(text, bytes - Math.floor(bytes * headShare));
+  const missing = text.slice(head.length, text.length - tail.length);
+  const lines = missing.split('\n').length;
+  const how = handle === undefined ? 'the rest was not kept' : `read_file {handle: "${handle()}"} reads the whole text`;
+  const what = `about ${textTokens(missing, correction)} of ${textTokens(text, correction)} tokens (${lines} lines) are not shown`;
+  return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
+}
+
+/** The first bytes of a text, up to the end of a line where one is near. */
+function headOf(text: string, bytes: number): string {
+  const whole = Buffer.from(text.slice(0, bytes)).subarray(0, bytes);
+  const head = withoutHalves(whole.toString('utf8'), 'end');
+  const line = head.lastIndexOf('\n');
+  return line > head.length * 0.8 ? head.slice(0, line + 1) : head;
+}
+
+function tailOf(text: string, bytes: number): string {
+  const whole = Buffer.from(text.slice(Math.max(0, text.length - bytes)));
+  const tail = withoutHalves(whole.subarray(Math.max(0, whole.length - bytes)).toString('utf8'), 'start');
+  const line = tail.indexOf('\n');
+  return line !== -1 && line < tail.length * 0.2 ? tail.slice(line + 1) : tail;
+}
+
+/** Drops the characters that a cut between bytes left incomplete. */
+function withoutHalves(text: string, side: 'start' | 'end'): string {
+  return side === 'end' ? text.replace(/\ufffd{1,3}$/, '') : text.replace(/^\ufffd{1,3}/, '');
+}
