@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { countGo } from './counts.ts';
-import { findFailedTests, mergeTries, type GoEvent } from './goEvents.ts';
+import { findFailedTests, goFailures, mergeTries, type GoEvent } from './goEvents.ts';
 
 const failing: readonly GoEvent[] = [
   { Action: 'pass', Package: 'p', Test: 'TestGood' },
@@ -35,5 +35,16 @@ describe('two tries of Go tests', () => {
       { Action: 'fail', Package: 'p' },
     ];
     expect(count(mergeTries(failing, second))).toMatchObject({ passed: 1, failed: 1 });
+  });
+
+  test('a failure is named with its output; what only holds it, or its package, is not', () => {
+    const output = (Test: string, Output: string): GoEvent => ({ Action: 'output', Package: 'p', Test, Output });
+    const late = [output('TestLate/case', '=== RUN   TestLate/case\n'), output('TestLate/case', '    a_test.go:7: too late\n')];
+    expect(goFailures([...late, ...failing])).toEqual([{ name: 'p > TestLate/case', lines: ['    a_test.go:7: too late'] }]);
+    const whole: GoEvent = { Action: 'output', Package: 'q', Output: 'panic: no\n' };
+    expect(goFailures([whole, { Action: 'fail', Package: 'q' }])).toEqual([{ name: 'q', lines: ['panic: no'] }]);
+    expect(goFailures([{ Action: 'build-output', Output: 'x.go:1: syntax error\n' }, { Action: 'build-fail' }])).toEqual([
+      { name: 'build', lines: ['x.go:1: syntax error'] },
+    ]);
   });
 });

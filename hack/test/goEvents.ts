@@ -1,3 +1,5 @@
+import type { Failure } from './report.ts';
+
 /** One line of `go test -json`. */
 export interface GoEvent {
   readonly Action: string;
@@ -25,6 +27,30 @@ export function findFailedTests(events: readonly GoEvent[]): ReadonlyMap<string,
   }
   const broken = failures.some(({ Package: name = '', Test: test }) => test === undefined && !tests.has(name));
   return broken ? undefined : tests;
+}
+
+/** Last lines of output that are kept of a failing Go test. */
+const outputLines = 12;
+
+/** Returns each failing test with the end of its output; a package that failed without one with its own. */
+export function goFailures(events: readonly GoEvent[]): readonly Failure[] {
+  const failed = events.filter(({ Action }) => Action === 'fail' || Action === 'build-fail');
+  const inner = ({ Package: name, Test: test }: GoEvent): boolean =>
+    failed.some((other) => other.Test !== undefined && other.Package === name && (test === undefined || other.Test.startsWith(`${test}/`)));
+  return failed
+    .filter((event) => !inner(event))
+    .map((event) => {
+      const own = events.filter(
+        ({ Action, Package: name, Test: test }) => Action.endsWith('output') && name === event.Package && test === event.Test,
+      );
+      const lines = own
+        .flatMap(({ Output: text = '' }) => text.split('\n'))
+        .filter((line) => line.trim() !== '' && !line.startsWith('=== '));
+      return {
+        name: [event.Package ?? 'build', event.Test].filter((word) => word !== undefined).join(' > '),
+        lines: lines.slice(-outputLines),
+      };
+    });
 }
 
 /** The events of both tries as one: a test of the second try stands as it ended there. */

@@ -1,8 +1,9 @@
 // Runs the Go tests of the runner; shows failing tests' output, writes the JSON events for the counts. A failing test is
-// tried once more, alone; what passes then is written to the file in AGENTFLEET_FLAKES.
+// tried once more, alone; what passes then, and what fails again, is written to the file in AGENTFLEET_STAGE_REPORT.
 import { writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
-import { findFailedTests, mergeTries, parseGoEvents, type GoEvent } from './goEvents.ts';
+import { findFailedTests, goFailures, mergeTries, parseGoEvents, type GoEvent } from './goEvents.ts';
+import type { StageReport } from './report.ts';
 
 const [output, ...args] = process.argv.slice(2);
 if (output === undefined) throw new Error('usage: goTest.ts REPORT [go test arguments]');
@@ -27,6 +28,7 @@ function show(events: readonly GoEvent[]): void {
   }
 }
 
+let flaky: readonly string[] = [];
 let { events, failed } = await runGo([...args, './...']);
 const again = failed ? findFailedTests(events) : undefined;
 if (again !== undefined && again.size > 0) {
@@ -35,8 +37,10 @@ if (again !== undefined && again.size > 0) {
   const second = await runGo([...args, '-count=1', `-run=^(${names.join('|')})$`, ...again.keys()]);
   events = mergeTries(events, second.events);
   failed = second.failed;
-  const flakes = process.env['AGENTFLEET_FLAKES'];
-  if (!failed && flakes !== undefined) await writeFile(flakes, JSON.stringify(names.map((name) => `runner > ${name}`)));
+  if (!failed) flaky = names.map((name) => `runner > ${name}`);
 }
+const path = process.env['AGENTFLEET_STAGE_REPORT'];
+const report: StageReport = { flaky, failed: failed ? goFailures(events) : [] };
+if (path !== undefined) await writeFile(path, JSON.stringify(report));
 await writeFile(output, events.map((event) => JSON.stringify(event)).join('\n'));
 process.exitCode = failed ? 1 : 0;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { down, status } from '../cluster/index.ts';
 import { add, countGo, noTests, readVitest, type Counts } from './counts.ts';
-import { judgeFlakes, readFlakes } from './flakes.ts';
+import { describeEnd, readReport } from './report.ts';
 import { runStage, type Stage, type StageOutcome } from './stage.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,7 +27,7 @@ function stages(budget: Budget): readonly Stage[] {
     // A failing test is tried once more; one that passes then is named at the end, and many of them fail the run.
     '--retry=1',
     '--reporter=default',
-    '--reporter=./hack/test/flakeReporter.ts',
+    '--reporter=./hack/test/stageReporter.ts',
     '--reporter=json',
     `--outputFile.json=${join(output, `${project}.json`)}`,
   ];
@@ -91,8 +91,8 @@ async function writeFullResult(summary: string): Promise<void> {
   console.log(`wrote ${path}`);
 }
 
-function flakesOf(stage: string): string {
-  return join(output, `${stage.replace(/[^a-z]+/g, '-')}flakes.json`);
+function reportOf(stage: string): string {
+  return join(output, `${stage.replace(/[^a-z0-9]+/g, '-')}.report.json`);
 }
 
 await rm(output, { recursive: true, force: true });
@@ -103,7 +103,7 @@ const outcomes: StageOutcome[] = [];
 for (const stage of stages(budget)) {
   if (only.length > 0 && !only.includes(stage.name)) continue;
   console.log(`\n── ${stage.name} ──`);
-  const env = { ...stage.env, AGENTFLEET_FLAKES: flakesOf(stage.name) };
+  const env = { ...stage.env, AGENTFLEET_STAGE_REPORT: reportOf(stage.name) };
   const outcome = await runStage({ ...stage, env }, root);
   outcomes.push(outcome);
   if (!outcome.passed && stage.name === 'build') break; // nothing after it can run
@@ -119,10 +119,12 @@ if (!ranBefore) {
   outcomes.push({ name: 'down', passed: left === undefined, seconds: (performance.now() - started) / 1000, budgetMinutes: 1, hung: false });
 }
 const total = await counts(outcomes);
-const flakes = judgeFlakes((await Promise.all(outcomes.map(({ name }) => readFlakes(flakesOf(name))))).flat());
+const end = describeEnd(
+  await Promise.all(outcomes.map(async ({ name, passed }) => ({ name, passed, report: await readReport(reportOf(name)) }))),
+);
 const table = stageTable(outcomes);
 if (full) await writeFullResult(`${table}\n\n${total.passed} tests passed, ${total.failed} failed, ${total.skipped} skipped.`);
 console.log(`\n${table}\n`);
-for (const line of flakes.lines) console.log(line);
+for (const line of end.lines) console.log(line);
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
-process.exitCode = outcomes.every((outcome) => outcome.passed) && total.failed === 0 && total.passed > 0 && !flakes.tooMany ? 0 : 1;
+process.exitCode = outcomes.every((outcome) => outcome.passed) && total.failed === 0 && total.passed > 0 && !end.tooMany ? 0 : 1;
