@@ -15,7 +15,7 @@ import { labelled, labels, prepare, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import { repair, type Winner } from './repair.ts';
 import { rollBack } from './rollback.ts';
-import type { EngineOptions, Scope } from './scope.ts';
+import type { EngineOptions, Scope, StrategyScope } from './scope.ts';
 import { createSourceReader } from './sources.ts';
 import { verify } from './verify.ts';
 
@@ -63,15 +63,18 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
   const begun = new BegunActs();
+  const conversations = hasChat(context) ? options.loop?.reader() : undefined;
   await hands.events((record) => {
     notes.visit(record);
     begun.visit(record);
+    conversations?.visit(record);
   });
+  const resumes = conversations?.isOpen(context.assignment.attempt) === true;
   const { noted } = notes;
   const progress = new Progress(context, meter);
   const approvals = new Approvals({ context, hands, meter, progress, noted: noted.decided });
   const sources = createSourceReader(hands, options.grammars);
-  return { context, options, hands, sources, meter, progress, approvals, noted, begun };
+  return { context, options, hands, sources, meter, progress, approvals, noted, begun, resumes };
 }
 
 /** The phases of an attempt, one after the other. */
@@ -86,6 +89,14 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
   const baseline = await judgeAtBaseline(scope, prepared);
   ledger.baseline = baseline;
+  const { loop } = scope.options;
+  const { models } = context;
+  if (loop !== undefined && models !== undefined && hasChat(context) && !baseline.holds) {
+    progress.change('localise', { state: 'Dropped' });
+    progress.begin('repair', 'working with the model');
+    const conclude: StrategyScope['conclude'] = () => concludeWith(scope, prepared, baseline, ledger);
+    return loop.run({ scope, prepared, baseline, models, conclude });
+  }
   const winner = await search(scope, prepared, baseline);
   const result = await verify(scope, prepared, baseline, winner, ledger.proofs);
   ledger.result = result;
@@ -98,6 +109,39 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
       : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : 'ChecksHold';
   return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}`) };
+}
+
+/** Whether the pool has a chat model that works on goals of every kind. */
+function hasChat({ pool }: AttemptContext): boolean {
+  return pool.experts.some(({ chat, role }) => chat !== undefined && role === 'Generalist');
+}
+
+/** Classes of a refused result that another round of the loop may cure. */
+const curable: ReadonlySet<string> = new Set(['CheckFailed', 'PolicyViolation']);
+
+/** Proves what the loop handed in. A result that is refused is told in words; the tree is that of the result again. */
+async function concludeWith(
+  scope: Scope,
+  prepared: Prepared,
+  baseline: Baseline,
+  ledger: Ledger,
+): Promise<Outcome | { readonly refused: string }> {
+  const { progress } = scope;
+  progress.establish('ReachedInPlace');
+  ledger.proofs.length = 0;
+  try {
+    const result = await verify(scope, prepared, baseline, null, ledger.proofs);
+    ledger.result = result;
+    ledger.green = result.id;
+  } catch (error) {
+    if (error instanceof AttemptFailure && curable.has(error.failureClass)) return { refused: error.message };
+    throw error;
+  }
+  progress.finish('repair');
+  progress.change('g', { state: 'Done' });
+  progress.say('storing the artifacts', { urgent: true });
+  const message = bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}`);
+  return { result: 'Succeeded', reason: 'ChecksHold', message };
 }
 
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {

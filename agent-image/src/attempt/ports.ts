@@ -4,6 +4,7 @@ import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
+import type { ChatModels } from '../models/models.ts';
 import type { Mind } from './mind.ts';
 
 export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
@@ -29,6 +30,8 @@ export interface AttemptContext {
   readonly pool: PoolBrief;
   readonly keeper: KeeperClient;
   readonly experts: Experts;
+  /** The pool's chat models; absent where it has none. */
+  readonly models?: ChatModels | undefined;
   /** Ranks, judges and says how much to compute. */
   readonly mind: Mind;
   readonly store: ArtifactStore;

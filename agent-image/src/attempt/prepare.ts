@@ -98,9 +98,15 @@ function exitOf({
 /** A sandbox with snapshot 0: the tree is put back unless the task says that attempts go on with it. */
 async function goOn(scope: Scope, snapshots: readonly SnapshotRecord[], known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
   const { hands } = scope;
-  const kept = continues(scope) ? await keepTree(scope, snapshots) : null;
+  const kept = await keptTree(scope, snapshots);
   await hands.restore(known.initial.id);
   return { ...known, start: kept ?? known.initial };
+}
+
+/** The tree that the attempt goes on with; null when it is snapshot 0. That of a conversation may hold half a command by now. */
+async function keptTree(scope: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord | null> {
+  if (scope.resumes) return scope.hands.snapshot(`taken over by epoch ${scope.context.assignment.epoch}`);
+  return continues(scope) ? keepTree(scope, snapshots) : null;
 }
 
 /** Whether the attempt goes on with the tree as it is: what the last closed attempt's class asks for. */

@@ -4,14 +4,18 @@ import type { Workspace } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import type { AddressRules, OpenEgress } from '../egress/index.ts';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
+import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
 import type { BegunActs } from './acts/earlierRun.ts';
 import type { Approvals } from './approvals.ts';
+import type { Baseline } from './baseline.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
 import type { Noted } from './notes.ts';
-import type { AttemptContext } from './ports.ts';
+import type { AttemptContext, Outcome } from './ports.ts';
+import type { Prepared } from './prepare.ts';
 import type { Progress } from './progress.ts';
 import type { SourceReader } from './sources.ts';
 
@@ -43,8 +47,30 @@ export type CollectCoverage = (request: {
   readonly signal: AbortSignal;
 }) => Promise<readonly CoverageRun[]>;
 
+/** What a strategy works on: the attempt after its baseline, and the way to have a result proved. */
+export interface StrategyScope {
+  readonly scope: Scope;
+  readonly prepared: Prepared;
+  readonly baseline: Baseline;
+  readonly models: ChatModels;
+  /**
+   * Proves the tree as it is in a fresh container. Resolves with why it is refused, for another round, or with the outcome of
+   * a success. Rejects with an AttemptFailure that no further round can cure.
+   */
+  readonly conclude: (answer: string) => Promise<Outcome | { readonly refused: string }>;
+}
+
+/** The tool loop of chat models; in `loop/`, which the engine does not import. */
+export interface LoopStrategy {
+  /** Reads an event log: whether an attempt has a conversation to go on with. */
+  readonly reader: () => { readonly visit: (record: AuditRecord) => void; readonly isOpen: (attempt: number) => boolean };
+  readonly run: (at: StrategyScope) => Promise<Outcome>;
+}
+
 export interface EngineOptions {
   readonly rails: Rails;
+  /** For pools with a chat model; absent: they are searched like the others. */
+  readonly loop?: LoopStrategy;
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
   readonly openEgress: OpenEgress;
@@ -65,4 +91,6 @@ export interface Scope {
   readonly noted: Noted;
   /** Which commands had been begun before this worker came. */
   readonly begun: BegunActs;
+  /** Whether an earlier worker left a conversation that this one goes on with: the tree as it is belongs to it. */
+  readonly resumes: boolean;
 }
