@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Redaction } from '@agentfleet/keeper/redact';
+import { Redaction } from '@agentfleet/protocol/redact';
 
 const root = join(import.meta.dirname, '..');
 const { stdout } = await promisify(execFile)('git', ['ls-files', '-z'], { cwd: root, maxBuffer: 64 * 1024 * 1024 });

@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const keeper = 'sandbox-image/keeper/src';
+const redact = 'protocol/src/redact';
 const vitest = (path: string): Mutant['test'] => ({ kind: 'vitest', path });
 
 /** Bugs in the syntax check, in structural edits, in redaction and in MCP. */
@@ -56,17 +57,17 @@ export const tools: readonly Mutant[] = [
   },
   {
     guarantee: 'a secret that is split over two chunks is taken out',
-    file: `${keeper}/redact/redactor.ts`,
+    file: `${redact}/redactor.ts`,
     find: 'return Math.min(long, this.#declaredFrom(whole), openKey(whole));',
     replace: 'return whole.length + 0 * long;',
-    test: vitest(`${keeper}/redact`),
+    test: vitest(redact),
   },
   {
     guarantee: 'a declared value is held back until it is whole',
-    file: `${keeper}/redact/redactor.ts`,
+    file: `${redact}/redactor.ts`,
     find: 'Math.min(long, this.#declaredFrom(whole), openKey(whole))',
     replace: 'Math.min(long, openKey(whole))',
-    test: vitest(`${keeper}/redact`),
+    test: vitest(redact),
   },
   {
     guarantee: 'output is redacted before it is kept',

@@ -1,4 +1,4 @@
-import { Redaction } from '@agentfleet/keeper/redact';
+import { Redaction } from '@agentfleet/protocol/redact';
 import { defaultStepTimeoutSeconds, type AgentTask, type Check } from '@agentfleet/protocol/api';
 import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
 import type { Hands } from './hands.ts';

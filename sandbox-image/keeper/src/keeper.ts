@@ -17,7 +17,7 @@ import type { Logger } from './logger.ts';
 import type { KeeperMetrics } from './metrics.ts';
 import type { NetworkProbe } from './network/index.ts';
 import { notReady, type NotReady, type ReadinessFacts } from './readiness.ts';
-import type { Redaction } from './redact/index.ts';
+import type { Redaction } from '@agentfleet/protocol/redact';
 import type { Snapshots } from './snapshots.ts';
 
 /** What the keeper takes from the machine. */

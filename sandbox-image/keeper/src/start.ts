@@ -31,7 +31,7 @@ import { KeeperMetrics } from './metrics.ts';
 import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
 import { assertReady } from './readiness.ts';
-import { Redaction } from './redact/index.ts';
+import { Redaction } from '@agentfleet/protocol/redact';
 import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 

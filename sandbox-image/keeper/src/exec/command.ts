@@ -2,7 +2,7 @@ import { execBounds, type ExecEnd, type SessionAfter } from '@agentfleet/protoco
 import { timestamp, type Clock } from '../clock.ts';
 import { errnoOf, messageOf } from '../failure.ts';
 import type { CommandMessage, RunnerEnd, RunnerLink, ShellAfter, StreamBytes } from '../link/index.ts';
-import type { Redacting } from '../redact/index.ts';
+import type { Redacting } from '@agentfleet/protocol/redact';
 import { interruptedEnd } from './archive.ts';
 import { LiveInput, type SendInput } from './input.ts';
 import type { Journal } from './journal.ts';

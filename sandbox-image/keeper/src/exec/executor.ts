@@ -5,7 +5,7 @@ import { asKeeperError, errnoOf, isDiskFull, KeeperError, messageOf } from '../f
 import type { Gate } from '../gate.ts';
 import type { CommandMessage, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
-import type { Redaction } from '../redact/index.ts';
+import type { Redaction } from '@agentfleet/protocol/redact';
 import { errorFields, type Logger } from '../logger.ts';
 import type { JournalArchive } from './archive.ts';
 import { Command, type CommandOptions, type EndFacts, type KillReason } from './command.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { StreamBytes } from '../link/messages.ts';
-import type { Redacting, Redactor } from '../redact/index.ts';
+import type { Redacting, Redactor } from '@agentfleet/protocol/redact';
 import type { StreamName } from './output.ts';
 
 /** Takes the raw output of a command. */

@@ -1,7 +1,7 @@
 import { mcpBounds, type ExecEnd, type ExecEvent, type RedactionCounts } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../clock.ts';
 import { follow, type FollowSource } from '../exec/index.ts';
-import type { Redacting } from '../redact/index.ts';
+import type { Redacting } from '@agentfleet/protocol/redact';
 import { Clip } from './clip.ts';
 
 /** What a command has written since an event, and how it ended if it did. */

@@ -1,4 +1,4 @@
-import type { RedactionKind } from '@agentfleet/protocol/keeper';
+import type { RedactionKind } from '../keeper/index.ts';
 
 /** A secret in a text: what is taken out, from `start` to before `end`. */
 export interface Span {

@@ -1,4 +1,4 @@
-import type { RedactionKind } from '@agentfleet/protocol/keeper';
+import type { RedactionKind } from '../keeper/index.ts';
 
 /** A public shape of secrets. Every repetition is bounded, so that the time grows with the text only. */
 export interface Shape {

@@ -1,5 +1,5 @@
 /**
- * Secrets are taken out of what leaves the keeper: by their shapes, by declared values, by entropy. Knows texts and bytes,
+ * Takes secrets out of what leaves the keeper, and of what leaves a gateway for a model: by their shapes, by declared values, by entropy. Knows texts and bytes,
  * nothing of HTTP or of files.
  */
 export { Redacting, Redaction, type OnRedacted } from './redaction.ts';

@@ -1,4 +1,4 @@
-import type { SecretsRequest } from '@agentfleet/protocol/keeper';
+import type { SecretsRequest } from '../keeper/index.ts';
 
 /** Values that the worker declared, in the forms in which they appear. In memory only: never logged, never written. */
 export class DeclaredSecrets {

@@ -1,5 +1,5 @@
 import { Transform } from 'node:stream';
-import type { RedactionCounts, RedactionKind } from '@agentfleet/protocol/keeper';
+import type { RedactionCounts, RedactionKind } from '../keeper/index.ts';
 import { Redactor } from './redactor.ts';
 import { DeclaredSecrets } from './secrets.ts';
 

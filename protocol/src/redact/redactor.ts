@@ -1,4 +1,4 @@
-import { redactionMarker, type RedactionKind } from '@agentfleet/protocol/keeper';
+import { redactionMarker, type RedactionKind } from '../keeper/index.ts';
 import { findSecrets } from './find.ts';
 import { keyInLine, keyLine, nextKey, openKey, type KeyState } from './pem.ts';
 import type { Span } from './span.ts';
