@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import process, { argv, env, execArgv, execPath, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
+import { gatewayWord } from '@agentfleet/protocol/gateway';
 import { readConfig } from './config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, Logger, type LogLevel } from './logger.ts';
@@ -69,6 +70,22 @@ async function giveTurns(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+/** Stands between the workers of a pool and models. Its libraries are loaded by no other process of this image. */
+async function serveModels(): Promise<void> {
+  const { readGateway, startGateway } = await import('./gateway/index.ts');
+  const config = readGateway(env);
+  const logger = loggerOf(config.logLevel);
+  const running = await startGateway({ config, logger });
+  logger.log('info', 'listening', { addresses: [running.address] });
+  const stop = (signal: NodeJS.Signals): void => {
+    logger.log('info', 'stopping', { signal });
+    setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
+    void running.stop().then(() => exit(0));
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
 /** Ends when the engine of this pod may start. */
 async function waitForTurn(): Promise<void> {
   const config = readAwaitTurn(env);
@@ -100,6 +117,7 @@ async function lookAtGpu(task: GpuTask): Promise<void> {
 try {
   const task = gpuTaskOf(argv.slice(2));
   if (argv[2] === superviseWord) await superviseServers();
+  else if (argv[2] === gatewayWord) await serveModels();
   else if (argv[2] === turnstileWord) await giveTurns();
   else if (argv[2] === awaitTurnWord) await waitForTurn();
   else if (task === undefined) await main();

@@ -81,12 +81,16 @@ export const ChatRequest = Type.Object(
 );
 export type ChatRequest = Static<typeof ChatRequest>;
 
-/** What a request used, tokens; `cached_tokens` of the prompt were read from a cache of the provider. */
+/**
+ * What a request used, tokens; `cached_tokens` of the prompt were read from a cache of the provider. `estimated` is ours: the
+ * provider reported nothing, and these are estimates by length.
+ */
 export const WireUsage = Type.Object(
   {
     prompt_tokens: Type.Integer({ minimum: 0 }),
     completion_tokens: Type.Integer({ minimum: 0 }),
     total_tokens: Type.Optional(Type.Integer({ minimum: 0 })),
+    estimated: Type.Optional(Type.Boolean()),
     prompt_tokens_details: Type.Optional(
       Type.Union([
         Type.Object({ cached_tokens: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])) }, open),
@@ -100,7 +104,10 @@ export type WireUsage = Static<typeof WireUsage>;
 
 const tokenLogprob = Type.Object({ token: Type.String(), logprob: Type.Number() }, open);
 
-/** Answer of `POST /v1/chat/completions` without streaming. */
+/**
+ * Answer of `POST /v1/chat/completions` without streaming. `model` is the expert that answered: another one than was asked where
+ * its `fallback` took over.
+ */
 export const ChatCompletion = Type.Object(
   {
     id: Type.Optional(Type.String()),
@@ -142,6 +149,7 @@ export const gatewayErrorCodes = [
   'RecordEnded',
   'RecordMismatch',
   'Stopping',
+  'Internal',
 ] as const;
 export type GatewayErrorCode = (typeof gatewayErrorCodes)[number];
 

@@ -1,0 +1,142 @@
+import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Ajv } from 'ajv';
+import { chatHeaders, chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
+import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
+import { errorFields, type Logger } from '../logger.ts';
+import { GatewayError } from './failure.ts';
+import type { Gateway } from './gateway.ts';
+import type { Caller } from './route.ts';
+
+/** A long conversation with what its commands printed. */
+const bodyLimit = 64 * 1024 * 1024;
+const validate = new Ajv({ strict: false }).compile<ChatRequest>(ChatRequest);
+
+export interface AppOptions {
+  readonly gateway: Gateway;
+  readonly gate: Gate;
+  readonly logger: Logger;
+  /** Fires when the gateway takes no more requests. */
+  readonly stopping: AbortSignal;
+  /** Fires when what is under way has to end. */
+  readonly ended: AbortSignal;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** The OpenAI chat API behind a gate. Not listening yet. */
+export function createGatewayApp(options: AppOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    frameworkErrors: (error, _request, reply) => answer(options, reply, error),
+  });
+  app.addHook('onRequest', (request) => admit(options.gate, request));
+  app.setErrorHandler((error: FastifyError, _request, reply) => answer(options, reply, error));
+  app.setNotFoundHandler((request, reply) => {
+    const served = Object.values(chatRoutes).join(', ');
+    answer(
+      options,
+      reply,
+      new GatewayError('InvalidRequest', `there is no ${request.method} ${request.url.slice(0, 200)}: there is ${served}`),
+    );
+  });
+  chatRoute(app, options);
+  stateRoutes(app, options);
+  return app;
+}
+
+/** For the kubelet, which has no token. */
+const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+
+async function admit(gate: Gate, { method, headers, routeOptions }: FastifyRequest): Promise<void> {
+  const route = routeOptions.url ?? '';
+  if (method === 'GET' && probes.has(route)) return;
+  const kind: AccessKind = method === 'GET' && route === '/metrics' ? 'Read' : 'Work';
+  try {
+    await gate(headers.authorization, kind);
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error;
+    throw new GatewayError('Unauthenticated', `token refused: ${error.message}`, { status: error.status });
+  }
+}
+
+function chatRoute(app: FastifyInstance, options: AppOptions): void {
+  const { gateway, stopping, now } = options;
+  app.post(chatRoutes.completions, async (request, reply) => {
+    const started = now();
+    const { body } = request;
+    const model = knownModel(body, await gateway.names().catch(() => []));
+    try {
+      if (stopping.aborted) throw new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers');
+      const response = await gateway.complete(checked(body), callerOf(options, request, reply));
+      gateway.metrics.requests.inc({ model, result: 'ok' });
+      return response;
+    } catch (error) {
+      gateway.metrics.requests.inc({ model, result: asGatewayError(error).code });
+      throw error;
+    } finally {
+      gateway.metrics.seconds.observe({ model }, (now() - started) / 1000);
+    }
+  });
+}
+
+/** The label of a request: nobody adds values to it by asking for what is not there. */
+function knownModel(body: unknown, names: readonly string[]): string {
+  const { model } = (body ?? {}) as { readonly model?: unknown };
+  return names.find((name) => name === model) ?? 'unknown';
+}
+
+function checked(body: unknown): ChatRequest {
+  if (validate(body)) return body;
+  const [error] = validate.errors ?? [];
+  const field = error?.instancePath.slice(1).replaceAll('/', '.') || 'the body';
+  throw new GatewayError('InvalidRequest', `${field}: ${error?.message ?? 'it does not fit the schema'}`);
+}
+
+function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply: FastifyReply): Caller {
+  const left = new AbortController();
+  reply.raw.once('close', () => left.abort());
+  const text = (name: string): string | undefined => {
+    const value = headers[name];
+    return typeof value === 'string' && value.length <= 512 ? value : undefined;
+  };
+  return {
+    task: text(chatHeaders.task),
+    conversation: text(chatHeaders.conversation) ?? id,
+    signal: AbortSignal.any([left.signal, ended]),
+  };
+}
+
+function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): void {
+  app.get(chatRoutes.models, async () => {
+    const names = await gateway.names();
+    return { object: 'list', data: names.map((id) => ({ id, object: 'model', created: 0, owned_by: 'agentfleet' })) };
+  });
+  app.get('/healthz', () => ({ ok: true }));
+  app.get('/readyz', async (_request, reply) => {
+    const ready = !stopping.aborted && (await gateway.isReady());
+    return reply.code(ready ? 200 : 503).send({ ready });
+  });
+  app.get('/metrics', async (_request, reply) => {
+    const { registry } = gateway.metrics;
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+}
+
+function answer({ logger }: AppOptions, reply: FastifyReply, error: unknown): void {
+  const failure = asGatewayError(error);
+  if (failure.cause !== undefined) logger.log('error', 'a request failed', errorFields(failure));
+  else logger.log('debug', 'a request was refused', { code: failure.code, error: failure.message });
+  if (failure.retryAfterMs !== undefined) void reply.header('retry-after', Math.ceil(failure.retryAfterMs / 1000));
+  void reply.code(failure.status).type('application/json').send(failure.body);
+}
+
+/** Any thrown value as a refusal; what was not expected tells no details. */
+export function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode < 500)
+    return new GatewayError('InvalidRequest', error.message, { status: error.statusCode });
+  return new GatewayError('Internal', 'the gateway failed on this request: its log says why', { cause: error });
+}

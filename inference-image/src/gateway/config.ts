@@ -1,0 +1,35 @@
+import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/protocol/gateway';
+import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { parseListen, type Listen } from '../listen.ts';
+import { logLevels, type LogLevel } from '../logger.ts';
+import { parseCount, parseLevel, parsePath } from '../settings.ts';
+
+/** Everything the gateway takes from its environment. Models and keys are in files, which may change while it runs. */
+export interface GatewayConfig {
+  readonly listen: Listen;
+  readonly access: AccessConfig | null;
+  readonly modelsFile: string;
+  /** Folder that every exchange is written to, one file for each conversation; null = none. */
+  readonly recordTo: string | null;
+  /** How long requests under way may take after the word to stop. */
+  readonly drainSeconds: number;
+  readonly logLevel: LogLevel;
+}
+
+/** @throws ConfigError */
+export function readGateway(env: Env): GatewayConfig {
+  const faults: string[] = [];
+  const read = reader(env, faults, 'the pod');
+  const listen = read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: gatewayPort });
+  const config: GatewayConfig = {
+    listen,
+    access: readAccess(read, listen.host, true),
+    modelsFile: read<string>(gatewayModelsVariable, parsePath, gatewayFiles.models),
+    recordTo: read<string | null>('AGENTFLEET_RECORD_TO', parsePath, null),
+    drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
+    logLevel: read('LOG_LEVEL', parseLevel, logLevels[1]),
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}

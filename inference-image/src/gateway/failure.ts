@@ -1,0 +1,59 @@
+import type { ChatErrorBody, GatewayErrorCode } from '@agentfleet/protocol/chat';
+
+interface Kind {
+  readonly status: number;
+  /** `type` of the body, as the OpenAI API names it. */
+  readonly type: string;
+  /** Whether the same request may succeed later, unless the failure says otherwise. */
+  readonly retryable: boolean;
+}
+
+const kinds: Readonly<Record<GatewayErrorCode, Kind>> = {
+  InvalidRequest: { status: 400, type: 'invalid_request_error', retryable: false },
+  Unauthenticated: { status: 401, type: 'authentication_error', retryable: false },
+  ModelUnknown: { status: 404, type: 'invalid_request_error', retryable: false },
+  ModelNotAtProvider: { status: 404, type: 'invalid_request_error', retryable: false },
+  CredentialMissing: { status: 500, type: 'configuration_error', retryable: false },
+  CredentialRefused: { status: 500, type: 'configuration_error', retryable: false },
+  ContextExceeded: { status: 400, type: 'invalid_request_error', retryable: false },
+  RateLimited: { status: 429, type: 'rate_limit_error', retryable: true },
+  ProviderRefused: { status: 400, type: 'provider_error', retryable: false },
+  ProviderUnreachable: { status: 502, type: 'provider_error', retryable: true },
+  ProviderTimeout: { status: 504, type: 'provider_error', retryable: true },
+  ProviderMalformed: { status: 502, type: 'provider_error', retryable: true },
+  RecordEnded: { status: 422, type: 'recording_error', retryable: false },
+  RecordMismatch: { status: 422, type: 'recording_error', retryable: false },
+  Internal: { status: 500, type: 'server_error', retryable: false },
+  Stopping: { status: 503, type: 'server_error', retryable: true },
+};
+
+export interface GatewayErrorOptions {
+  readonly cause?: unknown;
+  readonly retryable?: boolean;
+  /** When to ask again, ms; undefined: nobody said. */
+  readonly retryAfterMs?: number | undefined;
+  /** Status of the answer, where it is not that of the code. */
+  readonly status?: number;
+}
+
+/** Why there is no answer. `message` names what and the cure; it never holds a key. */
+export class GatewayError extends Error {
+  readonly code: GatewayErrorCode;
+  readonly status: number;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: GatewayErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.status = options.status ?? kinds[code].status;
+    this.retryable = options.retryable ?? kinds[code].retryable;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  get body(): ChatErrorBody {
+    const { code, message, retryable } = this;
+    return { error: { message, type: kinds[code].type, code, retryable } };
+  }
+}

@@ -1,0 +1,133 @@
+import { Redaction } from '@agentfleet/protocol/redact';
+import { GatewayError, type GatewayErrorOptions } from '../failure.ts';
+import type { Ask } from './provider.ts';
+
+type Where = Pick<Ask, 'model' | 'url' | 'key'>;
+
+const contextWords =
+  /context_length_exceeded|context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long|input is too long|exceeds? the (?:available )?context/i;
+const modelWords =
+  /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|no such model|unknown model|invalid model|model_not_found/i;
+const quotaWords = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
+const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
+const shownChars = 300;
+
+/** What a library of a vendor threw, as a failure of the gateway: what, and the cure. A key that a provider quotes is taken out. */
+export function providerFailure(error: unknown, where: Where): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
+  const { status } = error as { readonly status?: unknown };
+  if (typeof status === 'number') return refused(status, error, where);
+  const told = detailOf(error, where);
+  const code = codeOf(error);
+  if (code !== null && certificateWords.test(code))
+    return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caFrom`, error, {
+      retryable: false,
+    });
+  if (code === 'ENOTFOUND')
+    return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL', error);
+  return failure(
+    'ProviderUnreachable',
+    where,
+    `does not answer (${code ?? told}): is it up, and does baseURL name its host and port?`,
+    error,
+  );
+}
+
+/** An answer that is of no use. */
+export function malformed(where: Where, what: string, cause?: unknown, retryable = true): GatewayError {
+  return failure(
+    'ProviderMalformed',
+    where,
+    `answers, but ${what}: is baseURL that of an OpenAI-compatible or Anthropic API, with its path?`,
+    cause,
+    {
+      retryable,
+    },
+  );
+}
+
+function refused(status: number, error: unknown, where: Where): GatewayError {
+  const told = detailOf(error, where);
+  const retryAfterMs = retryAfterOf(error);
+  const quoted = told === '' ? `${status}` : `${status}: ${told}`;
+  const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
+    failure(code, where, what, error, { retryAfterMs, ...options });
+  if (status >= 300 && status < 400)
+    return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
+  if (status === 402 || quotaWords.test(told))
+    return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
+  if (status === 401 || status === 403) return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
+  if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
+  if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
+  if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
+  if (contextWords.test(told))
+    return fail('ContextExceeded', `cannot take so long a conversation (${quoted}): shorten it, or raise its context`);
+  if (modelWords.test(told)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
+  if (status === 404 || status === 405)
+    return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
+  return fail('ProviderRefused', `refuses the request (${quoted}): correct what it names`);
+}
+
+function failure(
+  code: GatewayError['code'],
+  { model, url }: Where,
+  what: string,
+  cause: unknown,
+  options: GatewayErrorOptions = {},
+): GatewayError {
+  // The cause may quote the request with its key: it goes no further.
+  void cause;
+  return new GatewayError(code, `${model.name}: the provider at ${placeOf(url)} ${what}`, options);
+}
+
+/** Host and path of a URL, without user and query. */
+export function placeOf(url: string): string {
+  const { host, pathname } = URL.parse(url) ?? { host: 'no valid URL', pathname: '' };
+  return `${host}${pathname === '/' ? '' : pathname}`;
+}
+
+function detailOf(error: unknown, { key }: Where): string {
+  const { error: body, message } = error as { readonly error?: unknown; readonly message?: unknown };
+  const text = wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
+  const bare = key === null ? text : text.replaceAll(key, '[key]');
+  return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
+}
+
+/** The words of an error body: `{error: {message, code}}`, `{message}`, `{detail}`. */
+function wordsOf(body: unknown): string | null {
+  if (typeof body === 'string') return body;
+  if (typeof body !== 'object' || body === null) return null;
+  const { error, message, code, detail } = body as Readonly<Record<string, unknown>>;
+  if (error !== undefined) return wordsOf(error);
+  if (typeof message === 'string') return typeof code === 'string' && !message.includes(code) ? `${message} (${code})` : message;
+  return detail === undefined ? null : JSON.stringify(detail);
+}
+
+function codeOf(error: unknown): string | null {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
+    const { code } = at as { readonly code?: unknown };
+    if (typeof code === 'string') return code;
+  }
+  return null;
+}
+
+function headerOf(error: unknown, name: string): string | null {
+  const { headers } = error as { readonly headers?: unknown };
+  return headers instanceof Object && 'get' in headers ? (headers as Headers).get(name) : null;
+}
+
+function redirectOf(error: unknown): string {
+  const { host } = URL.parse(headerOf(error, 'location') ?? '') ?? { host: 'another place' };
+  return host;
+}
+
+/** What the provider asks to wait, ms: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+function retryAfterOf(error: unknown): number | undefined {
+  const millis = Number(headerOf(error, 'retry-after-ms') ?? Number.NaN);
+  if (millis >= 0) return millis;
+  const text = headerOf(error, 'retry-after');
+  if (text === null) return undefined;
+  const wait = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+}

@@ -1,0 +1,86 @@
+import { BadRequestError, OpenAI } from 'openai';
+import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
+import type { ChatCompletion, WireMessage } from '@agentfleet/protocol/chat';
+import { completionOf } from './completion.ts';
+import { malformed } from './failure.ts';
+import type { Ask, Chunk, Provider } from './provider.ts';
+import { keepState, restoreState } from './state.ts';
+
+type Bound = 'max_completion_tokens' | 'max_tokens';
+
+/** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
+export class OpenAIProvider implements Provider {
+  readonly several = true;
+  /** The name of the bound of tokens that a model takes, where its server refused the other one. */
+  readonly #bounds = new Map<string, Bound>();
+
+  async complete(ask: Ask): Promise<ChatCompletion> {
+    const answer: unknown = await this.#create(ask, (client, body) =>
+      client.chat.completions.create({ ...body, stream: false } as unknown as ChatCompletionCreateParamsNonStreaming, optionsOf(ask)),
+    );
+    return keepState(completionOf(answer, ask), ask.model);
+  }
+
+  async *stream(ask: Ask): AsyncIterable<Chunk> {
+    const more = { stream: true, stream_options: { include_usage: true } };
+    const chunks = await this.#create(ask, (client, body) =>
+      client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
+    );
+    if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
+    for await (const chunk of chunks) yield chunk;
+  }
+
+  async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
+    const client = clientOf(ask);
+    const id = `${ask.url} ${ask.model.model}`;
+    const bound = this.#bounds.get(id) ?? usualBound(ask.url);
+    try {
+      return await create(client, bodyOf(ask, bound));
+    } catch (error) {
+      const other = bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+      if (!refusesBound(error, bound)) throw error;
+      const answer = await create(client, bodyOf(ask, other));
+      this.#bounds.set(id, other);
+      return answer;
+    }
+  }
+}
+
+/** OpenAI's own models know the new name only, and most other servers the old one. */
+function usualBound(url: string): Bound {
+  return /(?:^|\.)(?:openai|azure)\.com$/.test(URL.parse(url)?.hostname ?? '') ? 'max_completion_tokens' : 'max_tokens';
+}
+
+function refusesBound(error: unknown, bound: Bound): boolean {
+  return error instanceof BadRequestError && new RegExp(`\\b${bound}\\b`).test(error.message);
+}
+
+function clientOf({ url, key, fetch, model }: Ask): OpenAI {
+  return new OpenAI({
+    baseURL: url,
+    // The library wants one; the header of a server without keys is left out below.
+    apiKey: key ?? 'none',
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    maxRetries: 0,
+    // Above the bound of the attempt, which ends it.
+    timeout: (model.timeoutSeconds + 60) * 1000,
+    logLevel: 'off',
+    fetch,
+    ...(key === null && { defaultHeaders: { authorization: null } }),
+  });
+}
+
+const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
+
+function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
+  const { max_completion_tokens: tokens, stream: _stream, messages, ...rest } = body;
+  return { ...rest, model: model.model, messages: messages.map((message) => restored(message, model.model ?? '')), [bound]: tokens };
+}
+
+function restored(message: WireMessage, model: string): WireMessage {
+  const { provider_state: state, ...bare } = message;
+  return restoreState(bare, state, model);
+}

@@ -1,0 +1,27 @@
+import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
+import type { GatewayModel } from '@agentfleet/protocol/gateway';
+import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+
+export type Chunk = ChatCompletionChunk;
+
+/** One request to a provider. */
+export interface Ask {
+  readonly model: GatewayModel;
+  /** Base URL of the replica; empty for an engine without one. */
+  readonly url: string;
+  /** Null: the provider needs none. */
+  readonly key: string | null;
+  readonly fetch: typeof globalThis.fetch;
+  /** Without secrets, its bound of tokens set. */
+  readonly body: ChatRequest & { readonly max_completion_tokens: number };
+  readonly signal: AbortSignal;
+}
+
+/** How models of one engine are asked. Nothing is tried twice here. What they throw becomes a GatewayError by `providerFailure`. */
+export interface Provider {
+  /** Whether one request may ask for several choices. */
+  readonly several: boolean;
+  complete(ask: Ask): Promise<ChatCompletion>;
+  /** Chunks up to and with that of the usage, where the provider reports it. */
+  stream(ask: Ask): AsyncIterable<Chunk>;
+}

@@ -1,0 +1,59 @@
+import type { ChatCompletion, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
+import type { GatewayModel } from '@agentfleet/protocol/gateway';
+
+/** What servers of the OpenAI API want back with a message of their model: members beyond those of the API, as reasoning. */
+interface OpenAIState {
+  readonly engine: 'OpenAI';
+  readonly model: string;
+  readonly message: Readonly<Record<string, unknown>>;
+  /** By id of the call. */
+  readonly calls: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+const messageMembers = new Set([
+  'role',
+  'content',
+  'tool_calls',
+  'tool_call_id',
+  'provider_state',
+  'name',
+  // Told by a server, and refused by it in a request.
+  'refusal',
+  'annotations',
+  'audio',
+  'function_call',
+]);
+const callMembers = new Set(['id', 'type', 'function', 'index']);
+
+/** Adds to each message what its server wants back. */
+export function keepState(completion: ChatCompletion, { model = '' }: GatewayModel): ChatCompletion {
+  const choices = completion.choices.map((choice) => {
+    const state = stateOf(choice.message, model);
+    return state === null ? choice : { ...choice, message: { ...choice.message, provider_state: state } };
+  });
+  return { ...completion, choices };
+}
+
+/** The state of a message; null: there is none. */
+export function stateOf(message: WireMessage, model: string): OpenAIState | null {
+  const own = extraOf(message, messageMembers);
+  const calls = (message.tool_calls ?? []).map((call) => [call.id, extraOf(call, callMembers)] as const);
+  const told = calls.filter(([, extra]) => Object.keys(extra).length > 0);
+  if (Object.keys(own).length === 0 && told.length === 0) return null;
+  return { engine: 'OpenAI', model, message: own, calls: Object.fromEntries(told) };
+}
+
+function extraOf(value: object, known: ReadonlySet<string>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(value).filter(([name, member]) => !known.has(name) && member !== null && member !== undefined));
+}
+
+/** A message with the state that the same model gave; a state of any other model is left out. */
+export function restoreState(message: WireMessage, state: unknown, model: string): WireMessage {
+  if (!isState(state) || state.model !== model) return message;
+  const withExtra = (call: WireToolCall): WireToolCall => ({ ...state.calls[call.id], ...call });
+  return { ...state.message, ...message, ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls.map(withExtra) }) };
+}
+
+function isState(state: unknown): state is OpenAIState {
+  return typeof state === 'object' && state !== null && (state as Partial<OpenAIState>).engine === 'OpenAI';
+}

@@ -1,0 +1,60 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gateOf } from '@agentfleet/protocol/tokens';
+import { listen } from '../listen.ts';
+import { errorFields, type Logger } from '../logger.ts';
+import { createGatewayApp } from './app.ts';
+import type { GatewayConfig } from './config.ts';
+import { GatewayError } from './failure.ts';
+import { Gateway } from './gateway.ts';
+import { ModelsFile } from './models.ts';
+import { createProviders } from './providers/index.ts';
+import { retryPolicy, type RetryPolicy } from './retry.ts';
+
+export interface RunningGateway {
+  readonly address: string;
+  /** Takes no more requests, gives those under way their time, closes. */
+  stop(): Promise<void>;
+}
+
+export interface GatewayStart {
+  readonly config: GatewayConfig;
+  readonly logger: Logger;
+  /** Times between requests to a provider that failed. */
+  readonly policy?: RetryPolicy;
+  /** Milliseconds since 1970, by which files are looked at again. */
+  readonly clock?: () => number;
+}
+
+/** Starts the model gateway of one pool. It is ready when it could read its models. */
+export async function startGateway({ config, logger, policy = retryPolicy, clock = Date.now }: GatewayStart): Promise<RunningGateway> {
+  const now = (): number => performance.now();
+  const wall = { now: clock };
+  let told = '';
+  const models = new ModelsFile(config.modelsFile, wall, (error) => {
+    const text = error instanceof Error ? error.message : String(error);
+    if (text !== told) logger.log('error', 'the models cannot be read', errorFields(error));
+    told = text;
+  });
+  const gateway = new Gateway({ models, providers: createProviders(), policy, now, random: Math.random });
+  const gate = gateOf(config.access, {
+    clock: wall,
+    onRefused: (reason) => gateway.metrics.refusals.inc({ reason }),
+    onError: (error) => logger.log('error', 'the key file cannot be read', errorFields(error)),
+  });
+  const stopping = new AbortController();
+  const ended = new AbortController();
+  const app = createGatewayApp({ gateway, gate, logger, stopping: stopping.signal, ended: ended.signal, now });
+  const address = await listen(app, config.listen);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    const closing = app.close();
+    const over = new AbortController();
+    await Promise.race([closing, delay(config.drainSeconds * 1000, undefined, { signal: over.signal }).catch(() => undefined)]);
+    over.abort();
+    ended.abort(new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers'));
+    await closing;
+    await gateway.close();
+  };
+  return { address, stop };
+}

@@ -1,0 +1,93 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GatewayModel } from '@agentfleet/protocol/gateway';
+import type { ChatCompletion, ChatErrorBody } from '@agentfleet/protocol/chat';
+import { Logger } from '../../logger.ts';
+import { readGateway } from '../config.ts';
+import { startGateway, type RunningGateway } from '../start.ts';
+
+/** Retries of tests are as many as in production, and at once. */
+export const quickPolicy = { attempts: 4, firstDelayMs: 1, longestDelayMs: 4, longestRetryAfterMs: 30_000 };
+
+/** An answer of the gateway over HTTP. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: ChatCompletion & ChatErrorBody;
+  readonly text: string;
+}
+
+/** A gateway with files of its own, on a loopback address without tokens. */
+export class Stage {
+  readonly folder: string;
+  readonly log: string[] = [];
+  #running: RunningGateway | null = null;
+  /** The clock by which files are looked at again, ms. */
+  time = 1_000_000;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async open(): Promise<Stage> {
+    const stage = new Stage(await mkdtemp(join(tmpdir(), 'gateway-')));
+    await stage.write('key', 'sk-first-key\n');
+    return stage;
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async write(name: string, text: string): Promise<void> {
+    await writeFile(this.path(name), text);
+  }
+
+  /** Writes `models.json`; a running gateway looks at it with the next request. */
+  async models(...models: readonly Partial<GatewayModel>[]): Promise<void> {
+    const usual = { name: 'expert', engine: 'OpenAI', model: 'some-model', maxOutputTokens: 1000, concurrency: 4, timeoutSeconds: 5 };
+    const whole = models.map((model) => ({ ...usual, ...model }));
+    await this.write('models.json', JSON.stringify({ format: 'agentfleet.dev/gateway/v1', models: whole }));
+    this.time += 10_000;
+  }
+
+  async start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+    const config = readGateway({
+      AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_AUTHENTICATION: 'None',
+      AGENTFLEET_GATEWAY_MODELS: this.path('models.json'),
+      AGENTFLEET_DRAIN_SECONDS: '1',
+      LOG_LEVEL: 'debug',
+      ...more,
+    });
+    const logger = new Logger('debug', (line) => this.log.push(line), Date.now);
+    this.#running = await startGateway({ config, logger, policy: quickPolicy, clock: () => this.time });
+  }
+
+  get origin(): string {
+    return this.#running?.address ?? '';
+  }
+
+  /** Asks for one completion. */
+  async ask(body: Readonly<Record<string, unknown>> = {}, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const whole = { model: 'expert', messages: [{ role: 'user', content: 'Say hello.' }], ...body };
+    const response = await fetch(`${this.origin}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(whole),
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : {}) as Answer['body'], text };
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.origin}/metrics`)).text();
+  }
+
+  async close(): Promise<void> {
+    await this.#running?.stop();
+    await rm(this.folder, { recursive: true });
+  }
+}
