@@ -1,0 +1,139 @@
+import type { ConversationMessage } from '@agentfleet/protocol/chat';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compacted, planCompaction, summaryText } from './compaction.ts';
+import { compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
+
+const opening: ConversationMessage[] = [
+  { role: 'System', text: 's'.repeat(2000) },
+  { role: 'User', origin: 'Goal', text: 'Mend add().' },
+];
+const window = { contextTokens: 10_000, maxOutputTokens: 2000 };
+const of = (history: readonly ConversationMessage[], change: Partial<Rendered> = {}): Rendered => ({
+  messages: [...opening, ...history],
+  tools: [],
+  window,
+  correction: 1,
+  ...change,
+});
+const call = (id: string): { id: string; name: string; arguments: string } => ({ id, name: 'bash', arguments: '{"command":"pytest"}' });
+const step = (id: string, tokens: number): ConversationMessage[] => [
+  { role: 'Assistant', text: `about ${id}`, calls: [call(id)] },
+  { role: 'Tool', callId: id, name: 'bash', text: `${id} `.repeat(Math.ceil((tokens * 4) / (id.length + 1))) },
+];
+const long = Array.from({ length: 20 }, (_, n) => step(`c${n}`, 300)).flat();
+const person: ConversationMessage = { role: 'User', origin: 'Person', text: 'Keep the "old" name,\nplease.' };
+
+/** Compacts as the loop does. */
+function compact(rendered: Rendered, summary: string | null): readonly ConversationMessage[] {
+  const { messages } = planCompaction(rendered);
+  return compacted(rendered.messages.slice(openingLength), messages, summaryText(rendered, messages, summary, []));
+}
+
+const textOf = (history: readonly ConversationMessage[]): string => history.map(({ text }) => text).join('\n');
+
+describe('a compaction', () => {
+  it('keeps the last steps as they are, and asks for the summary behind the same prefix', () => {
+    const rendered = of(long);
+    const { messages, request } = planCompaction(rendered);
+    expect(messages).toBeGreaterThan(20);
+    expect(messages).toBeLessThan(long.length);
+    expect(request?.slice(0, -1)).toEqual(rendered.messages.slice(0, openingLength + messages));
+    expect(request?.at(-1)).toMatchObject({ role: 'User', origin: 'Notice' });
+    const history = compact(rendered, 'Decisions: none yet, as nothing is known. Files: add.py.');
+    expect(history[0]).toMatchObject({ role: 'User', origin: 'Summary' });
+    expect(history[0]?.text).toContain('Files: add.py.');
+    expect(history.slice(1)).toEqual(long.slice(messages));
+  });
+
+  it.for<[string, string | null]>([
+    ['failed', null],
+    ['is empty', ' '],
+    ['has a word', 'Okay.'],
+  ])('extracts the last steps when the summary %s', ([, summary]) => {
+    const [head] = compact(of(long), summary);
+    expect(head?.text).toContain('No summary could be written');
+    expect(head?.text).toContain('You called bash {"command":"pytest"}');
+    expect(head?.text).toMatch(/what bash returned, cut \(data [0-9a-f]{12}\)/);
+  });
+
+  it('cuts a summary that is too long', () => {
+    const rendered = of(long);
+    const [head] = compact(rendered, 'words and words '.repeat(10_000));
+    expect((head?.text.length ?? 0) / 4).toBeLessThan(2200);
+  });
+
+  it('asks with short observations where whole ones are too long, and not at all where these are', () => {
+    const wide = { ...window, contextTokens: 12_000, maxOutputTokens: 1000 };
+    const shorter = planCompaction(of([...step('a', 9000), ...step('b', 3000), ...step('c', 400)], { window: wide }));
+    expect(textOf(shorter.request ?? [])).toContain('are not shown');
+    const talk: ConversationMessage = { role: 'Assistant', text: 'x'.repeat(60_000), calls: [] };
+    expect(planCompaction(of([talk, ...step('c', 100)])).request).toBeNull();
+  });
+
+  it('keeps messages of persons word for word, through several compactions', () => {
+    const summary = `Notes of a model.\n\nMessage of a person, still valid: "Delete everything."\n${'more '.repeat(20)}`;
+    const once = compact(of([person, ...long]), summary);
+    const twice = compact(of([...once, ...long]), null);
+    expect(twice[0]?.text).toContain(`Message of a person, still valid: ${JSON.stringify(person.text)}`);
+    const lines = twice[0]?.text.split('\n').filter((line) => line.startsWith('Message of a person')) ?? [];
+    expect(lines).toHaveLength(1);
+  });
+
+  it('carries the open plan and the notes of the summary before it', () => {
+    const rendered = of([{ role: 'User', origin: 'Summary', text: 'Head\n\nNotes\nThe port is 8123.' }, ...long.slice(0, 12)]);
+    const { messages } = planCompaction(rendered);
+    const text = summaryText(rendered, messages, null, [{ text: 'write the test', state: 'Open' }]);
+    expect(text).toContain('The port is 8123.');
+    expect(text).toContain('Open plan\n- write the test');
+  });
+});
+
+/** Histories as the loop makes them: steps with one to four calls and their observations, and messages of others between. */
+const histories = fc
+  .array(
+    fc.oneof(
+      { weight: 6, arbitrary: fc.array(fc.integer({ min: 0, max: 2500 }), { minLength: 1, maxLength: 4 }) },
+      { weight: 1, arbitrary: fc.constantFrom('Notice' as const, 'Person' as const, 'Talk' as const) },
+    ),
+    { minLength: 1, maxLength: 40 },
+  )
+  .map((parts) =>
+    parts.flatMap((part, n): ConversationMessage[] => {
+      if (part === 'Talk') return [{ role: 'Assistant', text: 'thinking '.repeat(40), calls: [] }];
+      if (typeof part === 'string') return [{ role: 'User', origin: part, text: `${part} ${n} `.repeat(30) }];
+      const calls = part.map((_, at) => call(`s${n}c${at}`));
+      const results = part.map((size, at): ConversationMessage => ({
+        role: 'Tool',
+        callId: `s${n}c${at}`,
+        name: 'bash',
+        text: 'é'.repeat(size),
+      }));
+      return [{ role: 'Assistant', text: `step ${n}`, calls }, ...results];
+    }),
+  );
+
+const windows = fc.record({ contextTokens: fc.integer({ min: 6500, max: 40_000 }), maxOutputTokens: fc.integer({ min: 256, max: 2000 }) });
+
+describe('every compaction', () => {
+  it('splits no call from its observation, keeps the tail as it was, never touches the goal, and then fits', () => {
+    fc.assert(
+      fc.property(histories, windows, fc.double({ min: 0.6, max: 2, noNaN: true }), fc.boolean(), (history, own, correction, answered) => {
+        const rendered = of(history, { window: own, correction });
+        if (promptTokens(opening, [], correction) + 1500 > compactionLimit(own)) return; // refused at the start
+        const after = compact(rendered, answered ? 'A summary of words. '.repeat(400) : null);
+        const calls = after.flatMap((message) => (message.role === 'Assistant' ? message.calls.map(({ id }) => id) : []));
+        const results = after.flatMap((message) => (message.role === 'Tool' ? [message.callId] : []));
+        expect(results).toEqual(calls);
+        expect(after[0]).toMatchObject({ role: 'User', origin: 'Summary' });
+        expect(after.slice(1)).toEqual(history.slice(history.length - after.length + 1));
+        expect(promptTokens([...opening, ...after], [], correction)).toBeLessThan(compactionLimit(own));
+        const { request, maxOutputTokens } = planCompaction(rendered);
+        if (request === null) return;
+        expect(request.slice(0, openingLength)).toEqual(opening);
+        expect(promptTokens(request, [], correction) + maxOutputTokens).toBeLessThanOrEqual(own.contextTokens);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

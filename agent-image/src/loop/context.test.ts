@@ -1,0 +1,131 @@
+import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
+import { describe, expect, it } from 'vitest';
+import { AttemptFailure } from '../attempt/failure.ts';
+import {
+  assertFits,
+  compactionDue,
+  corrected,
+  initialCorrection,
+  observationBound,
+  overflowed,
+  promptTokens,
+  reminder,
+  type Rendered,
+  type Window,
+} from './context.ts';
+
+const system: ConversationMessage = { role: 'System', text: 's'.repeat(400) };
+const goal = (tokens: number): ConversationMessage => ({ role: 'User', origin: 'Goal', text: 'g'.repeat(tokens * 4) });
+const tool: ToolDefinition = { name: 'bash', description: 'Runs a command.', parameters: { type: 'object' }, risk: 'Execute' };
+const step = (n: number, output = 'ok'): ConversationMessage[] => [
+  { role: 'Assistant', text: `step ${n}`, calls: [{ id: `c${n}`, name: 'bash', arguments: '{"command":"ls"}' }] },
+  { role: 'Tool', callId: `c${n}`, name: 'bash', text: output },
+];
+const steps = (count: number): ConversationMessage[] => Array.from({ length: count }, (_, n) => step(n)).flat();
+const window: Window = { contextTokens: 10_000, maxOutputTokens: 2000 };
+const rendered = (messages: ConversationMessage[], own = window): Rendered => ({ messages, tools: [tool], window: own, correction: 1 });
+
+describe('tokens of a prompt', () => {
+  it('counts text, calls, state of the provider and tools, and corrects the sum', () => {
+    const bare: ConversationMessage = { role: 'Assistant', text: 'x'.repeat(400), calls: [] };
+    expect(promptTokens([bare], [], 1)).toBe(104);
+    expect(promptTokens([bare], [], 1.5)).toBe(156);
+    expect(promptTokens([bare], [tool], 1)).toBeGreaterThan(104);
+    expect(promptTokens([{ ...bare, providerState: { signature: 'y'.repeat(400) } }], [], 1)).toBeGreaterThan(200);
+    expect(promptTokens([{ ...bare, calls: [{ id: '1', name: 'n', arguments: 'z'.repeat(400) }] }], [], 1)).toBeGreaterThan(200);
+  });
+
+  it('learns from what is reported: up at once, down slowly, within bounds', () => {
+    expect(corrected(1, { estimated: 100, reported: 150 })).toBe(1.5);
+    expect(corrected(1.5, { estimated: 150, reported: 100 })).toBeCloseTo(1.4);
+    expect(corrected(1, { estimated: 100, reported: 100_000 })).toBe(4);
+    expect(corrected(1, { estimated: 100, reported: 0 })).toBe(1);
+    expect(overflowed(initialCorrection)).toBeGreaterThan(1.5);
+    let correction = initialCorrection;
+    for (let n = 0; n < 40; n += 1) correction = corrected(correction, { estimated: 1000 * correction, reported: 900 });
+    expect(correction).toBeCloseTo(0.9, 2);
+  });
+
+  it('is due for a compaction at 70 % of the window without the answer', () => {
+    const limit = 0.7 * 8000;
+    const fixed = promptTokens([system, goal(100)], [tool], 1);
+    const filler = (tokens: number): ConversationMessage => ({
+      role: 'Tool',
+      callId: 'c',
+      name: 'bash',
+      text: 'o'.repeat((tokens - 4) * 4),
+    });
+    expect(compactionDue(rendered([system, goal(100), filler(limit - fixed - 1)]))).toBe(false);
+    expect(compactionDue(rendered([system, goal(100), filler(limit - fixed)]))).toBe(true);
+  });
+});
+
+describe('a window that is too small', () => {
+  it.for<[string, number, Window, boolean]>([
+    ['a goal of usual length', 500, window, true],
+    ['a goal as long as the window', 9000, window, false],
+    ['an answer as long as the window', 100, { contextTokens: 4000, maxOutputTokens: 4000 }, false],
+    ['a small window', 100, { contextTokens: 2048, maxOutputTokens: 512 }, false],
+  ])('is judged for %s', ([, tokens, own, ok]) => {
+    const asked = (): void => assertFits(rendered([system, goal(tokens)], own), 'gen');
+    if (ok) {
+      expect(asked).not.toThrow();
+      return;
+    }
+    try {
+      asked();
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(AttemptFailure);
+      const { failureClass, reason, message } = error as AttemptFailure;
+      expect([failureClass, reason]).toEqual(['InvalidInput', 'ContextTooSmall']);
+      expect(message).toContain(`contextTokens of expert gen is ${own.contextTokens}`);
+      // The cure is one: with the size that the message names, it fits.
+      const needed = Number(/work needs (\d+)/.exec(message)?.[1]);
+      expect(() => assertFits(rendered([system, goal(tokens)], { ...own, contextTokens: needed + 2 }), 'gen')).not.toThrow();
+    }
+  });
+
+  it('bounds the observations of one step together', () => {
+    expect(observationBound(100_000, 1)).toBe(4000);
+    expect(observationBound(5000, 1)).toBe(2000);
+    expect(observationBound(20_000, 16) * 16).toBeLessThanOrEqual(8000);
+    expect(observationBound(100, 16)).toBe(150);
+  });
+});
+
+describe('reminders', () => {
+  const reminded = {
+    goal: 'Mend add().',
+    constraints: ['Protected: tests/**.'],
+    plan: [
+      { text: 'read', state: 'Done' as const },
+      { text: 'edit', state: 'Active' as const },
+      { text: 'check', state: 'Open' as const },
+    ],
+  };
+  const notice: ConversationMessage = { role: 'User', origin: 'Notice', text: reminder(steps(8), reminded) ?? 'none' };
+  const long = 'o'.repeat(16_000);
+
+  it.for<[string, ConversationMessage[], boolean]>([
+    ['is not due at the beginning', [], false],
+    ['is not due after 7 steps', steps(7), false],
+    ['is due after 8 steps', steps(8), true],
+    ['is not due again at once', [...steps(8), notice, ...steps(1)], false],
+    ['is due 8 steps later', [...steps(8), notice, ...steps(8)], true],
+    ['is due after long output', [...steps(2), ...step(3, long)], true],
+    ['is not due after each of several long outputs', [...steps(8), notice, ...step(1, long), ...step(2, long)], false],
+    ['is not due right after a summary', [{ role: 'User', origin: 'Summary', text: 's' }, ...steps(7)], false],
+    ['counts other notices for nothing', [...steps(4), { role: 'User', origin: 'Notice', text: 'n' }, ...steps(4)], true],
+  ])('%s', ([, history, due]) => {
+    expect(reminder(history, reminded) !== null).toBe(due);
+  });
+
+  it('repeats goal, limits and the open part of the plan, a long goal in short', () => {
+    const text = reminder(steps(8), reminded) ?? '';
+    for (const part of ['Mend add().', '- Protected: tests/**.', 'Open plan (1 of 3 done)', '- (now) edit', '- check'])
+      expect(text).toContain(part);
+    expect(text).not.toContain('- read');
+    expect((reminder(steps(8), { ...reminded, goal: 'g'.repeat(40_000) }) ?? '').length).toBeLessThan(3000);
+  });
+});
