@@ -111,6 +111,8 @@ export class AttemptBed implements AsyncDisposable {
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
       intentDurable: () => Promise.resolve(),
       approvals: () => newest.approvals(),
+      messages: () => newest.messages().map(({ id, text, requester }) => ({ id, text, by: requester })),
+      messageTaken: () => undefined,
       taskChanged: (signal) => newest.changed(signal),
       signal: controller.signal,
       report(change) {

@@ -2,7 +2,7 @@ import { silentLog, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { Newest } from '../tasks/newest.ts';
-import { actionDigest } from './acts/canonical.ts';
+import { actionDigest, questionDigest } from './acts/canonical.ts';
 import { Approvals } from './approvals.ts';
 import type { Hands } from './hands.ts';
 import { Meter, nothingUsed } from './meter.ts';
@@ -31,10 +31,12 @@ interface Bench {
   readonly pass: (ms: number) => void;
 }
 
-function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}): Bench {
+const demands: object = { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } };
+
+function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}, policy = demands): Bench {
   const time = { ms: 0 };
   const clock: Clock = { now: () => Date.parse('2030-01-01T00:00:00.700Z') + time.ms, monotonic: () => time.ms, after: () => ({ cancel: () => undefined }) };
-  const spec = { policy: { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } } };
+  const spec = { policy };
   const task = { metadata: { name: 't', uid: 'uid' }, spec, status } as unknown as AgentTask;
   const newest = new Newest(task);
   const stop = new AbortController();
@@ -125,4 +127,51 @@ test('an action is named by what would be done, whatever the order of keys, and 
   expect(
     new Set([action, actionDigest('uid2', [], [{ tool: 'Shell', command: 'rm -r legacy' }]), actionDigest('uid', [edit], [])]).size,
   ).toBe(3);
+});
+
+describe('a question of the model', () => {
+  const asked = { action: questionDigest('uid', 'a1.s3.c0', 'Which port?'), text: 'Which port?' };
+  const answered = said('Approved', { action: asked.action, decision: 'Answered', answer: '8080' });
+
+  test('waits with its text, however the task stands to approvals, and is noted with its answer', async () => {
+    const { approvals, reports, notes, meter, decide, pass } = open([], {}, {});
+    const answer = approvals.question(asked);
+    const pendingApproval = { action: asked.action, kind: 'Question', summary: asked.text, question: asked.text };
+    expect(reports).toEqual([{ pendingApproval: { ...pendingApproval, expires: '2030-01-01T00:15:00Z' } }]);
+    pass(600_000);
+    expect(meter.usage().wallSeconds).toBe(0);
+    decide(answered);
+    expect(await answer).toEqual({ answer: '8080', by: 'by order yes-1 of ann' });
+    expect(notes).toMatchObject([{ kind: 'Answered', data: { attempt: 2, action: asked.action, answer: '8080', order: 'yes-1' } }]);
+    expect(await approvals.question(asked)).toMatchObject({ answer: '8080' });
+    expect([notes.length, approvals.rejection]).toEqual([1, null]);
+  });
+
+  test.each([
+    ['nobody answered', { orderRef: undefined, requester: undefined }, 'because nobody answered in time'],
+    ['somebody declined', {}, 'by order yes-1 of ann'],
+  ])('stays without an answer when %s, which rejects no act', async (_, more, by) => {
+    const { approvals, notes, decide } = open();
+    const answer = approvals.question(asked);
+    decide(said('Rejected', { action: asked.action, ...more } as unknown as Partial<Approval>));
+    expect(await answer).toEqual({ answer: null, by });
+    expect(notes).toMatchObject([{ kind: 'Unanswered' }]);
+    expect(approvals.rejection).toBeNull();
+    const again = open([notes[0]?.data as DecidedNote]);
+    expect(await again.approvals.question(asked)).toEqual({ answer: null, by });
+    expect(again.reports).toEqual([]);
+  });
+
+  test('has a name of its own by its call and its text', () => {
+    const names = [asked.action, questionDigest('uid', 'a1.s3.c1', 'Which port?'), questionDigest('u2', 'a1.s3.c0', 'Which port?')];
+    expect(new Set(names).size).toBe(3);
+  });
+});
+
+test('a rejection comes back with its reason', async () => {
+  const { approvals, notes, decide } = open();
+  const asked = approvals.ask({ ...held, kind: 'Review' });
+  decide(said('Rejected', { reason: 'the name is wrong' }));
+  expect(await asked).toEqual({ decision: 'Rejected', by: 'by order yes-1 of ann', why: 'the name is wrong' });
+  expect(await open([notes[0]?.data as DecidedNote]).approvals.ask(held)).toMatchObject({ why: 'the name is wrong' });
 });

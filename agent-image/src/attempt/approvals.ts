@@ -1,20 +1,38 @@
-import type { Approval } from '@agentfleet/protocol/api';
+import type { ApprovalSubject, Run } from '@agentfleet/protocol/api';
 import type { DecidedNote } from './notes.ts';
 import type { Hands } from './hands.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Progress } from './progress.ts';
 
-/** An act that a person has to allow. */
+/** An act that a person has to allow, or a result that a person has to accept. */
 export interface HeldAct {
   /** See `actionDigest`. */
   readonly action: string;
+  /** Default: Act. */
+  readonly kind?: Exclude<ApprovalSubject, 'Question'>;
   readonly summary: string;
   readonly evidence: string;
 }
 
+/** A question of the model. */
+export interface Question {
+  /** Digest that names this question of this task for ever; see `questionDigest`. */
+  readonly action: string;
+  readonly text: string;
+}
+
 export interface Decided {
-  readonly decision: Approval['decision'];
+  readonly decision: 'Approved' | 'Rejected';
+  /** `by order x of y`, or that the time was over. */
+  readonly by: string;
+  /** What the order gives as its reason. */
+  readonly why?: string;
+}
+
+export interface Answered {
+  /** Null: nobody answered in time, or a person declined to. */
+  readonly answer: string | null;
   /** `by order x of y`, or that the time was over. */
   readonly by: string;
 }
@@ -28,7 +46,13 @@ export interface ApprovalsOptions {
   readonly noted: readonly DecidedNote[];
 }
 
-/** Asks people about acts, through `run.pendingApproval`; each is asked about once. */
+type Pending = NonNullable<Run['pendingApproval']>;
+type Waiting = Omit<Pending, 'expires'>;
+
+/** How long a person has where the task says nothing about approvals, seconds. */
+const usualSeconds = 900;
+
+/** Asks people about acts, results and questions, through `run.pendingApproval`; about each once. The clocks stand still. */
 export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #known: Map<string, DecidedNote>;
@@ -48,40 +72,53 @@ export class Approvals {
   }
 
   /** Waits for the decision about an act, however long that takes; rejects with the signal's reason only. */
-  async ask(act: HeldAct): Promise<Decided> {
-    const note = this.#known.get(act.action) ?? (await this.#decide(act));
-    if (note.decision === 'Rejected') this.#rejection = `${act.summary.slice(0, 200)} was rejected ${byOf(note)}`;
-    return { decision: note.decision, by: byOf(note) };
+  async ask({ action, kind, summary, evidence }: HeldAct): Promise<Decided> {
+    const pending = { action, ...(kind !== undefined && { kind }), summary, evidence };
+    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`));
+    if (note.decision === 'Rejected') this.#rejection = `${summary.slice(0, 200)} was rejected ${byOf(note)}`;
+    const decision = note.decision === 'Approved' ? 'Approved' : 'Rejected';
+    return { decision, by: byOf(note), ...(note.why !== undefined && { why: note.why }) };
   }
 
-  async #decide(act: HeldAct): Promise<DecidedNote> {
+  /** Waits for the answer to a question until its time is over; rejects with the signal's reason only. */
+  async question({ action, text }: Question): Promise<Answered> {
+    const pending = { action, kind: 'Question' as const, summary: text, question: text };
+    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for an answer: ${text}`));
+    return { answer: note.answer ?? null, by: byOf(note) };
+  }
+
+  async #decide(pending: Waiting, message: string): Promise<DecidedNote> {
     const { context, hands } = this.#options;
-    const { decision, orderRef, requester, at } = this.#find(act.action) ?? (await this.#wait(act));
+    const { action, kind, summary } = pending;
+    const found = this.#find(action) ?? (await this.#wait(pending, message));
+    const { orderRef, requester, at, answer, reason } = found;
+    const decision = kind === 'Question' && found.decision !== 'Answered' ? 'Unanswered' : found.decision;
     const note: DecidedNote = {
       attempt: context.assignment.attempt,
-      action: act.action,
+      action,
       decision,
-      summary: act.summary.slice(0, 200),
+      summary: summary.slice(0, 200),
       at,
+      ...(answer !== undefined && { answer }),
+      ...(reason !== undefined && { why: reason }),
       ...(orderRef !== undefined && { order: orderRef.name }),
       ...(requester !== undefined && { requester }),
     };
     await hands.note(decision, { ...note });
-    this.#known.set(act.action, note);
+    this.#known.set(action, note);
     return note;
   }
 
-  async #wait(act: HeldAct): Promise<Approval> {
+  async #wait(pending: Waiting, message: string): Promise<ReturnType<AttemptContext['approvals']>[number]> {
     const { context, meter, progress } = this.#options;
     const resume = meter.pause();
-    progress.say(`waiting for approval: ${act.summary}`);
-    const { action, summary, evidence } = act;
-    context.report({ pendingApproval: { action, summary, evidence, expires: this.#expires(action) } }, { urgent: true });
+    progress.say(message);
+    context.report({ pendingApproval: { ...pending, expires: this.#expires(pending.action) } }, { urgent: true });
     try {
       for (;;) {
         context.signal.throwIfAborted();
         const changed = context.taskChanged(context.signal);
-        const found = this.#find(action);
+        const found = this.#find(pending.action);
         if (found !== undefined) return found;
         await changed;
       }
@@ -91,7 +128,7 @@ export class Approvals {
     }
   }
 
-  #find(action: string): Approval | undefined {
+  #find(action: string): ReturnType<AttemptContext['approvals']>[number] | undefined {
     return this.#options.context.approvals().findLast((one) => one.action === action);
   }
 
@@ -100,7 +137,7 @@ export class Approvals {
     const { task, clock } = this.#options.context;
     const before = task.status?.run?.pendingApproval;
     if (before?.action === action) return before.expires;
-    const seconds = task.spec.policy.approvals?.timeoutSeconds ?? 0;
+    const seconds = task.spec.policy.approvals?.timeoutSeconds ?? usualSeconds;
     return new Date(clock.now() + seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
   }
 }

@@ -1,6 +1,7 @@
 import { deadline } from '@agentfleet/kube';
 import type { Run } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { answerKeepsake, shownAnswer } from './answer.ts';
 import { auditRoot, json, keep, patch, revertScript, shownPatch, trace, type Keeping, type Keepsake } from './artifacts.ts';
 import type { Baseline } from './baseline.ts';
 import type { Ran } from './checkRun.ts';
@@ -19,6 +20,8 @@ export interface Ledger {
   prepared?: Prepared;
   baseline?: Baseline;
   result?: SnapshotRecord;
+  /** What the model says in words; set when it hands in, read when the attempt ends. */
+  answer?: string;
   /** What the checks said in the fresh container. */
   readonly proofs: Proof[];
   /** Newest snapshot at which all checks passed, of this attempt or an earlier one. */
@@ -58,7 +61,8 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
     const shown = await shownChange(keeping, ledger);
     const artifacts = await keep(keeping, filesOf(keeping, ledger, told));
     if (outcome.result === 'Succeeded') signal.throwIfAborted();
-    context.report({ ...shown, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
+    const answer = ledger.answer === undefined ? {} : { answer: shownAnswer(ledger.answer) };
+    context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
     return told;
   } catch (error) {
     throwIfSuperseded(error);
@@ -78,7 +82,8 @@ function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly K
   const from = ledger.prepared?.initial.id;
   const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
   const undo = from !== undefined && leavesChange(keeping.context, outcome) ? [revertScript(keeping, from, ledger.result?.id)] : [];
-  return [...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
+  const words = ledger.answer === undefined ? [] : [answerKeepsake(ledger.answer)];
+  return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
 }
 
 /** Whether the change stays when the attempt has ended, so that somebody may want to undo it; a rollback makes a script of its own. */

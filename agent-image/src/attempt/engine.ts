@@ -58,6 +58,8 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const bounds = {
     wallSeconds: task.spec.budget.wallSeconds ?? pool.maxBudget.wallSeconds,
     toolCalls: task.spec.budget.toolCalls ?? pool.maxBudget.toolCalls,
+    tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens,
+    cost: task.spec.budget.cost ?? pool.maxBudget.cost,
   };
   const meter = new Meter(context.clock, context.used, bounds);
   const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context), options.openEgress);

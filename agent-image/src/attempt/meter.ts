@@ -1,11 +1,25 @@
 import type { Clock } from '@agentfleet/kube';
-import type { Usage } from '@agentfleet/protocol/api';
+import { fromMicros, toMicros, type Usage } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
 
 /** What may be used over all attempts; absent: no bound. */
 export interface Bounds {
   readonly wallSeconds?: number | undefined;
   readonly toolCalls?: number | undefined;
+  /** Read and written by models. */
+  readonly tokens?: number | undefined;
+  /** Decimal string in the currency of the prices. */
+  readonly cost?: string | undefined;
+}
+
+/** What requests to chat models used. */
+export interface SpentTokens {
+  readonly input: number;
+  /** Of `input`, read from a cache of the provider. */
+  readonly cachedInput: number;
+  readonly output: number;
+  /** Millionths of the currency; null: the model has no price. */
+  readonly cost: bigint | null;
 }
 
 export const nothingUsed: Usage = {
@@ -20,8 +34,9 @@ export const nothingUsed: Usage = {
 };
 
 type Counted = 'toolCalls' | 'cpuMillis' | 'candidates' | 'vetoes' | 'backtracks';
+type Bounded = 'wallSeconds' | 'toolCalls' | 'tokens';
 
-/** Counts what one attempt uses and tells when the task's budget is spent. */
+/** Counts what one attempt uses and says when the task's budget is spent. */
 export class Meter {
   readonly #clock: Clock;
   #started: number;
@@ -30,6 +45,8 @@ export class Meter {
   readonly #before: Usage;
   readonly #bounds: Bounds;
   readonly #own: Record<Counted, number> = { toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+  /** Of this attempt, by all workers that ran it. */
+  #tokens: SpentTokens;
 
   constructor(clock: Clock, used: { readonly earlier: Usage; readonly before: Usage }, bounds: Bounds) {
     this.#clock = clock;
@@ -37,6 +54,7 @@ export class Meter {
     this.#earlier = used.earlier;
     this.#before = used.before;
     this.#bounds = bounds;
+    this.#tokens = tokensOf(used.before);
   }
 
   /** Lets the wall clock stand still until what is returned is called. */
@@ -53,12 +71,33 @@ export class Meter {
     this.#own[counter] += amount;
   }
 
+  /** Counts a request that was settled. */
+  addTokens(spent: SpentTokens): void {
+    const { input, cachedInput, output, cost } = this.#tokens;
+    this.#tokens = {
+      input: input + spent.input,
+      cachedInput: cachedInput + spent.cachedInput,
+      output: output + spent.output,
+      cost: cost === null && spent.cost === null ? null : (cost ?? 0n) + (spent.cost ?? 0n),
+    };
+  }
+
+  /** Sets what the event log says that this attempt has used, by all workers: a report may be older than the log. */
+  setTokens(total: SpentTokens): void {
+    this.#tokens = total;
+  }
+
   /** What this attempt has used, by all workers that ran it. */
   usage(): Usage {
     const { toolCalls, cpuMillis, candidates, vetoes, backtracks } = this.#own;
     const before = this.#before;
+    const { input, cachedInput, output, cost } = this.#tokens;
     return {
       ...before,
+      tokensIn: input,
+      tokensOut: output,
+      ...(cachedInput > 0 && { tokensCached: cachedInput }),
+      ...(cost !== null && { cost: fromMicros(cost) }),
       toolCalls: before.toolCalls + toolCalls,
       cpuMillis: before.cpuMillis + Math.round(cpuMillis),
       wallSeconds: before.wallSeconds + Math.round(((this.#pausedAt ?? this.#clock.monotonic()) - this.#started) / 1000),
@@ -73,6 +112,10 @@ export class Meter {
     const usage = this.usage();
     this.#within('wallSeconds', this.#earlier.wallSeconds + usage.wallSeconds);
     this.#within('toolCalls', this.#earlier.toolCalls + usage.toolCalls);
+    this.#within('tokens', this.#tokensUsed());
+    const { cost } = this.#bounds;
+    const paid = this.#costUsed();
+    if (cost !== undefined && paid >= toMicros(cost)) throw exceeded('cost', fromMicros(paid), cost);
   }
 
   /** Seconds of the budget that are left; Infinity without a bound. */
@@ -81,14 +124,56 @@ export class Meter {
     return bound === undefined ? Number.POSITIVE_INFINITY : bound - this.#earlier.wallSeconds - this.usage().wallSeconds;
   }
 
-  #within(name: 'wallSeconds' | 'toolCalls', used: number): void {
-    const bound = this.#bounds[name];
-    if (bound === undefined || used < bound) return;
-    const reason = name === 'wallSeconds' ? 'WallSecondsExceeded' : 'ToolCallsExceeded';
-    throw new AttemptFailure(
-      'BudgetExceeded',
-      reason,
-      `the task has used ${used} of ${bound} ${name} (spec.budget.${name}, or the pool's)`,
-    );
+  /** Tokens of the budget that are left, for a reservation; Infinity without a bound, never below 0. */
+  tokensLeft(): number {
+    const bound = this.#bounds.tokens;
+    return bound === undefined ? Number.POSITIVE_INFINITY : Math.max(0, bound - this.#tokensUsed());
   }
+
+  /** Millionths of the currency that are left, for a reservation; null without a bound, never below 0. */
+  costLeft(): bigint | null {
+    const { cost } = this.#bounds;
+    if (cost === undefined) return null;
+    const left = toMicros(cost) - this.#costUsed();
+    return left > 0n ? left : 0n;
+  }
+
+  /** Share of the bound on tokens or on cost that all attempts have used, the larger one, 0…1; 0 without such a bound. */
+  modelShare(): number {
+    const { tokens, cost } = this.#bounds;
+    const ofTokens = tokens === undefined ? 0 : this.#tokensUsed() / Math.max(1, tokens);
+    const ofCost = cost === undefined ? 0 : Number(this.#costUsed()) / Math.max(1, Number(toMicros(cost)));
+    return Math.min(1, Math.max(ofTokens, ofCost));
+  }
+
+  #tokensUsed(): number {
+    const { tokensIn, tokensOut } = this.#earlier;
+    return tokensIn + tokensOut + this.#tokens.input + this.#tokens.output;
+  }
+
+  #costUsed(): bigint {
+    return toMicros(this.#earlier.cost ?? '0') + (this.#tokens.cost ?? 0n);
+  }
+
+  #within(name: Bounded, used: number): void {
+    const bound = this.#bounds[name];
+    if (bound !== undefined && used >= bound) throw exceeded(name, used, bound);
+  }
+}
+
+const reasons = {
+  wallSeconds: 'WallSecondsExceeded',
+  toolCalls: 'ToolCallsExceeded',
+  tokens: 'TokensExceeded',
+  cost: 'CostExceeded',
+} as const satisfies Record<keyof Bounds, string>;
+
+/** The failure of a task that has no budget left, or none for what it would have to spend next. */
+export function exceeded(name: keyof Bounds, used: number | string, bound: number | string): AttemptFailure {
+  const message = `the task has used ${used} of ${bound} ${name} (spec.budget.${name}, or the pool's)`;
+  return new AttemptFailure('BudgetExceeded', reasons[name], message);
+}
+
+function tokensOf({ tokensIn, tokensCached = 0, tokensOut, cost }: Usage): SpentTokens {
+  return { input: tokensIn, cachedInput: tokensCached, output: tokensOut, cost: cost === undefined ? null : toMicros(cost) };
 }

@@ -2,6 +2,9 @@ import type { Edit, ShellAct } from '@agentfleet/protocol/inference';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { StepFacts, StepSignals } from './steps.ts';
 
+/** Kinds of the notes about what people decide. */
+const decisions = ['Approved', 'Rejected', 'Answered', 'Unanswered'] as const;
+
 /** What became of one candidate. */
 export type TrialResult =
   /** Fits no file as it is now. */
@@ -52,13 +55,20 @@ export interface AcceptedNote {
   readonly passing: readonly string[];
 }
 
-/** `Approved` or `Rejected`: what was decided about an act that waited. */
+/**
+ * `Approved` or `Rejected`: what was decided about an act or a review that waited. `Answered` or `Unanswered`: what became of a
+ * question of the model.
+ */
 export interface DecidedNote {
   readonly attempt: number;
   readonly action: string;
-  readonly decision: 'Approved' | 'Rejected';
+  readonly decision: (typeof decisions)[number];
   readonly summary: string;
   readonly at: string;
+  /** What the order gives as its reason. */
+  readonly why?: string;
+  /** With `Answered`. */
+  readonly answer?: string;
   /** Absent: nobody answered in time. */
   readonly order?: string;
   readonly requester?: string;
@@ -88,7 +98,7 @@ export class NoteReader {
     if (typeof body.attempt !== 'number') return;
     if (kind === 'Tried' && typeof body.state === 'string' && typeof body.id === 'string') this.#tried.push(body as TriedNote);
     if (kind === 'Accepted' && typeof body.state === 'string' && Array.isArray(body.edits)) this.#accepted.push(body as AcceptedNote);
-    if ((kind === 'Approved' || kind === 'Rejected') && typeof body.action === 'string') this.#decided.push(data as DecidedNote);
+    if (decisions.some((one) => one === kind) && typeof body.action === 'string') this.#decided.push(data as DecidedNote);
     if (kind === 'Green' && typeof body.snapshot === 'string') this.#green.push(body.snapshot);
   };
 

@@ -22,6 +22,15 @@ export interface Experts {
   generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse>;
 }
 
+/** Words of a person for the model. */
+export interface PersonMessage {
+  /** Unique for ever: the uid of the order. */
+  readonly id: string;
+  readonly text: string;
+  /** User name of who gave the order. */
+  readonly by: string;
+}
+
 /** What the engine of an attempt may use. Everything outside of the process comes in here. */
 export interface AttemptContext {
   /** The task as of the assignment; its spec cannot change in what matters to the attempt. */
@@ -48,6 +57,13 @@ export interface AttemptContext {
   intentDurable(): Promise<void>;
   /** What was decided about acts that wait, as of now: `status.approvals` of the task. */
   approvals(): readonly Approval[];
+  /** Messages of people that the model has not got yet, oldest first; the same until {@link messageTaken} names them. */
+  messages(): readonly PersonMessage[];
+  /**
+   * Reports that the message is in the conversation, which has to be in the event log by then; naming it again changes
+   * nothing. Whoever takes over may see a message that is in the log already: the id tells.
+   */
+  messageTaken(id: string): void;
   /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */
   taskChanged(signal: AbortSignal): Promise<void>;
   /**

@@ -63,6 +63,7 @@ export function budgetUsed({ context: { task, pool, used }, meter }: Pick<Scope,
     share('wallSeconds', budget.wallSeconds ?? pool.maxBudget.wallSeconds),
     share('toolCalls', budget.toolCalls ?? pool.maxBudget.toolCalls),
     share('wallSeconds', deadlineSeconds),
+    meter.modelShare(),
   ];
   return Math.min(1, Math.max(...shares));
 }

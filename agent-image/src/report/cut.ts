@@ -1,6 +1,7 @@
 import { printableLines } from '@agentfleet/protocol/text';
 
 const ellipsis = '…';
+const answerMarker = '\n… cut; the whole answer is an artifact';
 const patchMarker = '\n… cut; the whole change is an artifact\n';
 
 /**
@@ -11,6 +12,19 @@ export function cut(text: string, max: number): string {
   const shown = printableLines(text.replaceAll('\r\n', '\n')).join('\n');
   const all = Array.from(shown);
   return (all.length <= max ? shown : `${all.slice(0, Math.max(0, max - 1)).join('')}${ellipsis}`).toWellFormed();
+}
+
+/** The text as {@link cut} shows it, at most `maxBytes` of UTF-8; a longer one ends with a mark. */
+export function cutAnswer(text: string, maxBytes: number): string {
+  const shown = cut(text, Number.POSITIVE_INFINITY);
+  if (Buffer.byteLength(shown) <= maxBytes) return shown;
+  const room = maxBytes - Buffer.byteLength(answerMarker);
+  let bytes = 0;
+  const kept = Array.from(shown).filter((character) => {
+    bytes += Buffer.byteLength(character);
+    return bytes <= room;
+  });
+  return `${kept.join('')}${answerMarker}`;
 }
 
 /** A unified diff of at most `max` characters; a longer one ends after a whole line where it has one, and says so. */

@@ -1,5 +1,5 @@
-import { maxPatchCharacters, maxPlanNodes, type Run } from '@agentfleet/protocol/api';
-import { cut, cutPatch } from './cut.ts';
+import { maxAnswerBytes, maxMessagesTaken, maxPatchCharacters, maxPlanNodes, type Run } from '@agentfleet/protocol/api';
+import { cut, cutAnswer, cutPatch } from './cut.ts';
 
 type Plan = NonNullable<Run['plan']>;
 type PlanNode = Plan[number];
@@ -33,7 +33,10 @@ function whole(value: number, max: number, min = 0): number {
 }
 
 function wholeUsage(usage: NonNullable<Run['usage']>): NonNullable<Run['usage']> {
-  const entries = Object.entries(usage).map(([name, value]) => [name, whole(value, Number.MAX_SAFE_INTEGER)]);
+  const entries = Object.entries(usage).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? whole(value, Number.MAX_SAFE_INTEGER) : value,
+  ]);
   return Object.fromEntries(entries) as NonNullable<Run['usage']>;
 }
 
@@ -70,13 +73,14 @@ function shapedApproval(pending: NonNullable<Run['pendingApproval']>): NonNullab
   return {
     ...pending,
     summary: cut(pending.summary, 512),
+    ...(pending.question === undefined ? {} : { question: cut(pending.question, 1024) }),
     ...(pending.evidence === undefined ? {} : { evidence: cut(pending.evidence, 1024) }),
   };
 }
 
 /** The run with every list, text and number inside the API's bounds. Says nothing about patterns and the whole size. */
 export function shape(run: Run): Run {
-  const { progress, plan, usage, experts, pendingApproval, artifacts, patch, rollback, outcome } = run;
+  const { progress, plan, usage, experts, pendingApproval, artifacts, answer, messagesTaken, patch, rollback, outcome } = run;
   return {
     ...run,
     ...(progress === undefined ? {} : { progress: shapedProgress(progress) }),
@@ -85,6 +89,8 @@ export function shape(run: Run): Run {
     ...(experts === undefined ? {} : { experts: experts.slice(0, 16) }),
     ...(pendingApproval === undefined ? {} : { pendingApproval: shapedApproval(pendingApproval) }),
     ...(artifacts === undefined ? {} : { artifacts: artifacts.slice(0, 16) }),
+    ...(answer === undefined ? {} : { answer: cutAnswer(answer, maxAnswerBytes) }),
+    ...(messagesTaken === undefined ? {} : { messagesTaken: messagesTaken.slice(-maxMessagesTaken) }),
     ...(patch === undefined ? {} : { patch: cutPatch(patch, maxPatchCharacters) }),
     ...(rollback === undefined ? {} : { rollback: shapedRollback(rollback) }),
     ...(outcome === undefined ? {} : { outcome: shapedOutcome(outcome) }),

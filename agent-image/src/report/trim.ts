@@ -1,5 +1,5 @@
 import type { Run } from '@agentfleet/protocol/api';
-import { cut, cutPatch } from './cut.ts';
+import { cut, cutAnswer, cutPatch } from './cut.ts';
 import { fewerNodes, shape } from './shape.ts';
 
 /** Bytes of `status.run` as JSON. The whole status may have 8 KiB; the rest is the operator's. */
@@ -11,6 +11,11 @@ const patchTo =
   (max: number): Reduction =>
   (run) =>
     run.patch === undefined ? run : { ...run, patch: cutPatch(run.patch, max) };
+
+const answerTo =
+  (maxBytes: number): Reduction =>
+  (run) =>
+    run.answer === undefined ? run : { ...run, answer: cutAnswer(run.answer, maxBytes) };
 
 const planTo =
   (nodes: number, intent: number): Reduction =>
@@ -45,8 +50,13 @@ const approvalTo =
   (max: number): Reduction =>
   (run) => {
     if (run.pendingApproval === undefined) return run;
-    const { evidence, ...rest } = run.pendingApproval;
-    return { ...run, pendingApproval: { ...rest, ...(evidence === undefined ? {} : { evidence: cut(evidence, max) }) } };
+    const { evidence, question, ...rest } = run.pendingApproval;
+    // The summary begins with the question: whoever answers reads that at least.
+    const kept = {
+      ...(evidence === undefined ? {} : { evidence: cut(evidence, max) }),
+      ...(question === undefined ? {} : { question: cut(question, 2 * max) }),
+    };
+    return { ...run, pendingApproval: { ...rest, ...kept } };
   };
 
 const checksTo =
@@ -55,7 +65,7 @@ const checksTo =
     run.outcome?.checks === undefined ? run : { ...run, outcome: { ...run.outcome, checks: run.outcome.checks.slice(0, count) } };
 
 const without =
-  (field: 'patch' | 'plan' | 'signals' | 'shadow' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots'): Reduction =>
+  (field: 'patch' | 'plan' | 'signals' | 'shadow' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots' | 'answer'): Reduction =>
   (run) => {
     const { [field]: _, ...rest } = run;
     return rest;
@@ -87,6 +97,7 @@ const reductions: readonly Reduction[] = [
   effectsTo(4, 64),
   withoutCheckpoint,
   artifactsTo(2),
+  answerTo(512),
   without('experts'),
   without('shadow'),
   without('artifacts'),
@@ -94,6 +105,7 @@ const reductions: readonly Reduction[] = [
   messageTo(64),
   without('snapshots'),
   checksTo(8),
+  without('answer'),
   effectsTo(0, 0),
   without('pendingApproval'),
 ];

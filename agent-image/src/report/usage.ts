@@ -32,10 +32,11 @@ export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   if (run === undefined) return { attempt, epoch };
   // A new attempt of a task that has a durable copy still has it.
   if (run.attempt !== attempt) {
-    const { snapshots, shadow } = run;
+    const { snapshots, shadow, messagesTaken } = run;
     const copied = snapshots?.checkpointURI === undefined ? {} : { snapshots };
-    // Copies are counted over all attempts.
-    return { attempt, epoch, ...copied, ...(shadow !== undefined && { shadow }) };
+    // Copies are counted over all attempts, and a message is given once.
+    const lasting = { ...(shadow !== undefined && { shadow }), ...(messagesTaken !== undefined && { messagesTaken }) };
+    return { attempt, epoch, ...copied, ...lasting };
   }
   // Whoever waits for an approval says so again.
   const { pendingApproval: _, ...mine } = run;

@@ -1,4 +1,4 @@
-import type { AgentTask, Approval } from '@agentfleet/protocol/api';
+import type { AgentTask, Approval, TaskMessage } from '@agentfleet/protocol/api';
 
 /** The newest known state of one task, and a way to wait for the next one. */
 export class Newest {
@@ -21,6 +21,10 @@ export class Newest {
 
   approvals(): readonly Approval[] {
     return this.#task.status?.approvals ?? [];
+  }
+
+  messages(): readonly TaskMessage[] {
+    return this.#task.status?.messages ?? [];
   }
 
   /** Resolves at the next change, or when the signal is aborted; never rejects. */

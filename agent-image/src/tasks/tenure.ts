@@ -9,6 +9,7 @@ import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
 import { isSuperseded, outcomeOf } from './failures.ts';
+import { messagesOf } from './messages.ts';
 import { Newest } from './newest.ts';
 import type { Sandbox, SandboxLink } from './sandbox/connect.ts';
 import { floorOf, tooWeak } from './sandbox/isolation.ts';
@@ -258,7 +259,7 @@ export class Tenure {
     const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
     const mine = { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used };
     const intentDurable = (): Promise<void> => this.#copies.intent(signal);
-    return { ...mine, readConfigMap, intentDurable, approvals, taskChanged, signal, report };
+    return { ...mine, ...messagesOf(this.#newest, reporter), readConfigMap, intentDurable, approvals, taskChanged, signal, report };
   }
 
   #end(outcome: Outcome | undefined, began: number): void {

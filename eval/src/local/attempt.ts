@@ -77,6 +77,8 @@ export function contextOf(
     // Nothing outlives this process, so that nothing has to be durable before it.
     intentDurable: () => Promise.resolve(),
     ...people,
+    messages: () => [],
+    messageTaken: () => undefined,
     signal,
     report,
   };

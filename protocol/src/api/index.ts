@@ -20,6 +20,7 @@ export {
 export * from './expertpool/index.ts';
 export * from './group.ts';
 export { kinds } from './kinds.ts';
+export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from './money.ts';
 export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
 export * from './placement.ts';
 export * from './poolgrant/index.ts';

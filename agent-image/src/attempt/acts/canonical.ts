@@ -21,3 +21,10 @@ export function actionDigest(task: string, edits: readonly Edit[], acts: readonl
   const act = { task, edits, acts, ...(unseen > 0 && { unseen }) };
   return `sha256:${createHash('sha256').update(canonicalJson(act)).digest('hex')}`;
 }
+
+/** Names a question of the model in a task; `call` names the tool call that asks it. */
+export function questionDigest(task: string, call: string, text: string): string {
+  return `sha256:${createHash('sha256')
+    .update(canonicalJson({ task, call, question: text }))
+    .digest('hex')}`;
+}

@@ -1,5 +1,5 @@
 import { timestamp } from '@agentfleet/kube';
-import { attemptAction, backoffSeconds, maxShownAttempts } from '@agentfleet/protocol/api';
+import { addMoney, attemptAction, backoffSeconds, maxShownAttempts } from '@agentfleet/protocol/api';
 import type { AgentTaskSpec, AgentTaskStatus, FailureClass, Run, Usage } from '@agentfleet/protocol/api';
 
 export type Attempt = NonNullable<AgentTaskStatus['attempts']>[number];
@@ -26,8 +26,12 @@ export const cancelledReason = 'Cancelled';
 /** Sum of two usages; both whole. */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (a === undefined || b === undefined) return a ?? b;
-  const fields = Object.keys(b) as (keyof Usage)[];
-  return { ...a, ...Object.fromEntries(fields.map((field) => [field, a[field] + b[field]])) };
+  const { cost: costA, ...countsA } = a;
+  const { cost: costB, ...countsB } = b;
+  const cost = costA === undefined || costB === undefined ? (costA ?? costB) : addMoney(costA, costB);
+  const fields = Object.keys(countsB) as (keyof typeof countsB)[];
+  const counts = Object.fromEntries(fields.map((field) => [field, (countsA[field] ?? 0) + (countsB[field] ?? 0)]));
+  return { ...countsA, ...(counts as typeof countsB), ...(cost !== undefined && { cost }) };
 }
 
 function isCharged(attempt: Attempt, spec: AgentTaskSpec): boolean {

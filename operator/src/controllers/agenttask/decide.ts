@@ -9,6 +9,7 @@ import { conditionsOf, storyOf } from './conditions.ts';
 import type { Course, SandboxChoice } from './course.ts';
 import { clockOf } from './clock.ts';
 import { factsOf, type Facts } from './facts.ts';
+import { waitingMessages } from './messages.ts';
 import { milestones } from './milestones.ts';
 import { sandboxFinalizer } from './names.ts';
 import { afterTheEnd } from './retention.ts';
@@ -35,7 +36,11 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const approvals = approvalsOf(facts);
   const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const storage = storagePlan(facts, course);
-  const status = coarse(facts, { ...statusOf(facts, { books, course, ending, storage }), ...listed(approvals) });
+  const status = coarse(facts, {
+    ...statusOf(facts, { books, course, ending, storage }),
+    ...listed(approvals),
+    ...waitingMessages(facts, course),
+  });
   const brief = course.kind === 'Wait' && course.brief === true;
   return {
     actions: [...actionsOf(facts, course, status), ...storage.actions],

@@ -70,7 +70,9 @@ export interface Snapshot {
   readonly queue: QueueView;
   /** A standing order to cancel this task. */
   readonly cancelOrder: string | undefined;
-  /** Standing orders to approve or reject an act of this task, in the order in which they were given. */
+  /** Standing orders that bring words for the model, in the order in which they were given. */
+  readonly messages: readonly AgentTaskOrder[];
+  /** Standing orders to decide about what this task waits with, in the order in which they were given. */
   readonly answers: readonly AgentTaskOrder[];
   /** Why the API server refused the sandbox a moment ago. */
   readonly refusal: string | undefined;

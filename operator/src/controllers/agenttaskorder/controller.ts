@@ -36,7 +36,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
       watches(caches.orders),
       watches(caches.tasks, {
         map: (task) => ordersOf(context, task),
-        // What an order waits for: the end of its task, an act, or the decision about it.
+        // What an order waits for: the end of its task, an act, the decision about it, or that the model has a message.
         predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
       }),
     ],
@@ -49,7 +49,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
 }
 
 function answerOf({ status }: AgentTask): string {
-  return `${status?.finished ?? ''} ${status?.run?.pendingApproval?.action ?? ''} ${status?.approvals?.at(-1)?.at ?? ''} ${status?.approvals?.length ?? 0}`;
+  return `${status?.finished ?? ''} ${status?.run?.pendingApproval?.action ?? ''} ${status?.approvals?.at(-1)?.at ?? ''} ${status?.approvals?.length ?? 0} ${status?.run?.messagesTaken?.join() ?? ''}`;
 }
 
 function ordersOf({ caches }: OperatorContext, { metadata: { namespace = '', name } }: AgentTask): readonly string[] {

@@ -58,7 +58,7 @@ describe('an order', () => {
     ['for a task that does not exist is refused', order({}), undefined, 'Refused', /there is no AgentTask one/],
     ['is not for a later task of the same name', order({}), task({ finished: 'false' }, at(-10)), 'Refused', /older than this order/],
     ['to approve the act that waits is accepted', order({ type: 'Approve', action: digest }), asking, 'Accepted', /goes to the worker/],
-    ['to approve when nothing waits is refused', order({ type: 'Approve', action: digest }), running, 'Refused', /no act waits/],
+    ['to approve when nothing waits is refused', order({ type: 'Approve', action: digest }), running, 'Refused', /nothing waits/],
     [
       'to reject another act than the one that waits is refused',
       order({ type: 'Reject', action: `sha256:${'cd'.repeat(32)}` }),

@@ -1,6 +1,6 @@
 import { findCondition, mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Approval, Condition, OwnerReference } from '@agentfleet/protocol/api';
-import { decisionAbout } from '../agenttask/approvals.ts';
+import { decisionAbout, decisiveTypes } from '../agenttask/approvals.ts';
 
 /** Ms in which a task may be missing, because caches of two kinds are not of one moment. */
 export const missingMs = 10_000;
@@ -50,7 +50,7 @@ function orphaned({ at = '' }: AgentTaskOrderStatus, now: number): Pick<OrderDec
 
 /** Whoever gave the order may have seen a newer report than our cache shows. */
 function isUnknown({ spec, status }: AgentTaskOrder, task: AgentTask): boolean {
-  if (spec.type === 'Cancel' || status?.state !== undefined || task.status?.finished === 'true') return false;
+  if (spec.type === 'Cancel' || spec.type === 'Message' || status?.state !== undefined || task.status?.finished === 'true') return false;
   const decided = task.status?.approvals?.some(({ action }) => action === spec.action) === true;
   return !decided && pendingAction(task.status) !== spec.action;
 }
@@ -69,7 +69,8 @@ function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: AgentTask):
 function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict {
   const { state, message = '' } = order.status ?? {};
   // The word of the task stands above ours, which may have been given before we saw the act.
-  if (task !== undefined && decidedBy(order, task)) return { state: 'Done', message: `the act is ${decisions[order.spec.type]}` };
+  if (task !== undefined && decidedBy(order, task))
+    return { state: 'Done', message: `${order.spec.type === 'Answer' ? 'the question' : 'the act'} is ${decisions[order.spec.type]}` };
   if (state === 'Done' || state === 'Refused') return { state, message };
   if (task === undefined) {
     return {
@@ -77,10 +78,11 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
       message: `there is no AgentTask ${order.spec.taskRef.name} that is older than this order; correct spec.taskRef.name in another order`,
     };
   }
+  if (order.spec.type === 'Message') return toModel(order, task);
   return order.spec.type === 'Cancel' ? cancel(order, state, task) : answer(order, state, task);
 }
 
-const decisions = { Approve: 'approved', Reject: 'rejected', Cancel: 'cancelled' } as const;
+const decisions = { Approve: 'approved', Reject: 'rejected', Answer: 'answered', Message: 'given', Cancel: 'cancelled' } as const;
 
 /** Whether the task says that this very order decided; an order of the same name may have been there before. */
 function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
@@ -102,6 +104,13 @@ function cancel(order: AgentTaskOrder, state: AgentTaskOrderStatus['state'], tas
   return { state: 'Done', message: phase === 'Cancelled' ? 'the task is cancelled' : `the task ended by itself before (${phase})` };
 }
 
+/** A message is for the model of a task that has not ended; the worker reports that it is in the conversation. */
+function toModel({ metadata: { uid = '' } }: AgentTaskOrder, { status }: AgentTask): Verdict {
+  if (status?.run?.messagesTaken?.includes(uid) === true) return { state: 'Done', message: 'the model has the message' };
+  if (status?.finished !== 'true') return { state: 'Accepted', message: 'the model gets the message at its next step' };
+  return { state: 'Refused', message: `the task ended before a model got the message (${status.phase ?? 'Failed'})` };
+}
+
 /** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
 function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
@@ -113,9 +122,14 @@ function answer({ spec }: AgentTaskOrder, state: AgentTaskOrderStatus['state'], 
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   if (decision !== undefined) return { state: 'Refused', message: `${whoDecided(decision)}; a decision stands` };
   const pending = pendingAction(status);
-  if (pending === spec.action) return { state: 'Accepted', message: `${spec.type} goes to the worker` };
+  if (pending === spec.action) {
+    const types = decisiveTypes(status?.run?.pendingApproval ?? {});
+    if (types.some((type) => type === spec.type)) return { state: 'Accepted', message: `${spec.type} goes to the worker` };
+    const what = status?.run?.pendingApproval?.kind === 'Question' ? 'a question' : 'an act';
+    return { state: 'Refused', message: `what waits is ${what}; give another order, with spec.type ${types.join(' or ')}` };
+  }
   if (state === 'Accepted') return { state: 'Refused', message: 'the act stopped waiting before anything was decided about it' };
-  const waits = pending === undefined ? 'no act waits for a decision' : `the act that waits is ${pending}`;
+  const waits = pending === undefined ? 'nothing waits for a decision' : `the act that waits is ${pending}`;
   return { state: 'Refused', message: `${waits}; spec.action must be status.run.pendingApproval.action of the task` };
 }
 

@@ -1,6 +1,22 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
-import { atomicList, choice, guarded, HostPort, integer, listByKey, optional, rule, setOf, struct, upward } from '../schema/index.ts';
+import {
+  atomicList,
+  choice,
+  guarded,
+  HostPort,
+  integer,
+  listByKey,
+ 
+  money,
+  optional,
+  rule,
+  setOf,
+  struct,
+  upward,
+  upwardDecimal,
+  withRules,
+} from '../schema/index.ts';
 import { failureClasses, finalClasses } from './phases.ts';
 
 /** Hosts that one task may list. */
@@ -71,6 +87,14 @@ export type Policy = Static<typeof Policy>;
 
 const year = 31_536_000;
 
+const cost = withRules(
+  money('What models may cost, over all attempts, in the currency of the prices of the pool.'),
+  rule(
+    "!isQuantity(self) || quantity(self).compareTo(quantity('0')) > 0",
+    'spec.budget.cost must be more than 0; raise it, or leave it out for the bound of the pool',
+  ),
+);
+
 /** `spec.budget`. */
 export const Budget = guarded(
   'What the task may use. A bound that is left out is the one of the pool.',
@@ -78,6 +102,10 @@ export const Budget = guarded(
   {
     wallSeconds: optional(upward('spec.budget.wallSeconds', integer('Seconds in which the task runs, over all attempts.', 1, year))),
     toolCalls: optional(upward('spec.budget.toolCalls', integer('Commands and edits, over all attempts.', 1, 1_000_000))),
+    tokens: optional(
+      upward('spec.budget.tokens', integer('Tokens that models read and write for the task, over all attempts.', 1, 1_000_000_000_000)),
+    ),
+    cost: optional(upwardDecimal('spec.budget.cost', cost)),
     whenExceeded: choice('What happens at the bound.', ['Fail'], 'Fail'),
   },
   { filled: true },

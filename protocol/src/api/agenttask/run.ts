@@ -27,6 +27,16 @@ export const maxPlanNodes = 64;
 /** Characters of `status.run.patch`; a longer one is cut with a marker, and the whole is an artifact. */
 export const maxPatchCharacters = 2048;
 
+/** Bytes of `status.run.answer` in UTF-8; a longer one is cut with a marker, and the whole is an artifact. */
+export const maxAnswerBytes = 1024;
+
+/** Ids of messages that `status.run.messagesTaken` keeps: more than can wait at once. */
+export const maxMessagesTaken = 8;
+
+/** Why a task waits for a person. */
+export const approvalSubjects = ['Act', 'Question', 'Review'] as const;
+export type ApprovalSubject = (typeof approvalSubjects)[number];
+
 const hash = '^[0-9a-f]{64}$';
 const shortId = text('Identifier inside the plan.', { max: 24, min: 1, pattern: '^[A-Za-z0-9._-]+$' });
 
@@ -86,11 +96,15 @@ const UsedExpert = struct('An expert that took part.', {
   digest: optional(digest('What was running.')),
 });
 
-const PendingApproval = struct('An act that waits for a person.', {
-  action: digest('Digest of the act; an order must name it.'),
+const PendingApproval = struct('What waits for a person.', {
+  action: digest('Digest of the act, question or review; an order must name it.'),
+  kind: optional(
+    choice('Act: to be approved. Question: to be answered. Review: the result, to be accepted. Absent: Act.', approvalSubjects),
+  ),
   summary: text('The act in words.', { max: 512 }),
+  question: optional(text('The question of the model, as it asks it.', { max: 1024 })),
   evidence: optional(text('Why it is held.', { max: 1024 })),
-  expires: timestamp('When it is treated as rejected.'),
+  expires: timestamp('When it is treated as rejected, or as not answered.'),
 });
 
 const Isolation = struct(
@@ -188,6 +202,12 @@ export const Run = struct('Report of the worker about the current attempt.', {
   auditRoot: optional(text('Head of the event log, SHA-256 in hexadecimal.', { max: 64, pattern: hash })),
   artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
   shadow: optional(ShadowReport),
+  answer: optional(text('What the model says in words, cut with a marker; the whole is the artifact answer.md.', { max: maxAnswerBytes })),
+  messagesTaken: optional(
+    atomicList('Messages of status.messages that the model has got, the newest last.', text('Id of a message.', { max: 64, min: 1 }), {
+      max: maxMessagesTaken,
+    }),
+  ),
   patch: optional(text('Change as a unified diff, cut with a marker.', { max: maxPatchCharacters })),
   rollback: optional(Restored),
   quiescedAt: optional(

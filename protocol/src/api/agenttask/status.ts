@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { maxOrderMessage } from '../agenttaskorder/index.ts';
 import { conditions, observedGeneration } from '../meta.ts';
 import { revisionName, rolloutId } from '../rollout/index.ts';
 import {
@@ -98,14 +99,28 @@ const HeldStorage = struct(
 /** Decisions that `status.approvals` keeps; the oldest give way. */
 export const maxShownApprovals = 16;
 
-const Approval = struct('What was decided about an act that waited; the worker obeys it.', {
-  action: digest('Digest of the act.'),
-  decision: choice('What was decided.', ['Approved', 'Rejected']),
+const Approval = struct('What was decided about an act, question or review that waited; the worker obeys it.', {
+  action: digest('Digest of what waited.'),
+  decision: choice('What was decided.', ['Approved', 'Rejected', 'Answered']),
+  answer: optional(text('The answer to a question; kept for the newest decision only.', { max: maxOrderMessage })),
+  reason: optional(text('Why, as the order says it; kept for the newest decision only.', { max: 1024 })),
   orderRef: optional(reference('The order that said so; absent: the time was over.')),
   requester: optional(text('Who gave the order.', { max: 1024 })),
   at: timestamp('When.'),
 });
 export type Approval = Static<typeof Approval>;
+
+/** Messages that wait for the model at once; further orders wait until it has got one. */
+export const maxWaitingMessages = 4;
+
+const TaskMessage = struct('Words of a person for the model.', {
+  id: text('Uid of the order; the worker reports it in status.run.messagesTaken.', { max: 64, min: 1 }),
+  orderRef: reference('The order that brought it.'),
+  requester: text('Who gave the order.', { max: 1024 }),
+  text: text('The words.', { max: maxOrderMessage }),
+  at: timestamp('When.'),
+});
+export type TaskMessage = Static<typeof TaskMessage>;
 
 /** `AgentTask.status`: the operator owns all of it but `run`. */
 export const AgentTaskStatus = struct('What has become of the task.', {
@@ -127,6 +142,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   rollback: optional(RolledBack),
   storage: optional(HeldStorage),
   approvals: optional(atomicList('Decisions about acts that waited, oldest first.', Approval, { max: maxShownApprovals })),
+  messages: optional(atomicList('Messages that the model has not got yet, oldest first.', TaskMessage, { max: maxWaitingMessages })),
   run: optional(Run),
 });
 export type AgentTaskStatus = Static<typeof AgentTaskStatus>;

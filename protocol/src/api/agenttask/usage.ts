@@ -1,13 +1,15 @@
 import type { Static } from 'typebox';
-import { counter, struct } from '../schema/index.ts';
+import { counter, money, optional, struct } from '../schema/index.ts';
 
 /** What was used; replaced as a whole. */
 export function usageFields(description: string) {
   return struct(
     description,
     {
-      tokensIn: counter('Tokens read by models; 0 while no engine reports them to workers.'),
-      tokensOut: counter('Tokens written by models; 0 while no engine reports them to workers.'),
+      tokensIn: counter('Tokens that chat models read; other engines report none.'),
+      tokensOut: counter('Tokens that chat models wrote; other engines report none.'),
+      tokensCached: optional(counter('Of tokensIn, those that a provider read from a cache.')),
+      cost: optional(money('What they cost by the prices of the pool, in its currency; absent: nothing with a price was used.')),
       toolCalls: counter('Commands and edits.'),
       cpuMillis: counter('Processor time of commands, in milliseconds.'),
       wallSeconds: counter('Seconds in which the task ran.'),

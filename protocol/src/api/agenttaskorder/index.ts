@@ -14,11 +14,15 @@ import {
   struct,
   text,
   timestamp,
+  withRules,
   type Rule,
 } from '../schema/index.ts';
 
 /** What can be ordered. */
-export const orderTypes = ['Approve', 'Reject', 'Cancel'] as const;
+export const orderTypes = ['Approve', 'Reject', 'Answer', 'Message', 'Cancel'] as const;
+/** Characters of `spec.message`. */
+export const maxOrderMessage = 1024;
+
 export type OrderType = (typeof orderTypes)[number];
 
 function goesWith(field: string, types: readonly OrderType[]): Rule {
@@ -31,8 +35,17 @@ function goesWith(field: string, types: readonly OrderType[]): Rule {
 
 const fields = struct('The order. It cannot be changed; create another one.', {
   taskRef: reference('The AgentTask, in the same namespace.'),
-  type: choice('Approve or Reject the act that waits. Cancel the task and restore snapshot 0.', orderTypes),
-  action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve and Reject.')),
+  type: choice(
+    'Approve or Reject the act that waits. Answer the question that waits. Message: words for the model at its next step. Cancel the task and restore snapshot 0.',
+    orderTypes,
+  ),
+  action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve, Reject and Answer.')),
+  message: optional(
+    withRules(
+      text('The answer, or the words for the model; with Answer and Message.', { max: maxOrderMessage, min: 1 }),
+      rule("self.trim() != ''", 'spec.message must not be blank; write the answer or the message'),
+    ),
+  ),
   reason: optional(text('Why, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
 });
@@ -40,7 +53,11 @@ const fields = struct('The order. It cannot be changed; create another one.', {
 /** `AgentTaskOrder.spec`. */
 export const AgentTaskOrderSpec = extend(fields, {
   [mutabilityKey]: 'Immutable',
-  [rulesKey]: [rule('self == oldSelf', 'spec is immutable; create another order'), goesWith('action', ['Approve', 'Reject'])],
+  [rulesKey]: [
+    rule('self == oldSelf', 'spec is immutable; create another order'),
+    goesWith('action', ['Approve', 'Reject', 'Answer']),
+    goesWith('message', ['Answer', 'Message']),
+  ],
 });
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 
@@ -61,7 +78,7 @@ export const agentTaskOrder: Kind = {
   kind: 'AgentTaskOrder',
   plural: 'agenttaskorders',
   shortName: 'afo',
-  description: "A person's decision about a task: approve, reject or cancel.",
+  description: "A person's decision about a task: approve, reject, answer, tell or cancel.",
   spec: AgentTaskOrderSpec,
   status: AgentTaskOrderStatus,
   rules: [],

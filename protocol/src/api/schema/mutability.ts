@@ -1,4 +1,4 @@
-import { IsOptional, Type, type TInteger, type TObject, type TProperties, type TSchema } from 'typebox';
+import { IsOptional, Type, type TInteger, type TObject, type TProperties, type TSchema, type TString } from 'typebox';
 import { extend, mutabilityKey, rule, rulesKey, rulesOf, withRules, type Mutability, type Rule } from './rule.ts';
 import type { StructOptions } from './shapes.ts';
 import { struct } from './shapes.ts';
@@ -19,6 +19,19 @@ export function upward(path: string, schema: TInteger): TInteger {
   const grown = withRules(
     schema,
     rule('self >= oldSelf', `${path} may only be raised`, `'${path} may only be raised; give at least %d, not %d'.format([oldSelf, self])`),
+  );
+  return extend(grown, { [mutabilityKey]: 'Upward' satisfies Mutability });
+}
+
+/** Marks a decimal string that may only grow; what it holds must be a quantity. */
+export function upwardDecimal(path: string, schema: TString): TString {
+  const grown = withRules(
+    schema,
+    rule(
+      '!isQuantity(self) || !isQuantity(oldSelf) || quantity(self).compareTo(quantity(oldSelf)) >= 0',
+      `${path} may only be raised`,
+      `'${path} may only be raised; give at least %s, not %s'.format([oldSelf, self])`,
+    ),
   );
   return extend(grown, { [mutabilityKey]: 'Upward' satisfies Mutability });
 }

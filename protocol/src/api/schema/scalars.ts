@@ -59,6 +59,13 @@ export function decimal(description: string, fallback?: string): TString {
   return text(description, { max: 20, pattern: decimalPattern, ...(fallback === undefined ? {} : { default: fallback }) });
 }
 
+const moneyPattern = '^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,6})?$';
+
+/** An amount of money in the currency of the pool, as a decimal string. */
+export function money(description: string): TString {
+  return text(description, { max: 16, min: 1, pattern: moneyPattern });
+}
+
 /** A decimal number that weighs something, 0 to 999999, as a string. */
 export function weight(description: string, fallback: string): TString {
   return text(description, { max: 16, pattern: weightPattern, default: fallback });

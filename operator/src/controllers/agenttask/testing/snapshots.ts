@@ -86,6 +86,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 },
   cancelOrder: undefined,
   answers: [],
+  messages: [],
   refusal: undefined,
   storage: undefined,
   dependencies: undefined,

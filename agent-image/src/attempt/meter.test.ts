@@ -1,0 +1,49 @@
+import type { Clock } from '@agentfleet/kube';
+import { costInMicros, type Usage } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { Meter, nothingUsed, type Bounds, type SpentTokens } from './meter.ts';
+
+const clock: Clock = { now: () => 0, monotonic: () => 0, after: () => ({ cancel: () => undefined }) };
+const earlier = { ...nothingUsed, tokensIn: 600, tokensOut: 100, cost: '0.4' };
+const before = { ...nothingUsed, tokensIn: 100, tokensCached: 40, tokensOut: 50, cost: '0.1' };
+const spent = (change: Partial<SpentTokens> = {}): SpentTokens => ({ input: 40, cachedInput: 30, output: 10, cost: 100_000n, ...change });
+const open = (bounds: Bounds, used: { readonly earlier: Usage; readonly before: Usage } = { earlier, before }): Meter =>
+  new Meter(clock, used, bounds);
+
+describe('tokens and cost', () => {
+  test('are counted on from what the attempt used before this worker', () => {
+    const meter = open({});
+    meter.addTokens(spent());
+    meter.addTokens(spent({ cost: null }));
+    expect(meter.usage()).toMatchObject({ tokensIn: 180, tokensCached: 100, tokensOut: 70, cost: '0.2' });
+    meter.setTokens(spent({ input: 7, cachedInput: 0, output: 3, cost: 1n }));
+    expect(meter.usage()).toMatchObject({ tokensIn: 7, tokensOut: 3, cost: '0.000001' });
+  });
+
+  test('of models without a price cost nothing', () => {
+    const meter = open({}, { earlier: nothingUsed, before: nothingUsed });
+    meter.addTokens(spent({ cost: null }));
+    expect(meter.usage()).not.toHaveProperty('cost');
+    expect([meter.tokensLeft(), meter.costLeft(), meter.modelShare()]).toEqual([Number.POSITIVE_INFINITY, null, 0]);
+  });
+
+  test.each<readonly [string, Bounds, string, RegExp]>([
+    ['tokens', { tokens: 900 }, 'TokensExceeded', /^the task has used 900 of 900 tokens \(spec\.budget\.tokens, or the pool's\)$/],
+    ['cost', { cost: '0.6' }, 'CostExceeded', /^the task has used 0\.6 of 0\.6 cost \(spec\.budget\.cost, or the pool's\)$/],
+  ])('the bound of %s is that of all attempts', (_, bounds, reason, message) => {
+    const meter = open(bounds);
+    expect(() => meter.check()).not.toThrow();
+    expect(meter.modelShare()).toBeLessThan(1);
+    meter.addTokens(spent());
+    expect(() => meter.check()).toThrow(expect.objectContaining({ failureClass: 'BudgetExceeded', reason, message: expect.stringMatching(message) as string }) as Error);
+    expect(meter.modelShare()).toBe(1);
+  }); // prettier-ignore
+
+  test('what is left is what a reservation may take', () => {
+    const meter = open({ tokens: 1000, cost: '1' });
+    expect([meter.tokensLeft(), meter.costLeft()]).toEqual([150, 500_000n]);
+    const price = { input: '3', cachedInput: '0.3', output: '15' };
+    meter.addTokens({ input: 100, cachedInput: 0, output: 60, cost: costInMicros(price, { input: 100, cachedInput: 0, output: 60 }) });
+    expect([meter.tokensLeft(), meter.costLeft()]).toEqual([0, 498_800n]);
+  });
+});
