@@ -16,7 +16,7 @@ function open(task: AgentTask, messagesTaken?: string[]) {
       this.run = { ...this.run, ...change };
     },
   };
-  return { newest, reporter, ...messagesOf(newest, reporter as never) };
+  return { newest, reporter, ...messagesOf(newest, reporter) };
 }
 
 test('messages are given until they are named as taken, however long the operator shows them', () => {

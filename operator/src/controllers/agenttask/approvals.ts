@@ -24,7 +24,8 @@ export function approvalsOf(facts: Facts): readonly Approval[] {
 }
 
 /** The worker has noted what was said to all but the newest: it asks about one thing at a time. */
-function withoutWords({ answer: _, reason: __, ...decision }: Approval): Approval {
+function withoutWords(approval: Approval): Approval {
+  const { answer: _, reason: __, ...decision } = approval;
   return decision;
 }
 

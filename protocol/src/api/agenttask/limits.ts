@@ -7,7 +7,6 @@ import {
   HostPort,
   integer,
   listByKey,
- 
   money,
   optional,
   rule,
