@@ -18,8 +18,8 @@ export interface SpentTokens {
   /** Of `input`, read from a cache of the provider. */
   readonly cachedInput: number;
   readonly output: number;
-  /** Millionths of the currency; null: the model has no price. */
-  readonly cost: bigint | null;
+  /** Whole millionths of the currency; null: the model has no price. */
+  readonly cost: number | null;
 }
 
 export const nothingUsed: Usage = {
@@ -78,7 +78,7 @@ export class Meter {
       input: input + spent.input,
       cachedInput: cachedInput + spent.cachedInput,
       output: output + spent.output,
-      cost: cost === null && spent.cost === null ? null : (cost ?? 0n) + (spent.cost ?? 0n),
+      cost: cost === null && spent.cost === null ? null : (cost ?? 0) + (spent.cost ?? 0),
     };
   }
 
@@ -97,7 +97,7 @@ export class Meter {
       tokensIn: input,
       tokensOut: output,
       ...(cachedInput > 0 && { tokensCached: cachedInput }),
-      ...(cost !== null && { cost: fromMicros(cost) }),
+      ...(cost !== null && { cost: fromMicros(BigInt(cost)) }),
       toolCalls: before.toolCalls + toolCalls,
       cpuMillis: before.cpuMillis + Math.round(cpuMillis),
       wallSeconds: before.wallSeconds + Math.round(((this.#pausedAt ?? this.#clock.monotonic()) - this.#started) / 1000),
@@ -130,12 +130,10 @@ export class Meter {
     return bound === undefined ? Number.POSITIVE_INFINITY : Math.max(0, bound - this.#tokensUsed());
   }
 
-  /** Millionths of the currency that are left, for a reservation; null without a bound, never below 0. */
-  costLeft(): bigint | null {
+  /** Millionths of the currency that are left, for a reservation; Infinity without a bound, never below 0. */
+  costLeft(): number {
     const { cost } = this.#bounds;
-    if (cost === undefined) return null;
-    const left = toMicros(cost) - this.#costUsed();
-    return left > 0n ? left : 0n;
+    return cost === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Number(toMicros(cost) - this.#costUsed()));
   }
 
   /** Share of the bound on tokens or on cost that all attempts have used, the larger one, 0…1; 0 without such a bound. */
@@ -152,7 +150,7 @@ export class Meter {
   }
 
   #costUsed(): bigint {
-    return toMicros(this.#earlier.cost ?? '0') + (this.#tokens.cost ?? 0n);
+    return toMicros(this.#earlier.cost ?? '0') + BigInt(this.#tokens.cost ?? 0);
   }
 
   #within(name: Bounded, used: number): void {
@@ -175,5 +173,5 @@ export function exceeded(name: keyof Bounds, used: number | string, bound: numbe
 }
 
 function tokensOf({ tokensIn, tokensCached = 0, tokensOut, cost }: Usage): SpentTokens {
-  return { input: tokensIn, cachedInput: tokensCached, output: tokensOut, cost: cost === undefined ? null : toMicros(cost) };
+  return { input: tokensIn, cachedInput: tokensCached, output: tokensOut, cost: cost === undefined ? null : Number(toMicros(cost)) };
 }

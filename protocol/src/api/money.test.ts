@@ -24,10 +24,10 @@ describe('money', () => {
   });
 
   test.each([
-    [{ input: '3', cachedInput: '0.3', output: '15' }, { input: 1_000_000, cachedInput: 0, output: 0 }, 3_000_000n],
-    [{ input: '3', cachedInput: '0.3', output: '15' }, { input: 1000, cachedInput: 900, output: 10 }, 300n + 270n + 150n],
-    [{ input: '0.0001', cachedInput: '0.05', output: '0' }, { input: 1, cachedInput: 0, output: 5 }, 1n],
-    [{ input: '0', cachedInput: '0', output: '0' }, { input: 9, cachedInput: 0, output: 5 }, 0n],
+    [{ input: '3', cachedInput: '0.3', output: '15' }, { input: 1_000_000, cachedInput: 0, output: 0 }, 3_000_000],
+    [{ input: '3', cachedInput: '0.3', output: '15' }, { input: 1000, cachedInput: 900, output: 10 }, 300 + 270 + 150],
+    [{ input: '0.0001', cachedInput: '0.05', output: '0' }, { input: 1, cachedInput: 0, output: 5 }, 1],
+    [{ input: '0', cachedInput: '0', output: '0' }, { input: 9, cachedInput: 0, output: 5 }, 0],
   ])('a request costs what its price says %#', (price, tokens, micros) => {
     expect(costInMicros(price, tokens)).toBe(micros);
   });

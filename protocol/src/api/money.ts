@@ -40,8 +40,8 @@ export interface PricedTokens {
   readonly output: number;
 }
 
-/** What tokens cost, in millionths of the currency, rounded up once. */
-export function costInMicros(price: Price, { input, cachedInput, output }: PricedTokens): bigint {
+/** What tokens cost, in whole millionths of the currency, rounded up once. */
+export function costInMicros(price: Price, { input, cachedInput, output }: PricedTokens): number {
   const parts = [
     [parse(price.input), Math.max(0, input - cachedInput)],
     [parse(price.cachedInput), cachedInput],
@@ -50,7 +50,7 @@ export function costInMicros(price: Price, { input, cachedInput, output }: Price
   const common = parts.reduce((most, [{ power }]) => (power > most ? power : most), 1n);
   // A price is that of a million tokens, so that tokens × price is in millionths already.
   const sum = parts.reduce((total, [{ digits, power }, tokens]) => total + BigInt(tokens) * digits * (common / power), 0n);
-  return ceilDivide(sum, common);
+  return Number(ceilDivide(sum, common));
 }
 
 /** `1.25` → 125 and 100. */

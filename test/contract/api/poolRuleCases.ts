@@ -8,15 +8,26 @@ import { rolloutCases } from './rolloutRuleCases.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
 import { weightCases } from './weightRuleCases.ts';
 
-const orderCases: readonly RuleCase[] = ([['action', 'Approve or Reject', 'Cancel', ['Approve', 'Reject']]] as const).flatMap(
-  ([field, types, other, owners]) => {
-    const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;
-    const value = (orders[owners[0]] as { spec: Record<string, unknown> }).spec[field];
-    return [
-      { base: orders[other]!, passes: {}, refused: { [`spec.${field}`]: value }, message },
-      ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
-    ];
-  },
+const orderCases: readonly RuleCase[] = (
+  [
+    ['action', 'Approve or Reject or Answer', 'Cancel', ['Approve', 'Reject', 'Answer']],
+    ['message', 'Answer or Message', 'Reject', ['Answer', 'Message']],
+  ] as const
+).flatMap(([field, types, other, owners]) => {
+  const message = `spec.${field} must be set exactly when spec.type is ${types}; set or remove it`;
+  const value = (orders[owners[0]] as { spec: Record<string, unknown> }).spec[field];
+  return [
+    { base: orders[other]!, passes: {}, refused: { [`spec.${field}`]: value }, message },
+    ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
+  ];
+});
+
+const blankCase: RuleCase = change(
+  orders['Message']!,
+  'spec.message',
+  ' go on ',
+  ' \n ',
+  'spec.message must not be blank; write the answer or the message',
 );
 
 const builtin = { type: 'Builtin' } as const;
@@ -241,6 +252,7 @@ const modelCases: readonly RuleCase[] = [
 
 export const poolAndOrderCases: readonly RuleCase[] = [
   ...orderCases,
+  blankCase,
   ...poolCases,
   ...layerCases,
   ...roleCases,

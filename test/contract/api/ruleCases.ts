@@ -115,6 +115,13 @@ const taskCases: readonly RuleCase[] = [
     refused: { 'spec.setup[0].network': 'Allowed', 'spec.policy.network': { mode } },
     message: 'spec.setup[].network Allowed needs hosts; set spec.policy.network.mode to Allowed and list spec.policy.network.hosts',
   })),
+  change(
+    git,
+    'spec.budget',
+    { cost: '0.000001' },
+    { cost: '0' },
+    'spec.budget.cost must be more than 0; raise it, or leave it out for the bound of the pool',
+  ),
   change(git, 'spec.goal', ' x ', ' \n\t ', 'spec.goal must not be blank; say what must become true'),
   ...['setup', 'checks'].map((list) => ({
     base: git,

@@ -52,7 +52,7 @@ export function fullTask(workspace: Node): Node {
         approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
         minIsolation: 'Landlock',
       },
-      budget: { wallSeconds: 1800, toolCalls: 200, whenExceeded: 'Fail' },
+      budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5', whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: {
         max: 2,
@@ -87,7 +87,18 @@ export const condition = {
   reason: 'Running',
   message: 'runs',
 };
-const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
+const usage = {
+  tokensIn: 1,
+  tokensCached: 1,
+  tokensOut: 2,
+  cost: '0.000012',
+  toolCalls: 3,
+  cpuMillis: 4,
+  wallSeconds: 5,
+  candidates: 6,
+  vetoes: 7,
+  backtracks: 8,
+};
 export const time = '2026-01-01T00:00:00Z';
 
 export const fullRun: Node = {
@@ -108,7 +119,7 @@ export const fullRun: Node = {
     degraded: ['draft: proposals are not weighed'],
   },
   experts: [{ role: 'Generalist', name: 'gen', digest: sha }],
-  pendingApproval: { action: sha, summary: 'remove build/', evidence: 'risk 0.9', expires: time },
+  pendingApproval: { action: sha, kind: 'Question', summary: 'remove build/', question: 'which one?', evidence: 'risk 0.9', expires: time },
   isolation: { level: 'Landlock', network: 'Enforced', landlockABI: 7, userNamespace: false, runtimeClass: 'gvisor' },
   auditRoot: 'ab'.repeat(32),
   artifacts: [{ name: 'patch.diff', uri: 's3://agents/x/patch.diff', sha256: 'ab'.repeat(32), bytes: 512 }],
@@ -135,6 +146,8 @@ export const fullRun: Node = {
     stableBins: [1, 0, 1, 0, 0, 0, 0, 0, 1, 1],
     shadowBins: [1, 1, 0, 0, 0, 0, 0, 0, 0, 2],
   },
+  answer: 'the port was taken',
+  messagesTaken: ['7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de'],
   patch: '--- a/x\n+++ b/x\n',
   rollback: { snapshot: 's0000', verified: true, manifestDigest: sha, irreversible: ['sent a request'] },
   quiescedAt: '2026-01-01T00:00:00Z',
@@ -175,7 +188,20 @@ export const fullTaskStatus: Node = {
   totals: { usage },
   rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
   storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
-  approvals: [{ action: sha, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'admin', at: time }],
+  messages: [
+    { id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', orderRef: { name: 'say' }, requester: 'admin', text: 'use port 8080', at: time },
+  ],
+  approvals: [
+    {
+      action: sha,
+      decision: 'Answered',
+      answer: 'the newest',
+      reason: 'it is small',
+      orderRef: { name: 'yes' },
+      requester: 'admin',
+      at: time,
+    },
+  ],
   run: fullRun,
 };
 
@@ -184,6 +210,8 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
   Object.entries({
     Approve: { action: sha },
     Reject: { action: sha, reason: 'too risky' },
+    Answer: { action: sha, message: 'the newest' },
+    Message: { message: 'use port 8080' },
     Cancel: {},
   }).map(([type, fields]) => [
     type,

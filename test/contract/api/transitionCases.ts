@@ -33,9 +33,9 @@ function upward(field: string, low: number, value: number): readonly TransitionC
   return [{ rule, says, base: full, passes: { [field]: value + 1 }, refused: { [field]: low } }];
 }
 
-function notAdded(field: string): TransitionCase {
+function notAdded(field: string, value: unknown = 100): TransitionCase {
   const says = `${field} cannot be added later, which would lower it; leave it out`;
-  return { rule: says, says, base: minimalTask, passes: {}, refused: { [field]: 100 } };
+  return { rule: says, says, base: minimalTask, passes: {}, refused: { [field]: value } };
 }
 
 function cancel(from: string, passes: string, refused: string): TransitionCase {
@@ -79,9 +79,19 @@ export const transitionCases: readonly TransitionCase[] = [
   ...present('spec.sandbox', { image: 'registry.example.com/tools:1' }),
   ...upward('spec.budget.wallSeconds', 1799, 1800),
   ...upward('spec.budget.toolCalls', 199, 200),
+  ...upward('spec.budget.tokens', 89_999, 90_000),
+  {
+    rule: 'spec.budget.cost may only be raised',
+    says: 'spec.budget.cost may only be raised; give at least 2.5, not 2.49',
+    base: full,
+    passes: { 'spec.budget.cost': '10' },
+    refused: { 'spec.budget.cost': '2.49' },
+  },
   ...upward('spec.deadlineSeconds', 3599, 3600),
   notAdded('spec.budget.wallSeconds'),
   notAdded('spec.budget.toolCalls'),
+  notAdded('spec.budget.tokens'),
+  notAdded('spec.budget.cost', '1'),
   cancel('Stop', 'Rollback', 'None'),
   cancel('Rollback', 'Terminate', 'Stop'),
   cancel('Terminate', 'Terminate', 'Rollback'),
@@ -108,6 +118,8 @@ export const allowedChanges: readonly Readonly<Record<string, unknown>>[] = [
   { 'spec.ttlSecondsAfterFinished': 7 },
   { 'spec.budget.wallSeconds': undefined },
   { 'spec.budget.toolCalls': 100_000 },
+  { 'spec.budget.tokens': undefined },
+  { 'spec.budget.cost': '2.50' },
   { 'spec.deadlineSeconds': 7200 },
   { 'metadata.labels': { a: 'b' } },
 ];

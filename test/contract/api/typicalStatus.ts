@@ -17,6 +17,7 @@ export const typicalStatus: Node = {
   clock: { startedAt: time, pausedSeconds: 0 },
   rollback: undefined,
   approvals: undefined,
+  messages: undefined,
   storage: undefined,
   conditions: ['Ready', 'Accepted', 'Scheduled', 'SandboxReady', 'Succeeded', 'Finished'].map((type) => ({
     ...condition,
@@ -26,6 +27,8 @@ export const typicalStatus: Node = {
   run: {
     ...fullRun,
     pendingApproval: undefined,
+    answer: undefined,
+    messagesTaken: undefined,
     rollback: undefined,
     quiescedAt: undefined,
     shadow: undefined,
