@@ -7,7 +7,7 @@ import type { Newest } from './newest.ts';
 export function messagesOf(
   newest: Pick<Newest, 'messages'>,
   reporter: Pick<Reporter, 'run' | 'report'>,
-): Pick<AttemptContext, 'messages' | 'messageTaken'> {
+): Required<Pick<AttemptContext, 'messages' | 'messageTaken'>> {
   const taken = (): readonly string[] => reporter.run.messagesTaken ?? [];
   return {
     messages: () => {

@@ -100,7 +100,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     'output',
     'workspace.archive',
     'workspace.claim',
-    'budget.tokens',
     'budget.cpuSeconds',
     'snapshots.riskThreshold',
     'sandbox.imagePullSecrets',
