@@ -1,4 +1,4 @@
-import { Redaction } from '@agentfleet/keeper/redact';
+import { Redaction } from '@agentfleet/protocol/redact';
 import type { Keepsake } from './artifacts.ts';
 import type { Scope } from './scope.ts';
 
