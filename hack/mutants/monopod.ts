@@ -34,8 +34,8 @@ export const monopod: readonly Mutant[] = [
   {
     guarantee: 'engines that share a pod are heard',
     file: 'operator/src/controllers/expertpool/decide.ts',
-    find: 'poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, { egress, ...snapshot.reach })',
-    replace: 'poolWalls(pool, operatorNamespace, new Map(), snapshot.prometheusNamespace, { egress, ...snapshot.reach })',
+    find: 'poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, reach)',
+    replace: 'poolWalls(pool, operatorNamespace, new Map(), snapshot.prometheusNamespace, reach)',
     test: parts,
   },
   {

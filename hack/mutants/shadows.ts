@@ -136,8 +136,8 @@ export const shadows: readonly Mutant[] = [
   {
     guarantee: 'a server of both revisions gets no request twice',
     file: 'operator/src/controllers/expertpool/manifests/shadow.ts',
-    find: 'arm.experts.filter(({ url }) => !known.has(url))',
-    replace: 'arm.experts.filter(() => known.size >= 0)',
+    find: 'arm.experts.filter(({ url, chat }) => !known.has(url) && chat === undefined)',
+    replace: 'arm.experts.filter(({ chat }) => known.size >= 0 && chat === undefined)',
     test: brief,
   },
 ];

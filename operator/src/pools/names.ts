@@ -25,7 +25,7 @@ export const briefName = (pool: string): string => workersName(pool);
 /** ServiceAccount that the workers of a pool run as; their tokens have the subject `system:serviceaccount:<namespace>:<this>`. */
 export const workerServiceAccount = (pool: string): string => childName(pool, 'worker');
 
-/** ConfigMap with the signing keys that workers, experts and turnstiles of a pool check tokens by. */
+/** ConfigMap with the signing keys that workers, experts, gateways and turnstiles of a pool check tokens by. */
 export const poolKeysName = (pool: string): string => childName(pool, 'token-keys');
 
 /** ConfigMap with those that the pods of an EnergyModel check tokens by. */
@@ -37,6 +37,10 @@ export const goldenServiceAccount = (pool: string): string => childName(pool, 'g
 /** Deployment and Service of one expert; `revision` tells those apart that stand side by side. */
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
+
+/** Deployment, Service, NetworkPolicy, PodDisruptionBudget and ConfigMap of the gateway to chat models; `revision` as above. */
+export const gatewayName = (pool: string, revision?: string): string =>
+  revision === undefined ? childName(pool, 'gateway') : childName(pool, 'gateway', revision);
 
 /** Deployment of the pod that has all engines of a pool on GPUs. */
 export const monopodName = (pool: string): string => childName(pool, 'monopod');

@@ -33,6 +33,8 @@ export interface ServerAccess extends Pick<ClusterAccess, 'issuer' | 'metricsRea
   readonly keys: string;
   /** Subjects that may ask them to work; undefined: they work for nobody. */
   readonly callers?: readonly string[];
+  /** Audience of their tokens; default: that of experts and verifiers of the namespace. */
+  readonly audience?: string;
 }
 
 /** Subject of the ServiceAccount that the chart gives to the operator. */
@@ -51,10 +53,16 @@ export function keysData(jwks: string): Readonly<Record<string, string>> {
   return { [basename(keysFile)]: jwks };
 }
 
-function accessVariables({ issuer, namespace, callers, metricsReaders }: ServerAccess): readonly V1EnvVar[] {
+function accessVariables({
+  issuer,
+  namespace,
+  callers,
+  audience = expertsAudience(namespace),
+  metricsReaders,
+}: ServerAccess): readonly V1EnvVar[] {
   const values: Readonly<Record<string, string | undefined>> = {
     [accessEnvironment.issuer]: issuer,
-    [accessEnvironment.audience]: callers === undefined ? undefined : expertsAudience(namespace),
+    [accessEnvironment.audience]: callers === undefined ? undefined : audience,
     [accessEnvironment.callers]: callers?.join(','),
     [accessEnvironment.metricsReaders]: metricsReaders.length === 0 ? undefined : metricsReaders.join(','),
   };

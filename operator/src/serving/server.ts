@@ -11,7 +11,15 @@ export interface ServerPods {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly image: string;
+  /** Words of its command line; default: none. */
+  readonly args?: readonly string[];
+  /** Where it listens; default: as experts do. */
+  readonly port?: number;
   readonly replicas: number;
+  /** Time from SIGTERM until they are killed; default: 20 s, as a server drains for 10. */
+  readonly graceSeconds?: number;
+  /** Whether they are spread over nodes, so that one node takes few of them along. */
+  readonly isSpread?: boolean;
   readonly environment: Readonly<Record<string, string>>;
   /** What the spec says; where it says nothing, `fallback`. */
   readonly resources: ExpertPool['spec']['workers']['resources'];
@@ -19,13 +27,14 @@ export interface ServerPods {
   readonly mounted?: { readonly volume: V1Volume; readonly path: string };
 }
 
-function container({ image, environment, resources, fallback, mounted }: ServerPods): V1Container {
+function container({ image, args, port = expertPort, environment, resources, fallback, mounted }: ServerPods): V1Container {
   const env: V1EnvVar[] = Object.entries(environment).map(([name, value]) => ({ name, value }));
   return {
     name: 'inference',
     image,
     imagePullPolicy: 'IfNotPresent',
-    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
+    ...(args === undefined ? {} : { args: [...args] }),
+    ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
     env,
     ...probes('http'),
     resources: resourcesOf(resources, fallback),
@@ -38,7 +47,9 @@ function container({ image, environment, resources, fallback, mounted }: ServerP
 
 /** The Deployment of a server. Lists that would be empty are left out: the API server drops them, as if somebody had. Pure. */
 export function serverDeployment(pods: ServerPods): V1DeploymentSpec {
-  const { labels, annotations, replicas, mounted } = pods;
+  const { labels, annotations, replicas, graceSeconds = 20, isSpread = false, mounted } = pods;
+  const labelSelector = { matchLabels: { ...labels } };
+  const spread = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway', labelSelector };
   return {
     replicas,
     revisionHistoryLimit: 2,
@@ -48,7 +59,8 @@ export function serverDeployment(pods: ServerPods): V1DeploymentSpec {
       spec: {
         automountServiceAccountToken: false,
         enableServiceLinks: false,
-        terminationGracePeriodSeconds: 20, // the server drains for 10 s
+        terminationGracePeriodSeconds: graceSeconds,
+        ...(isSpread && { topologySpreadConstraints: [spread] }),
         securityContext: podSecurity,
         containers: [container(pods)],
         ...(mounted === undefined ? {} : { volumes: [mounted.volume] }),

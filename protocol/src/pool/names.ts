@@ -1,6 +1,6 @@
 /** Labels of all objects that the operator makes. */
 export const labels = {
-  /** `sandbox`, `worker`, `expert`, `verifier`, `turnstile`. */
+  /** `sandbox`, `worker`, `expert`, `verifier`, `turnstile`, `gateway`. */
   component: 'agentfleet.dev/component',
   task: 'agentfleet.dev/task',
   pool: 'agentfleet.dev/pool',

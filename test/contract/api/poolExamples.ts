@@ -1,10 +1,26 @@
 import { condition, fullSandbox } from './taskExamples.ts';
-import type { Node } from './fields.ts';
+import { withValue, type Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
 import { fullRollout, fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
+
+/** A model behind an API with every field. */
+const fullEndpoint = {
+  baseURL: 'https://claude.example.com',
+  model: 'm',
+  credential: 'llm',
+  caBundleRef: { name: 'authorities', key: 'ca.crt' },
+  proxyURL: 'http://proxy.example.com:3128',
+  contextTokens: 2_000_000,
+  maxOutputTokens: 512,
+  toolCalls: 'Json',
+  price: { input: '3.00', cachedInput: '0.3', output: '15' },
+  requestsPerMinute: 60,
+  concurrency: 8,
+  timeoutSeconds: 120,
+};
 
 /** The least that a pool needs. */
 export const minimalPool: Node = {
@@ -34,7 +50,12 @@ export const fullPool: Node = {
         replicas: 2,
         resources: { ...(fullSandbox['resources'] as Node), ...gpu },
       },
-      { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } } },
+      {
+        name: 'py',
+        role: 'Specialist',
+        domains: ['python'],
+        engine: { type: 'Replay', replay: { configMap: { name: 'tape' }, format: 'Proposals' } },
+      },
       { name: 'draft', role: 'Draft', engine: { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } } },
       { name: 'planner', role: 'Planner', engine: { type: 'Builtin' } },
       {
@@ -53,6 +74,9 @@ export const fullPool: Node = {
             drainSeconds: 60,
             tensorParallel: 2,
             slots: ['dgx-1/gpu2', 'dgx-1/gpu3'],
+            toolCallParser: 'hermes',
+            reasoningParser: 'qwen3',
+            chatTemplate: 'examples/template.jinja',
             extraArgs: ['--seed=7'],
           },
         },
@@ -68,7 +92,15 @@ export const fullPool: Node = {
         engine: { type: 'Adapter', adapter: { base: 'core', rank: 32 } },
         artifact: { uri: 'pvc://models/rust', format: 'Safetensors' },
       },
+      {
+        name: 'chat',
+        role: 'Specialist',
+        engine: { type: 'OpenAI', openAI: { ...fullEndpoint, baseURL: 'https://llm.example.com/v1' } },
+        fallback: 'other',
+      },
+      { name: 'other', role: 'Specialist', engine: { type: 'Anthropic', anthropic: fullEndpoint } },
     ],
+    gateway: { replicas: 3, resources: fullSandbox['resources'] },
     modelCache: {
       size: '100Gi',
       storageClassName: 'fast',
@@ -87,7 +119,7 @@ export const fullPool: Node = {
       minIsolation: 'Seccomp',
       allowUnenforcedNetwork: true,
       profiles: ['Default', 'Permissive'],
-      maxBudget: { wallSeconds: 3600, toolCalls: 500 },
+      maxBudget: { wallSeconds: 3600, toolCalls: 500, tokens: 2_000_000, cost: '12.50' },
       allowedPodLabels: ['cost-center'],
       allowedPodAnnotations: ['example.com/note'],
       allowedNodeLabels: ['topology.kubernetes.io/zone'],
@@ -111,6 +143,7 @@ export const fullPool: Node = {
     credentials: [
       { name: 'store', secretRef: { name: 's3', key: 'token' }, hosts: ['s3.example.com'] },
       { name: 'seal', secretRef: { name: 'seal', key: 'key' }, hosts: [] },
+      { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.example.com', 'claude.example.com'] },
       { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600 },
@@ -132,6 +165,9 @@ export const fullPool: Node = {
     ],
   },
 };
+
+/** The same to put other experts in. */
+export const withoutGateway = withValue(fullPool, 'spec.gateway', undefined);
 
 export const fullPoolStatus: Node = {
   observedGeneration: 1,

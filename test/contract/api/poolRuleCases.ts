@@ -1,8 +1,9 @@
 // Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
 import { orders } from './examples.ts';
 import { fullModel } from './modelExamples.ts';
-import { fullPool } from './poolExamples.ts';
+import { fullPool, withoutGateway } from './poolExamples.ts';
 import { withValue } from './fields.ts';
+import { chatCases } from './chatRuleCases.ts';
 import { gpuCases } from './gpuRuleCases.ts';
 import { rolloutCases } from './rolloutRuleCases.ts';
 import { change, member, resourceCases, type RuleCase } from './ruleCase.ts';
@@ -33,7 +34,7 @@ const blankCase: RuleCase = change(
 const builtin = { type: 'Builtin' } as const;
 const llama = { type: 'Llama', llama: {} } as const;
 const synth = { type: 'Synth' } as const;
-const single = withValue(fullPool, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
+const single = withValue(withoutGateway, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
 
 /** What the engine of layers does not go with. */
 const layerCases: readonly RuleCase[] = [
@@ -219,6 +220,7 @@ const poolCases: readonly RuleCase[] = [
   ),
   ...resourceCases(fullPool, 'spec.experts[0].resources', 'spec.experts[].resources'),
   ...resourceCases(fullPool, 'spec.workers.resources', 'spec.workers.resources'),
+  ...resourceCases(fullPool, 'spec.gateway.resources', 'spec.gateway.resources'),
   ...['s3.example.com', 'ftp://s3.example.com', 'https://s3.example.com/path', 'https://me@s3.example.com'].map((endpoint) =>
     change(
       fullPool,
@@ -258,6 +260,7 @@ export const poolAndOrderCases: readonly RuleCase[] = [
   ...roleCases,
   ...weightCases,
   ...profileCases,
+  ...chatCases,
   ...gpuCases,
   ...rolloutCases,
   ...modelCases,

@@ -121,7 +121,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   });
 
   it.for([
-    ['ExpertPool', 'spec.experts[0].engine.type', 'OpenAI'],
+    ['ExpertPool', 'spec.experts[0].engine.type', 'Harness'],
     ['ExpertPool', 'spec.sandbox.snapshotEngine', 'Reflink'],
     ['ExpertPool', 'spec.experts[4].artifact.format', 'GGUF'],
     ['EnergyModel', 'spec.artifact.format', 'ONNX'],

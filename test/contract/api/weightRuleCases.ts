@@ -1,10 +1,10 @@
 // Rules of ExpertPool over engines with weights of their own.
-import { fullPool } from './poolExamples.ts';
+import { fullPool, withoutGateway } from './poolExamples.ts';
 import { withValue } from './fields.ts';
 import { change, member, type RuleCase } from './ruleCase.ts';
 
 const synth = { type: 'Synth' } as const;
-const single = withValue(fullPool, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
+const single = withValue(withoutGateway, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
 const vllm = { type: 'VLLM', vLLM: { image: 'vllm:1' } } as const;
 const weights = { uri: 'pvc://models/core' } as const;
 const onGpu = { name: 'core', role: 'Generalist', engine: vllm, artifact: weights };

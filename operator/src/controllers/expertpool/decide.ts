@@ -1,10 +1,12 @@
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
+import { gatewayDeployments, gatewayManifests, gatewaysOf, heldByGateways, keptGateways } from './gateways.ts';
 import { serverHash } from './serverHash.ts';
 import type { Child } from './children.ts';
 import { workerAccess } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
+import { isBehindGateway } from './manifests/chat.ts';
 import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
 import type { Manifest } from './manifests/manifest.ts';
 import { monopodService } from './manifests/monopod.ts';
@@ -111,6 +113,7 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   const servers = serversOf(snapshot);
+  const reach = { egress, ...snapshot.reach, hasChat: gatewaysOf(snapshot).length > 0 };
   return [
     ...workerAccess(pool),
     ...goldenAccess(pool),
@@ -118,14 +121,16 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
-    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, { egress, ...snapshot.reach }),
+    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, reach),
+    ...gatewayManifests(snapshot),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
     ...turnstileParts(snapshot).map((part) => guardedTurnstile(pool, access, part)),
     ...servers.flatMap((server) => deployment(snapshot, server)),
     ...monopodOf(snapshot).map((part) => guardedExperts(pool, access, part)),
+    ...gatewayDeployments(snapshot),
     ...workersBudget(pool),
-    guardedWorkers(pool, access, workersDeployment(pool, images.agent)),
+    guardedWorkers(pool, access, workersDeployment(pool, images.agent, heldByGateways(snapshot))),
   ];
 }
 
@@ -158,9 +163,15 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
-  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isInMonopod(snapshot, expert));
+  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isInMonopod(snapshot, expert) && !isBehindGateway(expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
-  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptMonopod(snapshot), ...keptTurnstiles(snapshot)];
+  const keep = [
+    ...deployments,
+    ...(snapshot.rollout?.keep ?? []),
+    ...keptMonopod(snapshot),
+    ...keptTurnstiles(snapshot),
+    ...keptGateways(snapshot),
+  ];
   return {
     apply,
     remove: surplus(pool, apply, children, keep),

@@ -1,10 +1,13 @@
-import type { Expert } from '@agentfleet/protocol/api';
-import { expertName, revisionRecordName } from '../../pools/names.ts';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { expertName, gatewayName, revisionRecordName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
+import { gatewayHash, gatewayRevision, heldByGateways } from './gateways.ts';
+import { isBehindGateway } from './manifests/chat.ts';
 import { serverHash } from './serverHash.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { imageOf } from './manifests/experts.ts';
+import { gatewayReplicas } from './manifests/gateway.ts';
 import { owned, type Manifest } from './manifests/manifest.ts';
 import type { PoolArm, PoolSnapshot } from './snapshot.ts';
 
@@ -17,8 +20,12 @@ export interface Server {
   readonly revision?: string;
 }
 
-/** All servers of a pool. An expert that is the same in two revisions has one. Pure. */
-export function serversOf({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
+/** All servers of a pool but its gateways. An expert that is the same in two revisions has one. Pure. */
+export function serversOf(snapshot: PoolSnapshot): readonly Server[] {
+  return allServers(snapshot).filter(({ expert }) => !isBehindGateway(expert));
+}
+
+function allServers({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
   if (rollout?.status === undefined) {
     const { experts } = pool.spec;
     return experts.map((expert) => ({ expert, experts, images }));
@@ -27,6 +34,26 @@ export function serversOf({ pool, images, rollout }: PoolSnapshot): readonly Ser
     arm.experts.map((expert): Server => ({ expert, experts: arm.experts, images: arm.images, revision: serverHash(arm, expert) })),
   );
   return [...new Map(all.map((server) => [`${server.expert.name} ${server.revision ?? ''}`, server])).values()];
+}
+
+/** A Deployment, and the pods that it has to have. */
+export interface ServingDeployment {
+  readonly name: string;
+  readonly replicas: number;
+}
+
+/** Deployments that serve the experts of a revision; `plain`: those of a pool without revisions. Pure. */
+export function deploymentsOf(pool: ExpertPool, arm: Pick<PoolArm, 'experts' | 'images'>, plain = false): readonly ServingDeployment[] {
+  const { name: owner } = pool.metadata;
+  const own = arm.experts.filter((expert) => !isBehindGateway(expert));
+  const gateway = gatewayHash(arm);
+  return [
+    ...own.map((expert) => {
+      const name = expertName(owner, expert.name, plain ? undefined : serverHash(arm, expert));
+      return { name, replicas: expert.replicas };
+    }),
+    ...(gateway === undefined ? [] : [{ name: gatewayName(owner, plain ? undefined : gateway), replicas: gatewayReplicas(pool) }]),
+  ];
 }
 
 /** What tells the server of an expert that tasks without a revision are sent to; undefined: the only one. Pure. */
@@ -44,14 +71,16 @@ export function serverName(snapshot: PoolSnapshot, expert: Expert): string {
 export function armInput(arm: PoolArm): ArmInput {
   const { revision, experts, images } = arm;
   const imaged = experts.filter((expert) => imageOf(expert, images) !== undefined);
-  return { revision, experts, imaged, revisionOf: (expert) => serverHash(arm, expert) };
+  return { revision, experts, imaged, revisionOf: (expert) => serverHash(arm, expert), gateway: gatewayHash(arm) };
 }
 
 /** What the brief says of the revisions of a pool. Pure. */
-export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'arms' | 'rollout'> {
+export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'gateway' | 'withheld' | 'arms' | 'rollout'> {
   const { rollout } = snapshot;
-  if (rollout?.status === undefined) return {};
-  return { revisionOf: (expert) => serverRevision(snapshot, expert), arms: rollout.arms.map(armInput), rollout: rollout.status };
+  const common = { withheld: heldByGateways(snapshot), gateway: gatewayRevision(snapshot) };
+  if (rollout?.status === undefined) return common;
+  const revisionOf = (expert: Expert): string | undefined => serverRevision(snapshot, expert);
+  return { ...common, revisionOf, arms: rollout.arms.map(armInput), rollout: rollout.status };
 }
 
 /** The record of the revision that the spec asks for, when it has none yet. Pure. */

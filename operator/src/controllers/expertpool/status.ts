@@ -1,19 +1,34 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import type { Pod } from '../../runtime/objects.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/workerPods.ts';
 import { shadowWord } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/counts.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
-import type { PoolDecision } from './decide.ts';
+import type { Obstacle, PoolDecision } from './decide.ts';
 import { rolloutWord } from './rollout/word.ts';
 import { isEssential } from './essential.ts';
+import { gatewayServing } from './gatewayState.ts';
+import { gatewayRevision } from './gateways.ts';
 import { driftWord, memoryOf } from './memory.ts';
 import type { EngineSizes } from './manifests/languageModel.ts';
+import { isBehindGateway, isChat } from './manifests/chat.ts';
 import { imageOf } from './manifests/experts.ts';
+import { gatewayUrl } from './manifests/gateway.ts';
 import { homeOf, poolLabels } from './manifests/manifest.ts';
-import { exceeded, firstTrouble, isReady, newestReady, rolledOut, serverUrl, servingOf, withImage } from '../../serving/index.ts';
+import {
+  exceeded,
+  firstTrouble,
+  isReady,
+  newestReady,
+  rolledOut,
+  serverUrl,
+  servingOf,
+  withImage,
+  type Serving,
+} from '../../serving/index.ts';
 import { asSeated, seatOfExpert } from './seating.ts';
 import { serverName, serverRevision } from './servers.ts';
 import { monopodServing } from './monopodState.ts';
@@ -27,9 +42,22 @@ interface ExpertView {
   readonly essential: boolean;
 }
 
+/** How far what serves an expert is: its pods, and for a chat model the gateway. */
+function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Pod[], obstacle: Obstacle | undefined): Serving {
+  const { replicas: wanted } = expert;
+  if (isBehindGateway(expert)) {
+    return wanted === 0 ? { phase: 'Scaled', replicas: 0, ready: 0, fault: undefined } : gatewayServing(snapshot, obstacle);
+  }
+  const deployment = snapshot.deployments.get(serverName(snapshot, expert));
+  const own = monopodServing(snapshot, expert, obstacle) ?? servingOf({ wanted, deployment, pods, notes: snapshot.notes, obstacle });
+  if (own.fault !== undefined || wanted === 0 || !isChat(expert)) return own;
+  const { fault } = gatewayServing(snapshot);
+  return fault === undefined ? own : { ...own, phase: 'Degraded', fault };
+}
+
 function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
-  const { pool, images, notes, infos } = snapshot;
-  const { name, role, replicas: wanted } = expert;
+  const { pool, images, infos } = snapshot;
+  const { name, role } = expert;
   const service = serverName(snapshot, expert);
   const revision = serverRevision(snapshot, expert);
   const own = snapshot.pods.filter(
@@ -37,8 +65,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   );
   const pods = own.filter(withImage(imageOf(expert, images)));
   const obstacle = decision.obstacles.find((known) => known.expert === name);
-  const apart = { wanted, deployment: snapshot.deployments.get(service), pods, notes, obstacle };
-  const { phase, replicas, ready, fault } = monopodServing(snapshot, expert, obstacle) ?? servingOf(apart);
+  const { phase, replicas, ready, fault } = servingExpert(snapshot, expert, pods, obstacle);
   const info = infos.get(newestReady(own)?.metadata.name ?? '') ?? snapshot.monopod?.infos.get(name);
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
@@ -49,7 +76,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     role,
     phase,
     ...(info === undefined ? {} : { digest: info.digest }),
-    endpoint: serverUrl(service, homeOf(pool)),
+    endpoint: isChat(expert) ? gatewayUrl(pool, gatewayRevision(snapshot)) : serverUrl(service, homeOf(pool)),
     replicas,
     ready,
     ...(memory === undefined ? {} : { memory }),

@@ -15,10 +15,20 @@ export interface VllmDemand {
   readonly adapters: { readonly count: number; readonly maxRank: number } | undefined;
   /** A draft model beside the target: on the same GPU, as the engine can do it nowhere else. */
   readonly draft: { readonly modelPath: string; readonly tokens: number } | undefined;
+  /** How it answers chats with tools; undefined: it is no chat model. */
+  readonly chat?: ChatDemand | undefined;
   /** Whether the engine may be put to sleep (its weights go to the memory of the host). */
   readonly sleep: boolean;
   /** Further words of the user, each as it stands. */
   readonly extraArgs: readonly string[];
+}
+
+/** Names of parsers are those of vLLM. */
+export interface ChatDemand {
+  readonly toolCallParser: string;
+  readonly reasoningParser?: string | undefined;
+  /** A file in the image. */
+  readonly chatTemplate?: string | undefined;
 }
 
 /** The port on which the engine listens. */
@@ -42,6 +52,10 @@ const reserved = [
   '--api-key',
   '--max-logprobs',
   '--logprobs-mode',
+  '--enable-auto-tool-choice',
+  '--tool-call-parser',
+  '--reasoning-parser',
+  '--chat-template',
 ] as const;
 
 /** A word of `extraArgs` that is refused. */
@@ -99,7 +113,17 @@ function engineRank(rank: number): number {
   return engineRanks.find((known) => known >= rank) ?? rank;
 }
 
-function optionalArguments({ shards, quantization, adapters, draft, sleep }: VllmDemand): readonly string[] {
+function chatArguments({ toolCallParser, reasoningParser, chatTemplate }: ChatDemand): readonly string[] {
+  return [
+    '--enable-auto-tool-choice',
+    '--tool-call-parser',
+    toolCallParser,
+    ...(reasoningParser === undefined ? [] : ['--reasoning-parser', reasoningParser]),
+    ...(chatTemplate === undefined ? [] : ['--chat-template', chatTemplate]),
+  ];
+}
+
+function optionalArguments({ shards, quantization, adapters, draft, sleep, chat }: VllmDemand): readonly string[] {
   return [
     ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
     ...(quantization === undefined ? [] : ['--quantization', quantization]),
@@ -112,6 +136,7 @@ function optionalArguments({ shards, quantization, adapters, draft, sleep }: Vll
           '--speculative-config',
           JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: 1 }),
         ]),
+    ...(chat === undefined ? [] : chatArguments(chat)),
     ...(sleep ? ['--enable-sleep-mode'] : []),
   ];
 }

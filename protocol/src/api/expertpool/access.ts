@@ -55,6 +55,14 @@ export type AllowedNamespaces = Static<typeof AllowedNamespaces>;
 const MaxBudget = struct('Most that one task may use, and what a task gets that names no bound.', {
   wallSeconds: optional(integer('Seconds in which a task runs, over all attempts.', 1, 31_536_000)),
   toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
+  tokens: optional(integer('Tokens of chat models, in and out, over all attempts.', 1, 1_000_000_000_000)),
+  cost: optional(
+    text('What they cost by spec.experts[].engine.openAI.price and anthropic.price, over all attempts.', {
+      max: 16,
+      min: 1,
+      pattern: '^(0|[1-9][0-9]{0,5})(\\.[0-9]{1,9})?$',
+    }),
+  ),
 });
 
 /** What tasks may choose of their sandboxes; nothing is the default. */

@@ -1,8 +1,29 @@
 import type { Static } from 'typebox';
 import { slotName } from '../placement.ts';
-import { atomicList, byteQuantity, integer, labelName, optional, reference, rule, setOf, struct, text, union } from '../schema/index.ts';
+import {
+  atomicList,
+  byteQuantity,
+  choice,
+  integer,
+  labelName,
+  optional,
+  reference,
+  rule,
+  setOf,
+  struct,
+  text,
+  union,
+} from '../schema/index.ts';
+import { Anthropic, OpenAI } from './chat.ts';
 
-const Replay = struct('Recorded proposals.', { configMap: reference('A ConfigMap of the namespace with the recording.') });
+const Replay = struct('A recording.', {
+  configMap: reference('A ConfigMap of the namespace with the recording.'),
+  format: choice(
+    'What was recorded. Proposals: answers of a search. Chat: conversations of a chat model.',
+    ['Proposals', 'Chat'],
+    'Proposals',
+  ),
+});
 
 const Llama = struct('A small language model that comes with its image.', {
   threads: integer('Threads that compute; leave one core of the limit to the rest.', 1, 64, 1),
@@ -26,6 +47,23 @@ const fields = {
   drainSeconds: integer('Time that answers under way get when a pod has to go.', 1, 3600, 120),
   tensorParallel: optional(integer('GPUs of one node that share its weights; above 1 NVLink has to join them. Default: 1.', 1, 8)),
   slots: optional(setOf('These GPUs, when they are not any that are joined.', slotName('A GPU.'), { max: 8, min: 2 })),
+  toolCallParser: optional(
+    text('Parser of vLLM for the tool calls of this model; set, the expert is a chat model behind the gateway. Default: it is none.', {
+      max: 64,
+      min: 1,
+      pattern: '^[-_a-zA-Z0-9.]+$',
+    }),
+  ),
+  reasoningParser: optional(
+    text('Parser of vLLM for the reasoning of this model; default: none.', { max: 64, min: 1, pattern: '^[-_a-zA-Z0-9.]+$' }),
+  ),
+  chatTemplate: optional(
+    text('File with the chat template, in the image of the engine; default: that of the weights.', {
+      max: 256,
+      min: 1,
+      pattern: '^[-._a-zA-Z0-9/]+$',
+    }),
+  ),
   extraArgs: optional(atomicList('Further words of its command line, as they are.', text('One word.', { max: 256, min: 1 }), { max: 32 })),
 };
 
@@ -39,6 +77,14 @@ const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of
       "!has(self.slots) || self.slots.all(slot, slot.split('/')[0] == self.slots[0].split('/')[0])",
       `${slots} must be of one node, as NVLink joins GPUs of one; name others`,
     ),
+    rule(
+      'has(self.toolCallParser) || !(has(self.reasoningParser) || has(self.chatTemplate))',
+      'spec.experts[].engine.vLLM.reasoningParser and chatTemplate must be set beside spec.experts[].engine.vLLM.toolCallParser only; set it, or remove them',
+    ),
+    rule(
+      '!has(self.toolCallParser) || self.maxModelLen >= 1024',
+      'spec.experts[].engine.vLLM.maxModelLen must be at least 1024 beside spec.experts[].engine.vLLM.toolCallParser; raise it',
+    ),
   ],
 });
 export type VLLM = Static<typeof VLLM>;
@@ -50,8 +96,8 @@ const Adapter = struct('A LoRA adapter on the engine of another expert.', {
 
 /** What answers. */
 export const Engine = union(
-  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules. VLLM: a language model on GPUs. Adapter: LoRA weights on the engine of another expert.',
+  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules. VLLM: a language model on GPUs. Adapter: LoRA weights on the engine of another expert. OpenAI, Anthropic: a chat model behind an API.',
   'spec.experts[].engine',
-  { Synth: null, Replay, Llama, Builtin: null, VLLM, Adapter },
+  { Synth: null, Replay, Llama, Builtin: null, VLLM, Adapter, OpenAI, Anthropic },
 );
 export type Engine = Static<typeof Engine>;

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { engineResources } from '../agenttask/sandbox.ts';
 import { choice, integer, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { chatExpertRules, fallbackRule } from './chat.ts';
 import { Engine } from './engines.ts';
 import { Speculative, Warmup, Weights } from './weights.ts';
 
@@ -44,6 +45,9 @@ export const Expert = struct(
       ),
     ),
     warmup: optional(Warmup),
+    fallback: optional(
+      labelName('The chat model that is asked when this one does not answer; whoever that one falls back to is not. Default: none.'),
+    ),
     replicas: integer('Pods that serve it.', 0, 100, 1),
     resources: optional(engineResources('spec.experts[].resources')),
   },
@@ -79,6 +83,7 @@ export const Expert = struct(
           `spec.experts[].${field} must be set beside the engine VLLM only; remove it, or correct the engine`,
         ),
       ),
+      ...chatExpertRules,
     ],
   },
 );
@@ -113,5 +118,6 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
         `spec.experts must hold one ${role} at most; remove the others, and raise replicas for more of it`,
       ),
     ),
+    fallbackRule,
   ],
 });

@@ -6,6 +6,7 @@ import type { Resource } from '../meta.ts';
 import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
+import { chatRules, Gateway } from './chat.ts';
 import { experts } from './experts.ts';
 import { PoolPlacement, placementRules } from './placement.ts';
 import { profiles } from './profiles.ts';
@@ -14,6 +15,7 @@ import { credentials, Storage, storageRules } from './storage.ts';
 import { ModelCache, weightsRules } from './weights.ts';
 
 export * from './access.ts';
+export type { ChatEndpoint, Gateway } from './chat.ts';
 export * from './engines.ts';
 export * from './experts.ts';
 export * from './placement.ts';
@@ -89,6 +91,7 @@ export const ExpertPoolSpec = struct(
     allowedNamespaces: AllowedNamespaces,
     experts,
     workers: Workers,
+    gateway: optional(Gateway),
     sandbox: PoolSandbox,
     policy: PoolPolicy,
     storage: optional(Storage),
@@ -100,7 +103,7 @@ export const ExpertPoolSpec = struct(
     rollout: optional(Rollout),
     placement: optional(PoolPlacement),
   },
-  { rules: [...storageRules, ...weightsRules, ...placementRules, poolGateRule] },
+  { rules: [...storageRules, ...weightsRules, ...placementRules, ...chatRules, poolGateRule] },
 );
 export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
 

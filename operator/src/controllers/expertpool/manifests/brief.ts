@@ -1,10 +1,13 @@
 import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool, type RolloutStatus } from '@agentfleet/protocol/api';
+import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
 import { ablationAnnotations, ablationNames, artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
-import type { ArtifactPlace, ComputeBrief, EgressBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import type { ArtifactPlace, ComputeBrief, EgressBrief, ExpertEndpoint, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverUrl } from '../../../serving/index.ts';
+import { chatModel } from './chat.ts';
+import { gatewayUrl } from './gateway.ts';
 import { homeOf, owned, type Manifest } from './manifest.ts';
 import { shadowBrief } from './shadow.ts';
 
@@ -20,6 +23,10 @@ export interface BriefInput {
   readonly egress: EgressBrief;
   /** Which server of an expert is meant, where there are several. */
   readonly revisionOf?: (expert: Expert) => string | undefined;
+  /** Which gateway is meant, where there are several. */
+  readonly gateway?: string | undefined;
+  /** Credentials that workers do not have. */
+  readonly withheld?: ReadonlySet<string>;
   /** All revisions that have pods, where the pool has a rollout. */
   readonly arms?: readonly ArmInput[];
   /** How far the rollout of the pool is. */
@@ -32,6 +39,8 @@ export interface ArmInput {
   readonly experts: readonly Expert[];
   readonly imaged: readonly Expert[];
   readonly revisionOf: (expert: Expert) => string | undefined;
+  /** Its gateway; undefined: the only one, or none. */
+  readonly gateway?: string | undefined;
 }
 
 function place(pool: ExpertPool): ArtifactPlace {
@@ -130,19 +139,24 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
 /** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. Pure. */
 export function parts(
   pool: ExpertPool,
-  { experts, imaged, revisionOf }: Omit<ArmInput, 'revision'>,
+  { experts, imaged, revisionOf, gateway }: Omit<ArmInput, 'revision'>,
 ): Pick<PoolBrief, 'experts' | 'absent'> {
   const present = imaged.filter(({ replicas }) => replicas > 0);
   const names = new Set(present.map(({ name }) => name));
-  return {
-    experts: present.map((expert) => ({
+  const endpoint = (expert: Expert): ExpertEndpoint => {
+    const chat = chatModel(expert);
+    const server = (): string => serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool));
+    return {
       name: expert.name,
       role: expert.role,
       // An adapter is served by the same engine as its base.
       engine: expert.engine.type === 'Adapter' ? 'VLLM' : expert.engine.type,
       domains: [...expert.domains],
-      url: serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool)),
-    })),
+      ...(chat === undefined ? { url: server() } : { chat, url: gatewayUrl(pool, gateway) }),
+    };
+  };
+  return {
+    experts: present.map(endpoint),
     absent: experts.flatMap(({ name, role }) => (names.has(name) ? [] : [{ name, role }])),
   };
 }
@@ -159,15 +173,27 @@ function working({
   experts,
   energyModel,
   revisionOf = () => undefined,
+  gateway,
   arms,
   rollout,
 }: BriefInput): Pick<PoolBrief, 'experts' | 'absent' | 'arms' | 'verifierArms' | 'shadow'> {
   const told = {
-    ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf }),
+    ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf, gateway }),
     ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
     ...verifierArms(energyModel),
   };
   return { ...told, ...shadowBrief({ pool, rollout, energyModel, told }) };
+}
+
+/** By which tokens chat models are asked; nothing where the pool has none. */
+function gatewayBrief(pool: ExpertPool, { experts, arms = [] }: Pick<PoolBrief, 'experts' | 'arms'>): Pick<PoolBrief, 'gateway'> {
+  const asked = [...experts, ...arms.flatMap((arm) => arm.experts)].some(({ chat }) => chat !== undefined);
+  return asked ? { gateway: { audience: gatewayAudience(homeOf(pool), pool.metadata.name) } } : {};
+}
+
+function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief['credentials'] {
+  const held = (pool.spec.credentials ?? []).filter(({ name }) => !withheld.has(name));
+  return held.map(({ name, hosts }) => ({ name, hosts: [...hosts], file: `${credentialsDir}/${name}` }));
 }
 
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
@@ -175,19 +201,17 @@ export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
   const { minIsolation, allowUnenforcedNetwork, maxBudget, allowedHosts } = pool.spec.policy;
+  const parties = working(input);
   return {
     format: 'agentfleet.dev/pool/v1',
     pool: { name, namespace: homeOf(pool) },
     namespaces: [...namespaces].sort(),
-    ...working(input),
+    ...parties,
     verifier: energyModel === undefined ? null : verifier(energyModel),
     profiles: profiles(pool),
     egress,
-    credentials: (pool.spec.credentials ?? []).map(({ name: id, hosts }) => ({
-      name: id,
-      hosts: [...hosts],
-      file: `${credentialsDir}/${id}`,
-    })),
+    ...gatewayBrief(pool, parties),
+    credentials: credentialsBrief(input),
     storage: place(pool),
     minIsolation,
     allowUnenforcedNetwork,

@@ -64,6 +64,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
   const { pool, expert } = input;
   const { engine, name, speculative } = expert;
   if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} has no engine of vLLM`);
+  const { toolCallParser, reasoningParser, chatTemplate } = engine.vLLM;
   const found = stateOf(input);
   const draft = itemOf(pool, expert, draftOf(name));
   return {
@@ -79,6 +80,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     quantization: undefined,
     adapters: adapterRoom(pool, name),
     draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
+    ...(toolCallParser !== undefined && { chat: { toolCallParser, reasoningParser, chatTemplate } }),
     sleep: sleeps(expert),
     extraArgs: engine.vLLM.extraArgs ?? [],
   };

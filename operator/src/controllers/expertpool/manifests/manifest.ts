@@ -18,7 +18,7 @@ export interface Manifest {
   };
 }
 
-export type Component = 'worker' | 'expert' | 'weights' | 'turnstile';
+export type Component = 'worker' | 'expert' | 'weights' | 'turnstile' | 'gateway';
 
 /** Namespace of a pool. */
 export function homeOf(pool: ExpertPool): string {

@@ -18,7 +18,9 @@ export function shadowBrief({ pool, rollout, energyModel, told }: ShadowInput): 
   if (own !== undefined && arm !== undefined) {
     // One that the stable revision has too has one server, and would get each request twice.
     const known = new Set(told.experts.map(({ url }) => url));
-    return { shadow: { ...own, experts: arm.experts.filter(({ url }) => !known.has(url)), verifier: null } };
+    // A copy of a chat would cost money, and nobody reads it.
+    const copied = arm.experts.filter(({ url, chat }) => !known.has(url) && chat === undefined);
+    return { shadow: { ...own, experts: copied, verifier: null } };
   }
   const judge = inShadow(energyModel?.status?.rollout, energyModel?.spec.rollout);
   const judging = told.verifierArms?.find(({ revision }) => revision === judge?.revision);

@@ -1,4 +1,4 @@
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels, workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
@@ -6,6 +6,7 @@ import { resources } from '../../../runtime/resources.ts';
 import { closedWall, heardAtEngines, heardByPrometheus, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { holderComponent } from '../../placement/reserve/index.ts';
+import { isBehindGateway, isChat } from './chat.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
 import { hasGoldenSets } from './tokens.ts';
 import { noReach, workersEgress, type WorkerReach } from './workersEgress.ts';
@@ -18,10 +19,19 @@ function expertsWall(pool: ExpertPool, operatorNamespace: string, places: Readon
   const own = poolLabels(pool, 'expert');
   const workers = heardAtEngines(serverWall(own, poolLabels(pool, 'worker'), operatorNamespace), places);
   const asked = hasGoldenSets(pool) ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
-  const wall = heardByPrometheus(asked, prometheus, [vllmPort]);
+  const scraped = heardByPrometheus(asked, prometheus, [vllmPort]);
+  const wall = pool.spec.experts.some(isChatEngine) ? heardByGateway(pool, scraped) : scraped;
   const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
   const spec = adapters ? withEngines(wall, own) : wall;
   return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
+}
+
+/** An engine that the gateway asks. */
+const isChatEngine = (expert: Expert): boolean => isChat(expert) && !isBehindGateway(expert);
+
+function heardByGateway(pool: ExpertPool, wall: ServerWall): ServerWall {
+  const from = [{ podSelector: { matchLabels: poolLabels(pool, 'gateway') } }];
+  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: vllmPort }] }] };
 }
 
 function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): object {

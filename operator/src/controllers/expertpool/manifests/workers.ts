@@ -32,9 +32,12 @@ function scratch(pool: ExpertPool): Mounted {
   return { volume: { name: 'tmp', emptyDir: { sizeLimit: `${gib}Gi` } }, mount: { name: 'tmp', mountPath: '/tmp' } };
 }
 
-/** One file for each credential, named like it. A Secret that is missing keeps the pods from starting, and they say so. */
-function credentials(pool: ExpertPool): readonly Mounted[] {
-  const all = pool.spec.credentials ?? [];
+/**
+ * One file for each credential, named like it, but for those that are withheld. A Secret that is missing keeps the pods from
+ * starting, and they say so.
+ */
+function credentials(pool: ExpertPool, withheld: ReadonlySet<string>): readonly Mounted[] {
+  const all = (pool.spec.credentials ?? []).filter(({ name }) => !withheld.has(name));
   if (all.length === 0) return [];
   const sources = all.map(({ name, secretRef }) => ({ secret: { name: secretRef.name, items: [{ key: secretRef.key, path: name }] } }));
   return [
@@ -100,10 +103,13 @@ function scheduling(pool: ExpertPool): Pick<V1PodSpec, 'affinity' | 'topologySpr
   return { topologySpreadConstraints: [{ maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway', labelSelector }] };
 }
 
-/** The pods that run the tasks of a pool. Nothing of the brief is in here: they watch it, so a change replaces no pod. Pure. */
-export function workersDeployment(pool: ExpertPool, image: string): Manifest {
+/**
+ * The pods that run the tasks of a pool; `withheld` are credentials that they do not get. Nothing of the brief is in here: they
+ * watch it, so a change replaces no pod. Pure.
+ */
+export function workersDeployment(pool: ExpertPool, image: string, withheld: ReadonlySet<string> = new Set()): Manifest {
   const own = poolLabels(pool, 'worker');
-  const mounted = [scratch(pool), ...credentials(pool), authorities, ...artifacts(pool)];
+  const mounted = [scratch(pool), ...credentials(pool, withheld), authorities, ...artifacts(pool)];
   const spec: V1DeploymentSpec = {
     replicas: pool.spec.workers.replicas,
     revisionHistoryLimit: 2,

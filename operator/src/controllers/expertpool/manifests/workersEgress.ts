@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { ExpertPool } from '@agentfleet/protocol/api';
+import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { keeperPort } from '@agentfleet/protocol/keeper';
 import { expertPort, labels, type EgressBrief } from '@agentfleet/protocol/pool';
 import type { ApiEndpoint } from '../../../runtime/apiEndpoints.ts';
@@ -13,6 +14,8 @@ export interface WorkerReach {
   readonly apiServer: readonly ApiEndpoint[];
   /** Rules of the administrator for what is found here by no rule. */
   readonly more: readonly object[];
+  /** Whether the pool has a gateway to chat models. */
+  readonly hasChat?: boolean;
 }
 
 export const noReach: WorkerReach = { egress: { registries: [], environment: {} }, apiServer: [], more: [] };
@@ -57,7 +60,8 @@ const privateRanges = [
   'fc00::/7',
 ];
 
-const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
+/** Ports of a rule. */
+export const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
 
 const block = (cidr: string, except: readonly string[] = []): object => ({
   ipBlock: { cidr, ...(except.length > 0 && { except: [...except] }) },
@@ -73,7 +77,10 @@ function publicPeers({ clusterRanges = [] }: EgressBrief): readonly object[] {
   return [block('0.0.0.0/0', [...closed.v4, ...of(4)]), block('2000::/3', [...closed.v6, ...global])];
 }
 
-interface Host {
+/** Where the name servers of a cluster are, and whether they are pods, differs; they have this port. */
+export const nameServers: object = { ports: [{ protocol: 'UDP', port: 53 }, ...tcp(53)] };
+
+export interface Host {
   readonly host: string;
   readonly port: number;
 }
@@ -95,11 +102,27 @@ function hostRule({ host, port }: Host, { clusterRanges = [] }: EgressBrief): ob
   return { to: peers, ports: tcp(port) };
 }
 
+/** The host and the port of an address by http or https. */
+export function hostOf(address: string): Host {
+  const { hostname, port, protocol } = new URL(address);
+  return { host: hostname, port: Number(port) || (protocol === 'http:' ? 80 : 443) };
+}
+
+/**
+ * The rules of one host, for pods that may reach nothing else: of a literal address this one, of a Service its namespace (`home`
+ * for a name without dots), of any other name public addresses and private ones, at that port.
+ */
+export function onlyHost({ host, port }: Host, egress: EgressBrief, home: string): readonly object[] {
+  const name = /[.:]/.test(host) ? host : `${host}.${home}.svc`;
+  const rule = hostRule({ host: name, port }, egress);
+  const isName = serviceNamespace(name) === undefined && isIP(name.replace(/^\[(.*)\]$/, '$1')) === 0;
+  return isName ? [rule, { to: publicPeers(egress), ports: tcp(port) }] : [rule];
+}
+
 /** Hosts that the pool and the administrator name. */
 function listedHosts({ spec }: ExpertPool, { registries }: EgressBrief): readonly Host[] {
   const { endpoint } = spec.storage ?? {};
-  const url = endpoint === undefined ? undefined : new URL(endpoint);
-  const storage = url === undefined ? [] : [{ host: url.hostname, port: Number(url.port) || (url.protocol === 'http:' ? 80 : 443) }];
+  const storage = endpoint === undefined ? [] : [hostOf(endpoint)];
   return [...storage, ...registries, ...(spec.policy.allowedHosts ?? [])];
 }
 
@@ -112,14 +135,14 @@ function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
 
 /** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
 export function workersEgress(pool: ExpertPool, places: ReadonlyMap<string, EnginePlace>, reach: WorkerReach): readonly object[] {
-  const { egress, apiServer, more } = reach;
+  const { egress, apiServer, more, hasChat = false } = reach;
   const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
   const rules = [
-    // Where the name servers of a cluster are, and whether they are pods, differs; they have this port.
-    { ports: [{ protocol: 'UDP', port: 53 }, ...tcp(53)] },
+    nameServers,
     ...apiServerRules(apiServer),
     { to: [pods(poolLabels(pool, 'expert'))], ports: tcp(expertPort, ...[...places.values()].map(({ port }) => port)) },
     { to: [pods({ [labels.component]: 'verifier' })], ports: tcp(expertPort) },
+    ...(hasChat ? [{ to: [pods(poolLabels(pool, 'gateway'))], ports: tcp(gatewayPort) }] : []),
     { to: [{ namespaceSelector: {}, ...pods({ [labels.component]: 'sandbox' }) }], ports: tcp(keeperPort) },
     ...listedHosts(pool, egress).map((host) => hostRule(host, egress)),
     { to: publicPeers(egress) },

@@ -25,7 +25,8 @@ export function poolSets(
   const arm = (revision: string, rollout: string): GoldenArm | undefined => {
     const found = armOf(revision);
     if (found === undefined) return undefined;
-    const { experts } = parts(pool, armInput(found));
+    // Golden sets ask for proposals, which chat models do not make.
+    const experts = parts(pool, armInput(found)).experts.filter(({ chat }) => chat === undefined);
     const judge = energyModel === undefined ? null : verifier(energyModel);
     return { kind: 'ExpertPool', name, namespace: homeOf(pool), revision, rollout, experts, verifier: judge };
   };

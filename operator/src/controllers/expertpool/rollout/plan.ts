@@ -1,12 +1,14 @@
 import type { KubeObject } from '@agentfleet/kube';
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { expertName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
+import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
 import { isOpen, poolRevision } from '../../../revisions/index.ts';
 import type { Deployment } from '../../../runtime/objects.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../../serving/index.ts';
-import { serverHash } from '../serverHash.ts';
+import { deploymentsOf } from '../servers.ts';
+import { partsOfPlainGateway } from '../gateways.ts';
+import { isBehindGateway } from '../manifests/chat.ts';
 import { imageOf } from '../manifests/experts.ts';
 import { identity } from '../ownership.ts';
 import type { PoolArm, PoolSnapshot, RecordedArm, RolloutPlan } from '../snapshot.ts';
@@ -35,13 +37,13 @@ export function desiredArm({ pool, images, recorded }: PoolSnapshot): RecordedAr
  * no room for both.
  */
 function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> {
-  const names = pool.spec.experts.map(({ name }) => name);
+  const { name: owner } = pool.metadata;
   const waits = (found: Deployment | undefined): boolean => found !== undefined && !wasSeated(found.spec?.template);
-  return new Set(names.filter((name) => waits(deployments.get(expertName(pool.metadata.name, name)))));
+  const before = (expert: Expert): string => (isBehindGateway(expert) ? gatewayName(owner) : expertName(owner, expert.name));
+  return new Set(pool.spec.experts.filter((expert) => waits(deployments.get(before(expert)))).map(({ name }) => name));
 }
 
-const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] =>
-  arm.experts.map((expert) => expertName(pool.metadata.name, expert.name, serverHash(arm, expert)));
+const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] => deploymentsOf(pool, arm).map(({ name }) => name);
 
 const present = ({ deployments, pool }: PoolSnapshot, arm: PoolArm): boolean => namesOf(pool, arm).some((name) => deployments.has(name));
 
@@ -88,7 +90,9 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InU
     keep: [
       ...[...held].map((revision) => identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision))),
       identity(resources.configMaps, rolloutLedgerName(pool.metadata.name, 'pool')),
-      ...(keepPlain ? childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))) : []),
+      ...(keepPlain
+        ? [...childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))), ...partsOfPlainGateway(pool)]
+        : []),
     ],
     againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
   };
@@ -101,7 +105,9 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InU
 export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan | undefined {
   const { pool, images, children, recorded, deployments } = snapshot;
   if (recorded === undefined || recorded.size === 0) return undefined;
-  const ready = pool.spec.experts.every(({ name, replicas }) => rolledOut(deployments.get(expertName(pool.metadata.name, name)), replicas));
+  const ready = deploymentsOf(pool, { experts: pool.spec.experts, images }, true).every(({ name, replicas }) =>
+    rolledOut(deployments.get(name), replicas),
+  );
   if (ready && ![...recorded.keys()].some((revision) => inUse.revision(revision))) return undefined;
   const stays = ({ metadata }: KubeObject): boolean => !wasSeated(deployments.get(metadata.name)?.spec?.template);
   const left = children.filter(({ object }) => object.metadata.labels?.[labels.revision] !== undefined && stays(object));

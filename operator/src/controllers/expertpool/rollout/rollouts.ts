@@ -2,7 +2,7 @@ import { keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
-import { expertName, rolloutLedgerName } from '../../../pools/names.ts';
+import { rolloutLedgerName } from '../../../pools/names.ts';
 import {
   poolLockedBy,
   progress,
@@ -16,6 +16,7 @@ import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskIndexes.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
 import { serverHash } from '../serverHash.ts';
+import { deploymentsOf } from '../servers.ts';
 import { missingParts } from '../decide.ts';
 import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
@@ -124,12 +125,9 @@ function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
 
 /** How far the pods of a revision are. */
 function enginesOf({ pool, deployments }: PoolSnapshot, arm: PoolArm): Seen['canaryEngines'] {
-  const all = arm.experts
+  const all = deploymentsOf(pool, arm)
     .filter(({ replicas }) => replicas > 0)
-    .map((expert) => {
-      const name = expertName(pool.metadata.name, expert.name, serverHash(arm, expert));
-      return { deployment: deployments.get(name), replicas: expert.replicas };
-    });
+    .map(({ name, replicas }) => ({ deployment: deployments.get(name), replicas }));
   if (all.some(({ deployment }) => exceeded(deployment))) return 'Failed';
   return all.every(({ deployment, replicas }) => rolledOut(deployment, replicas)) ? 'Ready' : 'Loading';
 }

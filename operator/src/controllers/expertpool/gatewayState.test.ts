@@ -1,0 +1,60 @@
+import { labels } from '@agentfleet/protocol/pool';
+import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../runtime/objects.ts';
+import { decidePool } from './decide.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { poolStatus } from './status.ts';
+import { readme, snapshotOf } from './testing/chatPools.ts';
+import { deployment, worker } from './testing/snapshots.ts';
+
+describe('the status of a chat model', () => {
+  const pod = (name: string, message?: string): Pod => ({
+    metadata: { name, namespace: 'platform', labels: { [labels.component]: 'gateway', [labels.pool]: 'coding' } },
+    spec: { containers: [{ name: 'inference', image: 'inference:1' }] },
+    status: { phase: 'Pending', conditions: [{ type: 'Ready', status: message === undefined ? 'True' : 'False' }] },
+  });
+  function stateOf(parts: Partial<PoolSnapshot>) {
+    const workers = { deployments: new Map([deployment('coding-workers', 1)]), pods: [worker('w')], alive: new Set(['w']) };
+    const snapshot = snapshotOf({ ...readme, workers: { replicas: 1 } }, { ...workers, ...parts });
+    const { experts, conditions } = poolStatus(snapshot, decidePool(snapshot), 0);
+    return { expert: experts?.[0], engines: conditions?.find(({ type }) => type === 'EnginesReady') };
+  }
+
+  it('is ready when the gateway is', () => {
+    const { expert, engines } = stateOf({ deployments: new Map([deployment('coding-gateway', 2)]) });
+    expect(expert).toEqual({
+      name: 'gen',
+      role: 'Generalist',
+      phase: 'Ready',
+      endpoint: 'http://coding-gateway.platform.svc:8090',
+      replicas: 2,
+      ready: 2,
+    });
+    expect(engines?.status).toBe('True');
+    expect(stateOf({}).engines).toMatchObject({ status: 'False', reason: 'Progressing' });
+  });
+
+  it.for([
+    [
+      'MountVolume.SetUp failed for volume "credentials" : secret "llm" not found',
+      'CredentialMissing',
+      'create Secret llm with the key token in namespace platform',
+    ],
+    [
+      'MountVolume.SetUp failed for volume "credentials" : references non-existent secret key: token',
+      'CredentialMissing',
+      'create Secret llm with the key token in namespace platform',
+    ],
+    ['MountVolume.SetUp failed for volume "authorities" : configmap "ca" not found', 'CaBundleMissing', 'ConfigMap ca'],
+  ] as const)('names the object that is missing: %s', ([note, reason, cure]) => {
+    const notes = new Map([['g', `FailedMount: ${note}`]]);
+    const { expert, engines } = stateOf({
+      pods: [pod('g', note)],
+      notes,
+      deployments: new Map([deployment('coding-gateway', 2, { readyReplicas: 0 })]),
+    });
+    expect(engines).toMatchObject({ status: 'False', reason });
+    expect(expert?.phase).toBe('Starting');
+    expect(expert?.message).toContain(cure);
+  });
+});

@@ -1,0 +1,121 @@
+import type { ChatEndpoint, Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { gatewayFiles, type GatewayModel, type GatewayModels, type Price } from '@agentfleet/protocol/gateway';
+import type { ChatModel } from '@agentfleet/protocol/pool';
+import { expertName } from '../../../pools/names.ts';
+import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
+import { homeOf } from './manifest.ts';
+
+/** What a recording plays: a model of the usual size, which costs nothing. */
+const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 32, timeoutSeconds: 300 } as const;
+
+/** Longest answer of an engine of our own; it has at most half of the context. */
+const mostOutputTokens = 8192;
+const engineTimeoutSeconds = 300;
+
+/** The server behind an API that an expert names; undefined: it is no such expert. */
+export function endpointOf({ engine }: Expert): ChatEndpoint | undefined {
+  if (engine.type === 'OpenAI') return engine.openAI;
+  return engine.type === 'Anthropic' ? engine.anthropic : undefined;
+}
+
+/** Whether the gateway is all that serves an expert: it has no pods of its own. */
+export function isBehindGateway(expert: Expert): boolean {
+  const { engine } = expert;
+  return endpointOf(expert) !== undefined || (engine.type === 'Replay' && engine.replay.format === 'Chat');
+}
+
+/** Whether an expert is asked by way of the gateway. */
+export function isChat(expert: Expert): boolean {
+  const { engine } = expert;
+  return isBehindGateway(expert) || (engine.type === 'VLLM' && engine.vLLM.toolCallParser !== undefined);
+}
+
+/** Chat models that may be asked. */
+export function chatExperts(experts: readonly Expert[]): readonly Expert[] {
+  return experts.filter((expert) => isChat(expert) && expert.replicas > 0);
+}
+
+/** Names of the credentials that the gateway holds, and no worker. */
+export function gatewayCredentials(experts: readonly Expert[]): ReadonlySet<string> {
+  return new Set(experts.flatMap((expert) => endpointOf(expert)?.credential ?? []));
+}
+
+function priceOf({ price }: ChatEndpoint): { readonly price?: Price } {
+  if (price === undefined) return {};
+  const { input, cachedInput = input, output } = price;
+  return { price: { input, cachedInput, output } };
+}
+
+const outputTokens = (contextTokens: number): number => Math.min(mostOutputTokens, Math.floor(contextTokens / 2));
+
+/** What workers have to know of a chat model; undefined: the expert is none. Pure. */
+export function chatModel(expert: Expert): ChatModel | undefined {
+  const { engine } = expert;
+  if (!isChat(expert)) return undefined;
+  const endpoint = endpointOf(expert);
+  if (endpoint !== undefined) {
+    const { contextTokens, maxOutputTokens, toolCalls } = endpoint;
+    return { contextTokens, maxOutputTokens, toolCalls, ...priceOf(endpoint) };
+  }
+  const contextTokens = engine.type === 'VLLM' ? engine.vLLM.maxModelLen : recorded.contextTokens;
+  return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native' };
+}
+
+/** File with the authorities of an expert's server. */
+export const authorityFile = ({ name }: Expert): string => `${name}.crt`;
+
+function behindApi(expert: Expert, endpoint: ChatEndpoint): Omit<GatewayModel, 'name'> {
+  const { baseURL, model, credential, caBundleRef, proxyURL, maxOutputTokens, requestsPerMinute, concurrency, timeoutSeconds } = endpoint;
+  return {
+    engine: expert.engine.type === 'Anthropic' ? 'Anthropic' : 'OpenAI',
+    baseURLs: [baseURL],
+    model,
+    ...(credential !== undefined && { credentialFile: `${gatewayFiles.credentials}/${credential}` }),
+    ...(caBundleRef !== undefined && { caFile: `${gatewayFiles.authorities}/${authorityFile(expert)}` }),
+    ...(proxyURL !== undefined && { proxy: proxyURL }),
+    maxOutputTokens,
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    concurrency,
+    timeoutSeconds,
+    ...priceOf(endpoint),
+  };
+}
+
+function onOurGpus(pool: ExpertPool, expert: Expert, revision: string | undefined): Omit<GatewayModel, 'name'> {
+  const { name, engine } = expert;
+  if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} is no chat model`);
+  const [model = name] = servedNames({ pool: pool.metadata.name, expert: name, digest: '' });
+  const service = expertName(pool.metadata.name, name, revision);
+  return {
+    engine: 'OpenAI',
+    baseURLs: [`http://${service}.${homeOf(pool)}.svc:${vllmPort}/v1`],
+    model,
+    maxOutputTokens: outputTokens(engine.vLLM.maxModelLen),
+    concurrency: engine.vLLM.maxNumSeqs,
+    timeoutSeconds: engineTimeoutSeconds,
+  };
+}
+
+/** Chat models of one revision, and which server of an engine of our own is meant. */
+export interface ChatModels {
+  readonly pool: ExpertPool;
+  readonly models: readonly Expert[];
+  readonly revisionOf: (expert: Expert) => string | undefined;
+}
+
+function gatewayModel({ pool, models, revisionOf }: ChatModels, expert: Expert): GatewayModel {
+  const { name, engine, fallback } = expert;
+  const endpoint = endpointOf(expert);
+  // One that is switched off is asked for nobody.
+  const other = models.some((known) => known.name === fallback) ? fallback : undefined;
+  const common = { name, ...(other !== undefined && { fallback: other }) };
+  if (endpoint !== undefined) return { ...common, ...behindApi(expert, endpoint) };
+  if (engine.type !== 'Replay') return { ...common, ...onOurGpus(pool, expert, revisionOf(expert)) };
+  const { maxOutputTokens, concurrency, timeoutSeconds } = recorded;
+  return { ...common, engine: 'Replay', recording: `${gatewayFiles.recordings}/${name}`, maxOutputTokens, concurrency, timeoutSeconds };
+}
+
+/** Content of the gateway's `models.json`. Pure. */
+export function gatewayModels(chat: ChatModels): GatewayModels {
+  return { format: 'agentfleet.dev/gateway/v1', models: chat.models.map((expert) => gatewayModel(chat, expert)) };
+}
