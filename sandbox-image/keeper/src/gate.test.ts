@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from './clock.ts';
 import { Gate, type Release } from './gate.ts';
 
-const modes = ['exclusive', 'writer', 'shared', 'reading'] as const;
+const modes = ['exclusive', 'still', 'writer', 'shared', 'reading'] as const;
 type Mode = (typeof modes)[number];
 
 const take = (gate: Gate, mode: Mode): Release => gate[mode]({ kind: mode, name: 'x' });
@@ -10,9 +10,10 @@ const take = (gate: Gate, mode: Mode): Release => gate[mode]({ kind: mode, name:
 /** Which modes may come beside the one that is held. */
 const beside: Readonly<Record<Mode, readonly Mode[]>> = {
   exclusive: [],
+  still: ['reading'],
   writer: ['reading'],
   shared: ['shared', 'reading'],
-  reading: ['writer', 'shared', 'reading'],
+  reading: ['still', 'writer', 'shared', 'reading'],
 };
 
 describe('the gate', () => {

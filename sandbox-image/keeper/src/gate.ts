@@ -11,13 +11,14 @@ export interface Holder {
 /** Gives the gate back; calling it twice is harmless. */
 export type Release = () => void;
 
-type Mode = 'Exclusive' | 'Writer' | 'Shared' | 'Reading';
+type Mode = 'Exclusive' | 'Still' | 'Writer' | 'Shared' | 'Reading';
 
 /** What each mode cannot be beside. */
 const refuses: Readonly<Record<Mode, readonly Mode[]>> = {
-  Exclusive: ['Exclusive', 'Writer', 'Shared', 'Reading'],
-  Writer: ['Exclusive', 'Writer', 'Shared'],
-  Shared: ['Exclusive', 'Writer'],
+  Exclusive: ['Exclusive', 'Still', 'Writer', 'Shared', 'Reading'],
+  Still: ['Exclusive', 'Still', 'Writer', 'Shared'],
+  Writer: ['Exclusive', 'Still', 'Writer', 'Shared'],
+  Shared: ['Exclusive', 'Still', 'Writer'],
   Reading: ['Exclusive'],
 };
 
@@ -28,8 +29,8 @@ interface Held {
 }
 
 /**
- * Who may act on the roots at one time. Snapshots, restores and the like are alone. One command
- * writes; commands that the kernel lets only read, and reads of the keeper that withstand a writer,
+ * Who may act on the roots at one time. Snapshots, restores and the like have nobody beside them that
+ * writes; where files lie in layers that are put away, they are alone. One command writes; commands that the kernel lets only read, and reads of the keeper that withstand a writer,
  * run beside it. Writes of the keeper itself share the roots with readers, not with a command: no
  * process of the user can race a path check. Nothing waits here: who comes second is told who is first.
  */
@@ -45,6 +46,11 @@ export class Gate {
   /** Alone. @throws KeeperError `AF_BUSY` naming the holder */
   exclusive(holder: Holder): Release {
     return this.#take(holder, 'Exclusive');
+  }
+
+  /** Beside nothing that writes. @throws KeeperError `AF_BUSY` naming the holder */
+  still(holder: Holder): Release {
+    return this.#take(holder, 'Still');
   }
 
   /** The one command that may write. @throws KeeperError `AF_BUSY` naming the holder */

@@ -107,9 +107,15 @@ describe.skipIf('why' in built)('commands that live, with the real runner', () =
     await expect(client.writeFile(join(h.workspace, 'f'), 'no')).rejects.toMatchObject({ code: 'AF_BUSY' });
     expect((await client.readFile(join(h.workspace, 'f'))).toString()).toBe('text');
     expect((await client.readLines(join(h.workspace, 'f'))).text).toBe('text');
-    for (const { execId } of [writer, ...readers]) await client.cancel(execId);
+    await client.cancel(writer.execId);
+    expect((await all[0])?.end.killed).toBe('Cancelled');
+    const { id } = await client.takeSnapshot();
+    await client.writeFile(join(h.workspace, 'f'), 'other');
+    expect((await client.diff(id)).entries).toMatchObject([{ op: 'M' }]);
+    expect(await client.restore(id)).toMatchObject({ verified: true });
+    for (const { execId } of readers) expect(await client.waitFor(execId, 0)).toBeNull();
+    for (const { execId } of readers) await client.cancel(execId);
     for (const { end } of await Promise.all(all)) expect(end.killed).toBe('Cancelled');
-    await client.takeSnapshot();
   });
 
   it('are not read around by a link that is put in the way of a reader', async () => {

@@ -9,6 +9,7 @@ import {
 } from '@agentfleet/protocol/keeper';
 import { externalEffects } from '../externalEffects.ts';
 import { asKeeperError, messageOf } from '../failure.ts';
+import type { Holder, Release } from '../gate.ts';
 import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
 import { CURRENT, type TreeDiff as EngineDiff } from '../snapshot/index.ts';
@@ -21,7 +22,7 @@ interface ById {
 
 /** Snapshots: take, list, restore, compare, undo. */
 export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
-  const { gate, log, snapshots } = keeper.parts;
+  const { log, snapshots } = keeper.parts;
 
   app.get('/snapshots', () => ({ items: snapshots.list() }));
 
@@ -36,7 +37,7 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
 
   app.get('/revert', async (request, reply) => {
     const { from, to } = validators.range(request.query);
-    const release = to === CURRENT ? gate.exclusive({ kind: 'revert bundle', name: `${from}..${to}` }) : nothing;
+    const release = to === CURRENT ? unchanged(keeper, { kind: 'revert bundle', name: `${from}..${to}` }) : nothing;
     try {
       const tar = await snapshots.revertBundle(from, to, await externalEffects(log, from, to));
       tar.once('close', release);
@@ -51,17 +52,22 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
 
 const nothing = (): void => undefined;
 
-/** What differs; of the tree as it is, exclusively. */
+/** Holds the tree: nothing writes. A layer that is put away must not be in use either, not by one who only reads. */
+function unchanged({ parts: { config, gate } }: Keeper, holder: Holder): Release {
+  return config.snapshotEngine === 'Overlay' ? gate.exclusive(holder) : gate.still(holder);
+}
+
+/** What differs; of the tree as it is, while nothing writes. */
 export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuery & { readonly to: string }): Promise<TreeDiff> {
-  const { gate, snapshots } = keeper.parts;
-  const release = to === CURRENT ? gate.exclusive({ kind: 'comparison', name: `${from}..${to}` }) : nothing;
+  const { snapshots } = keeper.parts;
+  const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
   const told = treeDiff(await snapshots.diff(from, to).finally(release));
   return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, told);
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
-  const { adoptions, config, fence, gate, log, metrics, sessions } = keeper.parts;
-  const release = gate.exclusive({ kind: 'snapshot', name: label ?? '' });
+  const { adoptions, config, fence, log, metrics, sessions } = keeper.parts;
+  const release = unchanged(keeper, { kind: 'snapshot', name: label ?? '' });
   try {
     fence.assert(epoch);
     // Its contents lie at the end of the store, where the snapshot's are going to lie.
@@ -95,8 +101,8 @@ async function takeOrFree({ parts: { reserve, room, snapshots } }: Keeper, label
 }
 
 export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
-  const { fence, gate, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
-  const release = gate.exclusive({ kind: 'restore', name: id });
+  const { fence, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
+  const release = unchanged(keeper, { kind: 'restore', name: id });
   try {
     fence.assert(epoch);
     // What their shells remember is of a time that is taken back.

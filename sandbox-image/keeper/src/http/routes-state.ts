@@ -29,7 +29,7 @@ export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
   });
 
   app.post('/tools/restart', async (request, reply) => {
-    const release = gate.exclusive({ kind: 'tools restart', name: '' });
+    const release = gate.still({ kind: 'tools restart', name: '' });
     try {
       fence.assert(request.epoch);
       const { instance, connected } = link.state;
