@@ -1,7 +1,19 @@
 import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
-import type { AuditRecord, ExecRequest, KeeperInfo, Redaction, RestoreReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import type {
+  AuditRecord,
+  ExecRequest,
+  FileLines,
+  KeeperInfo,
+  Redaction,
+  RestoreReport,
+  SearchQuery,
+  SearchResult,
+  SnapshotRecord,
+  SyntaxMode,
+  TreeDiff,
+} from '@agentfleet/protocol/keeper';
 import type { ActIdentity } from './acts/earlierRun.ts';
 import { AttemptFailure } from './failure.ts';
 import type { OpenEgress } from '../egress/index.ts';
@@ -10,6 +22,7 @@ import { patiently, type Patience } from './patience.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Reach } from './reach.ts';
 import { secretsOf } from './reachSecrets.ts';
+import { watch, type Watched } from './watch.ts';
 
 interface Command {
   readonly env?: Readonly<Record<string, string>>;
@@ -22,6 +35,10 @@ interface Command {
   readonly stdin?: string;
   /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
   readonly redaction?: Redaction;
+  /** ULID; the keeper replays a known one and never runs it again. Default: a new one. */
+  readonly execId?: string;
+  /** `Read`: it may write no file, and runs beside commands that do. */
+  readonly access?: 'Read';
 }
 
 /** One command of the attempt: a program and its arguments, or a line for a shell. */
@@ -97,13 +114,14 @@ export class Hands {
   #request(command: HandsCommand, egress: Readonly<Record<string, string>>): ExecRequest {
     const { mode } = this.#context.task.spec.policy.network;
     const common = {
-      execId: newExecId(),
+      execId: command.execId ?? newExecId(),
       env: { ...egress, ...command.env },
       cwd: this.root.path,
       timeoutSeconds: command.timeoutSeconds,
       // The way out begins at a port of the loopback.
       ...(command.redaction !== undefined && { redaction: command.redaction }),
       ...(command.stdin !== undefined && { stdin: command.stdin }),
+      ...(command.access !== undefined && { access: command.access }),
       network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
     };
     if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
@@ -131,6 +149,31 @@ export class Hands {
     }
   }
 
+  /** Starts a command that only reads, and runs beside others. Resolves when it runs, or has ended already. */
+  async start(command: HandsCommand): Promise<void> {
+    this.#meter.add('toolCalls');
+    const body = this.#request({ ...command, access: 'Read' }, {});
+    await this.#call(async (keeper) => {
+      for await (const event of keeper.exec(body, this.#context.signal)) if (event.type !== 'keepalive') return;
+    });
+  }
+
+  /** What a command wrote after an event, watched until it ends or `ms` are over. */
+  watch(execId: string, after: number, ms: number): Promise<Watched> {
+    const { clock, signal } = this.#context;
+    return this.#call((keeper) => watch(keeper, { execId, after, ms, clock, signal }));
+  }
+
+  /** Whether a command runs. @throws KeeperRefusal `AF_EXEC_UNKNOWN` */
+  async runs(execId: string): Promise<boolean> {
+    return (await this.#call((keeper) => keeper.waitFor(execId, 0))) === null;
+  }
+
+  /** Ends a command, if it runs. */
+  async cancel(execId: string): Promise<void> {
+    await this.#call((keeper) => keeper.cancel(execId));
+  }
+
   /** Content of a file; null where there is no regular file. */
   async read(path: string): Promise<Buffer | null> {
     try {
@@ -141,10 +184,22 @@ export class Hands {
     }
   }
 
-  /** Writes a file; one that exists keeps its mode. */
-  async write(path: string, content: Uint8Array): Promise<void> {
+  /**
+   * Writes a file; one that exists keeps its mode. With `Check` the keeper refuses what adds syntax errors (AF_EDIT_SYNTAX).
+   */
+  async write(path: string, content: Uint8Array, syntax?: SyntaxMode): Promise<void> {
     this.#meter.add('toolCalls');
-    await this.#call((keeper) => keeper.writeFile(this.absolute(path), content));
+    await this.#call((keeper) => keeper.writeFile(this.absolute(path), content, undefined, syntax));
+  }
+
+  /** Lines of a text file without its secrets, from 1, both ends included; for what a model gets to see. */
+  lines(path: string, from?: number, to?: number): Promise<FileLines> {
+    return this.#call((keeper) => keeper.readLines(this.absolute(path), from, to));
+  }
+
+  /** Lines of the text files below a folder that match, without their secrets. */
+  search({ path, ...query }: SearchQuery): Promise<SearchResult> {
+    return this.#call((keeper) => keeper.searchFiles({ ...query, path: this.absolute(path) }, this.#context.signal));
   }
 
   /** Takes away files that are there; in an image without `rm` they are emptied. */
@@ -201,11 +256,13 @@ export class Hands {
     return this.#call((keeper) => keeper.info());
   }
 
-  /** Ends what an earlier worker left running. */
+  /** Ends what an earlier worker left running, one after the other. */
   async quieten(): Promise<void> {
-    const { running } = await this.info();
-    if (running !== null) await this.#context.keeper.cancel(running).catch(() => undefined);
-    await this.until(({ running }) => running === null, 30_000, 'CommandNotEnded', 'a command of an earlier worker did not end');
+    const ended = ({ running }: KeeperInfo): boolean => {
+      if (running !== null) this.#context.keeper.cancel(running).catch(() => undefined); // it ends by itself, or is asked again
+      return running === null;
+    };
+    await this.until(ended, 30_000, 'CommandNotEnded', 'a command of an earlier worker did not end');
   }
 
   /** Waits for a state of the sandbox. @throws AttemptFailure Infrastructure after `ms` */

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cleaned, observationTokens, observed, shownBytes, textTokens } from './observation.ts';
+import { plain } from '../tools/text.ts';
+import { observationTokens, observed, shownBytes, textTokens } from './observation.ts';
 
 describe('what a model sees of output', () => {
   it.for<[string, string, string]>([
@@ -20,7 +21,7 @@ describe('what a model sees of output', () => {
     ['emoji with joiners', '👩\u200d💻', '👩\u200d💻'],
     ['half a character', 'a\ud83d', 'a\ufffd'],
   ])('cleans %s', ([, raw, shown]) => {
-    expect(cleaned(raw)).toBe(shown);
+    expect(plain(raw)).toBe(shown);
   });
 
   it.for<[string, readonly number[], string]>([

@@ -1,4 +1,5 @@
 import { TextDecoder } from 'node:util';
+import { plain } from '../tools/text.ts';
 
 /** Tokens of an observation that the model sees at once. */
 export const observationTokens = 4000;
@@ -7,18 +8,6 @@ export const observationTokens = 4000;
 const headShare = 0.6;
 /** Bytes of UTF-8 in one token, roughly; `correction` of the context says how wrong that is for a model. */
 export const bytesPerToken = 4;
-
-/** CSI and OSC sequences, strings of DCS, PM, APC and SOS, and two-character escapes. */
-const ansi =
-  // oxlint-disable-next-line no-control-regex
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[P^_X][^\u001b\u009c\n]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]/g;
-/** A character that a terminal draws over. */
-// oxlint-disable-next-line no-control-regex
-const overstruck = /[^\n\u0008]\u0008/g;
-// oxlint-disable-next-line no-control-regex
-const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** What is not seen and may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
-const hidden = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Bytes as text; those that are no UTF-8 as `\xNN`. */
 export function shownBytes(bytes: Uint8Array): string {
@@ -58,25 +47,6 @@ function sequenceLength(bytes: Uint8Array, at: number, strict: TextDecoder): num
   }
 }
 
-/** The text without what only a terminal obeys; characters that hide text are shown as `\u{…}`. */
-export function cleaned(text: string): string {
-  return text
-    .replaceAll(ansi, '')
-    .split('\n')
-    .map(lastDrawn)
-    .join('\n')
-    .replaceAll(overstruck, '')
-    .replaceAll(control, '')
-    .replaceAll(hidden, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
-    .toWellFormed();
-}
-
-/** What a line shows at last of which parts were drawn over each other, as progress bars are. */
-function lastDrawn(line: string): string {
-  if (!line.includes('\r')) return line;
-  return line.split('\r').findLast((part) => part !== '') ?? '';
-}
-
 /** How a text is cut. */
 export interface Cut {
   /** Bound of what is shown, tokens; default: `observationTokens`. */
@@ -99,7 +69,7 @@ export function textTokens(text: string, correction = 1): number {
  * observed(output, {handle: () => memory.store(callKey, output)})
  */
 export function observed(raw: string, { tokens = observationTokens, handle, correction = 1 }: Cut = {}): string {
-  const text = cleaned(raw);
+  const text = plain(raw);
   if (textTokens(text, correction) <= tokens) return text;
   const bytes = Math.floor((tokens / correction) * bytesPerToken);
   const head = headOf(text, Math.floor(bytes * headShare));

@@ -2,8 +2,8 @@ import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/acts/earlierRun.ts';
 import type { Baseline } from '../attempt/baseline.ts';
 import type { Rewrite } from '../attempt/edits.ts';
+import type { Gate } from '../attempt/gate.ts';
 import type { Prepared } from '../attempt/prepare.ts';
-import type { Reach } from '../attempt/reach.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ShellAct } from '@agentfleet/protocol/inference';
 
@@ -16,10 +16,23 @@ export interface ToolContext {
   readonly callKey: string;
   /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
   execId(n: number): string;
-  /** For the commands of this call: what they may reach, and who they are where they must not be run twice. Given to `hands.exec`. */
-  readonly running: { readonly reach: Reach | null; readonly act?: ActIdentity };
   /** What other tools keep in the conversation: plan, outputs that were cut, snapshots. */
   readonly memory: LoopMemory;
+  /** Names what a command does outside of the sandbox, for the journal of effects. It judged the call already. */
+  readonly gate: Gate;
+  /** A person allowed the call. */
+  readonly approved: boolean;
+  /** Of commands that must not be run twice: stands in the log before they begin. */
+  readonly identity?: ActIdentity;
+}
+
+/** A process that runs beside the conversation. */
+export interface BackgroundProcess {
+  /** As the model calls it. */
+  readonly name: string;
+  readonly execId: string;
+  /** Number of the last event of its output that the model has seen. */
+  readonly seen: number;
 }
 
 /** A snapshot that the model may go back to. */
@@ -42,7 +55,9 @@ export interface LoopMemory {
   plan: readonly PlanItem[];
   /** Snapshots after steps that changed the tree, oldest first. */
   readonly undoPoints: readonly UndoPoint[];
-  /** Keeps a text that is too long for an observation and returns the handle that `read_output` style arguments take. */
+  /** Processes that `bash` started in the background, the newest of each name; folded from `Observation.process`. */
+  readonly processes?: readonly BackgroundProcess[];
+  /** Keeps a text that is too long for an observation and returns the handle that `read_file` takes. */
   store(callKey: string, text: string): string;
   /** The text of a handle; null when there is none. */
   stored(handle: string): string | null;
@@ -66,6 +81,8 @@ export interface Observation {
   readonly submission?: Submission;
   /** Set by `undo`: the snapshot that the tree is again. */
   readonly restored?: UndoPoint;
+  /** Set by `bash`: a background process was started or looked at. */
+  readonly process?: BackgroundProcess;
 }
 
 /** What a model hands in. */
@@ -88,8 +105,14 @@ export class ArgumentError extends Error {
  */
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** Whether policy and pool of the attempt leave it to the model; absent: always. */
+  offered?(scope: Scope): boolean;
   /** What it would do, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
   propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposed>;
-  /** Does it, after the gates let it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends the attempt. */
+  /**
+   * Does it, after the gates let it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends the attempt.
+   * A worker that takes over calls it again: commands run under `context.execId`, which the keeper replays; a call of risk
+   * Edit does the same on the same tree, so that tree is restored first.
+   */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation>;
 }

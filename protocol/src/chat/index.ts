@@ -1,4 +1,5 @@
 /** Chat models: their wire (the OpenAI chat API), stored conversations, and tools. Imports nothing. */
 export * from './conversation.ts';
+export * from './definitions.ts';
 export * from './tools.ts';
 export * from './wire.ts';

@@ -1,0 +1,142 @@
+import { isUtf8 } from 'node:buffer';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import type { Rewrite } from '../attempt/edits.ts';
+import { nearMiss } from './nearMiss.ts';
+import { forModel, similarPath, wordsOf, workspacePath } from './paths.ts';
+import { count, linesOf, numbered, plain } from './text.ts';
+import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+
+interface EditArguments {
+  readonly path: string;
+  readonly old_text?: string;
+  readonly new_text: string;
+  readonly all?: boolean;
+}
+
+/** What an edit comes to: the file, and the lines (from 1) on which new text begins. */
+interface Edit {
+  readonly rewrite: Rewrite;
+  readonly places: readonly number[];
+  readonly note: string;
+}
+
+/** Places that an observation shows, lines around each, and lines of one new text that it shows. */
+const maxPlaces = 3;
+const around = 3;
+const maxShown = 40;
+
+/** Replaces a text that occurs once in a file, or creates a file. */
+export const editFile: Tool = {
+  definition: toolDefinition('edit_file'),
+  propose: async (args, context) => ({ rewrites: [(await plan(args as unknown as EditArguments, context)).rewrite], acts: [] }),
+  run: (args, context) => run(args as unknown as EditArguments, context),
+};
+
+async function plan({ old_text: old = '', new_text: fresh, path: given, all }: EditArguments, context: ToolContext): Promise<Edit> {
+  const { hands } = context.scope;
+  const path = workspacePath(hands, given);
+  if (path === '') throw new ArgumentError('path: it is the workspace itself; name a file in it');
+  if (![old, fresh].every((text) => text.isWellFormed())) throw new ArgumentError('new_text: it holds half of a surrogate pair');
+  const before = await hands.read(path);
+  if (old === '') return create(path, before, fresh);
+  if (before === null) throw absent(path, context);
+  if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
+  if (old === fresh) throw new ArgumentError('new_text: it is the same as old_text, so nothing would change');
+  return replace(path, before, [old, fresh], { all: all === true, context });
+}
+
+function create(path: string, before: Buffer | null, fresh: string): Edit {
+  if (before !== null && before.length > 0)
+    throw new ArgumentError(`old_text: missing, and ${plain(path)} exists (${before.length} bytes); give the text of it that is replaced`);
+  return { rewrite: { path, before, after: Buffer.from(fresh, 'utf8') }, places: [], note: '' };
+}
+
+function absent(path: string, { baseline }: ToolContext): ArgumentError {
+  const similar = similarPath(path, baseline.tree);
+  const hint = similar === null || similar === path ? '' : ` (there is ${plain(similar)})`;
+  return new ArgumentError(`path: there is no file ${plain(path)}${hint}; correct it, or leave old_text out to create it`);
+}
+
+interface How {
+  readonly all: boolean;
+  readonly context: ToolContext;
+}
+
+async function replace(path: string, before: Buffer, [old, fresh]: readonly [string, string], { all, context }: How): Promise<Edit> {
+  const text = before.toString('utf8');
+  const crlf = !text.includes(old) && text.includes(withCrlf(old));
+  const [wanted, put] = crlf ? [withCrlf(old), withCrlf(fresh)] : [old, fresh];
+  const at = occurrences(text, wanted);
+  if (at.length === 0) throw new ArgumentError(`old_text: it does not occur in ${plain(path)}; ${await closest(path, old, context)}`);
+  if (at.length > 1 && !all) {
+    const lines = at.slice(0, 10).map((place) => lineAt(text, place));
+    const more = at.length > 10 ? ', …' : '';
+    throw new ArgumentError(
+      `old_text: it occurs ${at.length} times in ${plain(path)}, on lines ${lines.join(', ')}${more}; add lines around it to name one, or set all`,
+    );
+  }
+  const after = text.split(wanted).join(put);
+  const places = at.map((place, i) => lineAt(after, place + i * (put.length - wanted.length)));
+  const note = crlf ? ', with the CRLF line ends of the file' : '';
+  return { rewrite: { path, before, after: Buffer.from(after, 'utf8') }, places, note };
+}
+
+const withCrlf = (text: string): string => text.replaceAll(/\r?\n/g, '\r\n');
+
+function occurrences(text: string, wanted: string): readonly number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) found.push(at);
+  return found;
+}
+
+function lineAt(text: string, at: number): number {
+  let line = 1;
+  for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line += 1;
+  return line;
+}
+
+/** The file is looked at as the model may see it. */
+async function closest(path: string, old: string, { scope }: ToolContext): Promise<string> {
+  const { text } = await forModel('path', () => scope.hands.lines(path));
+  return plain(nearMiss(text, old));
+}
+
+async function run(args: EditArguments, context: ToolContext): Promise<Observation> {
+  const { rewrite, places, note } = await plan(args, context);
+  const { path, before, after } = rewrite;
+  const fault = await write(context, path, after);
+  const size = linesOf(args.new_text).length;
+  const what =
+    before === null || before.length === 0 ? `created ${plain(path)}, ${count(linesOf(after.toString('utf8')).length, 'line')}` : '';
+  const changed = `changed ${plain(path)}${places.length > 1 ? ` in ${places.length} places` : ''}${note}`;
+  const shown = await regions(context, path, places, size);
+  const text = [what === '' ? changed : what, ...shown, ...(fault === null ? [] : [`[syntax] ${fault}`])].join('\n');
+  return { text, ok: true, changed: true };
+}
+
+/** Writes the file. Returns what is wrong with its syntax and was not before; null where nothing is, or nobody can tell. */
+async function write({ scope }: ToolContext, path: string, after: Buffer): Promise<string | null> {
+  try {
+    await forModel('path', () => scope.hands.write(path, after, 'Check'));
+    return null;
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal) || error.code !== 'AF_EDIT_SYNTAX') throw error;
+    await forModel('path', () => scope.hands.write(path, after));
+    return wordsOf(error).replace(' would have ', ' has ').replace(' would be ', ' is ');
+  }
+}
+
+/** The lines around what changed, as the file has them now, without secrets. */
+async function regions({ scope }: ToolContext, path: string, places: readonly number[], size: number): Promise<readonly string[]> {
+  const shown: string[] = [];
+  for (const place of places.slice(0, maxPlaces)) {
+    const from = Math.max(1, place - around);
+    const { text } = await scope.hands.lines(path, from, place + Math.max(0, size - 1) + around);
+    const lines = linesOf(plain(text));
+    const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines`] : [];
+    shown.push([numbered(lines.slice(0, maxShown), from), ...cut].join('\n'));
+  }
+  if (places.length > maxPlaces) shown.push(`… and on lines ${places.slice(maxPlaces, 23).join(', ')}${places.length > 23 ? ', …' : ''}`);
+  return shown;
+}

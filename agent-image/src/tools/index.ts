@@ -1,0 +1,21 @@
+/**
+ * What a model can do: one tool a file, listed in `registry.ts`; names, descriptions and schemas are in
+ * `@agentfleet/protocol/chat`. A tool does what it is called for and describes it in plain text; it judges nothing: gates,
+ * snapshots, bounds of observations and the log are the loop's.
+ *
+ * May import `attempt`, `checks`, `egress`, `protocol` and the keeper's client; never `loop` or `models`.
+ */
+export { plain } from './text.ts';
+export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';
+export {
+  ArgumentError,
+  type BackgroundProcess,
+  type LoopMemory,
+  type Observation,
+  type PlanItem,
+  type Proposed,
+  type Submission,
+  type Tool,
+  type ToolContext,
+  type UndoPoint,
+} from './tool.ts';

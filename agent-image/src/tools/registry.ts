@@ -1,0 +1,47 @@
+import type { ToolDefinition } from '@agentfleet/protocol/chat';
+import type { Scope } from '../attempt/scope.ts';
+import { argumentReader, type Arguments } from './arguments.ts';
+import { bash } from './bash.ts';
+import { editFile } from './editFile.ts';
+import { runChecks } from './runChecks.ts';
+import { findShell } from './shell.ts';
+import { submit } from './submit.ts';
+import { plain } from './text.ts';
+import { ArgumentError, type Tool } from './tool.ts';
+
+/** All tools but `bash`, which depends on the image; in the order in which models see them, `bash` first. */
+const tools: readonly Tool[] = [editFile, runChecks, submit];
+
+/** A call whose arguments fit its tool. */
+export interface ResolvedCall {
+  readonly tool: Tool;
+  readonly args: Arguments;
+}
+
+/** The tools of one attempt. They are the same for every worker that runs it, as prompts are cached by them. */
+export interface ToolSet {
+  readonly definitions: readonly ToolDefinition[];
+  /** The tool of a call, and its arguments as JSON text. @throws ArgumentError naming what is wrong, and what is expected */
+  resolve(name: string, argumentsText: string): ResolvedCall;
+}
+
+/** The tools that sandbox, policy and pool of an attempt allow. Runs one command, which finds the shell. */
+export async function toolsFor(scope: Scope): Promise<ToolSet> {
+  const shell = await findShell(scope.hands);
+  const all = shell === null ? tools : [bash(shell), ...tools];
+  return toolSet(all.filter((tool) => tool.offered?.(scope) !== false));
+}
+
+/** Makes a set of these tools. */
+export function toolSet(offered: readonly Tool[]): ToolSet {
+  const byName = new Map(offered.map((tool) => [tool.definition.name, { tool, read: argumentReader(tool.definition) }]));
+  return {
+    definitions: offered.map(({ definition }) => definition),
+    resolve: (name, argumentsText) => {
+      const found = byName.get(name);
+      if (found === undefined)
+        throw new ArgumentError(`there is no tool ${plain(name).slice(0, 64)}; the tools are: ${[...byName.keys()].join(', ')}`);
+      return { tool: found.tool, args: found.read(argumentsText) };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import { tail } from '../attempt/checkRun.ts';
+import { broken, holds, prove, type Proof } from '../attempt/evidence.ts';
+import { count, plain } from './text.ts';
+import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
+
+/** Tests that one list names, and characters of the output of a check that does not hold. */
+const maxNamed = 20;
+const maxOutput = 4000;
+
+/** Runs the task's checks on the tree as it is, and puts back what they write. */
+export const runChecks: Tool = {
+  definition: toolDefinition('run_checks'),
+  run: async (args, context) => {
+    const chosen = choose((args as { readonly names?: readonly string[] }).names, context);
+    const tree = await treeNow(context);
+    const proofs: Proof[] = [];
+    for (const judged of chosen) {
+      proofs.push(await prove(judged, context.baseline));
+      await putBack(context, tree);
+    }
+    const held = proofs.filter(holds).length;
+    const all = chosen.length === context.baseline.checks.length;
+    const sum = held === proofs.length ? `all ${all ? '' : 'of these '}checks hold` : `${held} of ${count(proofs.length, 'check')} hold`;
+    return { text: [...proofs.map(describe), sum].join('\n\n'), ok: true };
+  },
+};
+
+function choose(names: readonly string[] | undefined, { baseline }: ToolContext): ToolContext['baseline']['checks'] {
+  const known = baseline.checks.map(({ check }) => check.name);
+  const unknown = names?.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new ArgumentError(`names: there is no check ${plain(unknown)}; the checks are: ${known.join(', ') || 'none'}`);
+  if (known.length === 0) throw new ArgumentError('the task has no checks that a command decides; go by its goal');
+  return names === undefined || names.length === 0 ? baseline.checks : baseline.checks.filter(({ check }) => names.includes(check.name));
+}
+
+/** A snapshot of the tree as it is: the newest of the conversation where it still is that. */
+async function treeNow({ scope, memory }: ToolContext): Promise<string> {
+  const newest = memory.undoPoints.at(-1);
+  if (newest !== undefined && (await scope.hands.diff(newest.id)).entries.length === 0) return newest.id;
+  return (await scope.hands.snapshot('before checks')).id;
+}
+
+/** What ran under one check is not there for the next, nor for the model. */
+async function putBack({ scope }: ToolContext, tree: string): Promise<void> {
+  if ((await scope.hands.diff(tree)).entries.length > 0) await scope.hands.restore(tree);
+}
+
+function describe(proof: Proof): string {
+  const { judged, verdict, run } = proof;
+  const flaky = new Set(verdict.flaky);
+  const still = verdict.stillFailing.filter((id) => !flaky.has(id));
+  const lists: readonly (readonly [string, readonly string[]])[] = [
+    ['pass now', verdict.newlyPassing],
+    ['still fail', still],
+    ['broke, passed at the start', verdict.regressed],
+    ['are missing now', verdict.missing],
+    ['are skipped now', verdict.newlySkipped],
+    ['are new', verdict.added],
+    ['are flaky and count for nothing', verdict.flaky],
+  ];
+  const told = lists.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
+  const good = holds(proof);
+  const why = broken(proof);
+  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${endOf(proof)})`;
+  const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
+  return [head, ...told, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
+}
+
+function named(ids: readonly string[]): string {
+  const more = ids.length > maxNamed ? `, … (${ids.length - maxNamed} more)` : '';
+  return `${ids.slice(0, maxNamed).map(plain).join(', ')}${more}`;
+}
+
+function endOf({ run: { end, millis } }: Proof): string {
+  const seconds = `${(millis / 1000).toFixed(1)} s`;
+  if (end.timedOut) return `ended at its time limit after ${seconds}`;
+  return end.exitCode === null
+    ? `ended after ${seconds} by ${end.killed ?? end.signal ?? 'a fault'}`
+    : `exit status ${end.exitCode}, ${seconds}`;
+}
+
+function outputOf(output: string): string {
+  const text = plain(output).trim();
+  return text === '' ? '[no output]' : tail(text, maxOutput);
+}

@@ -1,0 +1,11 @@
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import type { Tool } from './tool.ts';
+
+/** Ends the work of the model with an answer in words; whether it holds is for verification. */
+export const submit: Tool = {
+  definition: toolDefinition('submit'),
+  run: ({ answer }) => {
+    const submission = { answer: String(answer).trim() };
+    return Promise.resolve({ ok: true, text: 'handed in', submission });
+  },
+};
