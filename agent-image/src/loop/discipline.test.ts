@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { assess, maxCalls, notRun, resultDigest, usualBounds, type Assessment, type CallTrace, type StepTrace } from './discipline.ts';
+
+const call = (name: string, change: Partial<CallTrace> = {}): CallTrace => ({
+  name,
+  arguments: `{"command":"${name}"}`,
+  outcome: 'Done',
+  digest: 'same',
+  ...change,
+});
+const step = (...calls: CallTrace[]): StepTrace => ({ calls, at: 0 });
+const times = (count: number, ...steps: StepTrace[]): StepTrace[] => Array.from({ length: count }, () => steps).flat();
+const fresh = (count: number): StepTrace[] => Array.from({ length: count }, (_, n) => step(call(`look${n}`, { digest: `d${n}` })));
+
+/** What was said after each step, in order. */
+const judgements = (steps: readonly StepTrace[]): Assessment[] => steps.map((_, n) => assess(steps.slice(0, n + 1), 0));
+const kinds = (steps: readonly StepTrace[]): string =>
+  judgements(steps)
+    .map((one) => (one.kind === 'Continue' ? '.' : one.kind === 'End' ? 'E' : one.kind === 'Nudge' ? 'n' : 'r'))
+    .join('');
+
+const failed = step(call('make', { outcome: 'Failed', digest: 'e' }));
+const a = step(call('a'));
+const b = step(call('b'));
+const silent = step();
+const refused = (rule: string): StepTrace => step(call('rm', { outcome: 'Refused', rule, digest: rule }));
+
+describe('repetitions', () => {
+  it.for<[string, StepTrace[], string]>([
+    ['new calls', fresh(60), '.'.repeat(60)],
+    ['an identical call and result', times(8, a), '...n.r.E'],
+    ['a call that fails in the same way', times(7, failed), '..n.r.E'],
+    ['a call that fails in other words', times(3, failed).map((_, n) => step(call('make', { outcome: 'Failed', digest: `e${n}` }))), '..n'],
+    ['replies without a call', times(7, silent), '..n.r.E'],
+    ['to and fro', times(7, a, b), '.....n...r...E'],
+    ['the same call with another result', fresh(8).map((_, n) => step(call('tail', { digest: `d${n}` }))), '........'],
+    ['the same result of other calls', fresh(8).map((_, n) => step(call(`t${n}`))), '........'],
+    ['three in a row, again and again', times(3, a, a, a, b), '.'.repeat(12)],
+    ['a repetition long after one that ended', [...times(4, a), ...fresh(14), ...times(4, b)], `...n${'.'.repeat(14)}...n`],
+    ['a repetition soon after another', [...times(4, a), ...fresh(3), ...times(3, failed)], `...n${'.'.repeat(3)}.r.`],
+    ['several calls in one reply, repeated', times(4, step(call('a'), call('b'))), '...n'],
+    [
+      'arguments written in another order',
+      [
+        step(call('x', { arguments: '{"a":1,"b":[{"c":1,"d":2}]}' })),
+        step(call('x', { arguments: '{"b": [{"d":2,"c":1}], "a": 1}' })),
+        step(call('x', { arguments: '{"a":1,"b":[{"c":1,"d":2}]}' })),
+        step(call('x', { arguments: ' {"a":1,"b":[{"c":1,"d":2}]}' })),
+      ],
+      '...n',
+    ],
+    ['broken arguments', times(4, step(call('x', { arguments: '{"a":', outcome: 'Failed' }))), '..n.'],
+  ])('judges %s', ([, steps, expected]) => {
+    expect(kinds(steps)).toBe(expected);
+  });
+
+  it('names what repeats, and ends as Stuck with the reason', () => {
+    const said = judgements(times(8, a));
+    expect(said[3]).toMatchObject({ kind: 'Nudge' });
+    expect(said[3]?.text).toContain('4 times in a row (a {"command":"a"})');
+    expect(said[5]?.text).toContain('two other ways');
+    expect(said[7]).toMatchObject({ kind: 'End', class: 'Stuck', reason: 'RepeatedCall' });
+    expect(judgements(times(7, failed)).at(-1)).toMatchObject({ reason: 'RepeatedError' });
+    expect(judgements(times(7, silent)).at(-1)).toMatchObject({ reason: 'NoAct' });
+    expect(judgements(times(7, a, b)).at(-1)).toMatchObject({ reason: 'Alternation' });
+  });
+
+  it('asks for a call after each reply without one', () => {
+    expect(assess([silent], 0)).toMatchObject({ kind: 'Continue', text: expect.stringContaining('no tool call') as string });
+    expect(assess([a], 0)).toEqual({ kind: 'Continue', text: null });
+  });
+
+  it('exempts waits for an hour', () => {
+    const wait = (at: number): StepTrace => ({ calls: [call('bash', { waited: true })], at });
+    const minutes = Array.from({ length: 90 }, (_, n) => wait(n * 60_000));
+    expect(assess(minutes.slice(0, 60), 59 * 60_000).kind).toBe('Continue');
+    const after = minutes.map((_, n) => assess(minutes.slice(0, n + 1), n * 60_000).kind);
+    expect(after.slice(0, 61)).toEqual(Array.from({ length: 61 }, () => 'Continue'));
+    expect(after.slice(61)).toContain('Nudge');
+  });
+});
+
+describe('refusals', () => {
+  it('nudge at 3 by one rule and end the attempt at 6', () => {
+    const said = judgements(times(6, refused('rule-a')));
+    expect(said.map(({ kind }) => kind).filter((kind) => kind === 'End')).toHaveLength(1);
+    expect(said[2]).toMatchObject({ kind: 'Nudge', text: expect.stringContaining('Rule rule-a has refused 3') as string });
+    expect(said[5]).toMatchObject({ kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly' });
+    expect(said[5]?.text).toContain('rule-a');
+  });
+
+  it.for<[string, StepTrace[]]>([
+    ['of different rules', times(1, ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(refused))],
+    ['in one reply', [step(...times(1, ...Array.from({ length: 9 }, () => refused('a'))).flatMap(({ calls }) => calls))]],
+    ['far apart', times(7, refused('a'), ...fresh(usualBounds.refusalWindow / 3))],
+  ])('do not end it when %s', ([, steps]) => {
+    expect(judgements(steps).map(({ kind }) => kind)).not.toContain('End');
+  });
+});
+
+describe('results and calls', () => {
+  it.for<[string, string, string, boolean]>([
+    ['durations', '3 passed in 0.12s', '3 passed in 1.4 s', true],
+    ['times of day', '2026-01-01T10:00:00Z up', '2026-01-02T11:30:59Z up', true],
+    ['addresses', '<Foo at 0x7f01>', '<Foo at 0x7faa>', true],
+    ['counts', '3 passed', '4 passed', false],
+  ])('compares %s', ([, one, other, equal]) => {
+    expect(resultDigest(one) === resultDigest(other)).toBe(equal);
+  });
+
+  it('tells how many calls of a reply are run', () => {
+    expect(notRun(200)).toContain(`200 calls, and at most ${maxCalls}`);
+  });
+});

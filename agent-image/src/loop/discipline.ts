@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+
+/** What became of one call. */
+export interface CallTrace {
+  readonly name: string;
+  /** As the model wrote them. */
+  readonly arguments: string;
+  readonly outcome: 'Done' | 'Failed' | 'Refused' | 'NotRun';
+  /** `resultDigest` of what the model got to see. */
+  readonly digest: string;
+  /** The rule that refused it. */
+  readonly rule?: string;
+  /** It waited for a person, or for something that still runs. */
+  readonly waited?: boolean;
+}
+
+/** One reply of the model, and what became of it. */
+export interface StepTrace {
+  readonly calls: readonly CallTrace[];
+  /** When it ended, ms of the wall clock. */
+  readonly at: number;
+}
+
+/** What has to happen after the last step. `text` goes to the model as a notice. */
+export type Assessment =
+  | { readonly kind: 'Continue'; readonly text: string | null }
+  | { readonly kind: 'Nudge' | 'Reassess'; readonly text: string }
+  /** The attempt ends: `class` is that of the failure, `reason` its word for programs. */
+  | {
+      readonly kind: 'End';
+      readonly class: 'Stuck' | 'PolicyViolation';
+      readonly reason: 'RepeatedCall' | 'RepeatedError' | 'NoAct' | 'Alternation' | 'RefusedRepeatedly';
+      readonly text: string;
+    };
+
+/** Bounds of a conversation's repetitions, in steps where nothing else is said. */
+export interface DisciplineBounds {
+  readonly sameCall: number;
+  readonly sameError: number;
+  readonly noAct: number;
+  readonly alternation: number;
+  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends. */
+  readonly refusals: number;
+  readonly refusalWindow: number;
+  /** Steps without a repetition after which an earlier one is forgotten. */
+  readonly calm: number;
+  /** How long waits are no repetition, ms. */
+  readonly waitMs: number;
+}
+
+export const usualBounds: DisciplineBounds = {
+  sameCall: 4,
+  sameError: 3,
+  noAct: 3,
+  alternation: 6,
+  refusals: 6,
+  refusalWindow: 30,
+  calm: 12,
+  waitMs: 3_600_000,
+};
+
+/** Most calls of one reply that are done. */
+export const maxCalls = 16;
+
+/** What the model gets to see of a call beyond `maxCalls`. */
+export function notRun(calls: number): string {
+  return `Not run: the reply had ${calls} calls, and at most ${maxCalls} of one reply are run. Look at the results of those before you call more.`;
+}
+
+type Pattern = 'RepeatedCall' | 'RepeatedError' | 'NoAct' | 'Alternation';
+/** A step with what it is compared by. */
+interface Keyed extends StepTrace {
+  /** Its calls. */
+  readonly same: string;
+  /** Its calls and their results. */
+  readonly exact: string;
+}
+
+interface Found {
+  readonly pattern: Pattern;
+  readonly count: number;
+  readonly what: string;
+}
+
+/**
+ * Judges the conversation after its last step: goes on, nudges, asks for a reassessment, or ends it. A pattern that comes again
+ * after a nudge counts from half its bound on. Pure: the same steps get the same judgement in every worker.
+ *
+ * @param now ms of the wall clock
+ */
+export function assess(steps: readonly StepTrace[], now: number, bounds: DisciplineBounds = usualBounds): Assessment {
+  const refused = assessRefusals(steps, bounds);
+  if (refused !== null) return refused;
+  const keyed = steps.map((step): Keyed => ({ ...step, ...keysOf(step) }));
+  let level = 0;
+  let since = 0;
+  let found: Found | null = null;
+  for (let end = 1; end <= steps.length; end += 1) {
+    if (level > 0 && end - since > bounds.calm) level = 0;
+    found = repetition(
+      keyed.slice(since, end),
+      end === steps.length ? now : (steps[end - 1]?.at ?? now),
+      level === 0 ? bounds : halved(bounds),
+    );
+    if (found === null) continue;
+    level += 1;
+    since = end;
+  }
+  if (found !== null) return intervention(level, found);
+  const last = steps.at(-1);
+  return { kind: 'Continue', text: last?.calls.length === 0 ? noCall : null };
+}
+
+/** Digest of a result that is equal for results which differ only in times, durations and addresses. */
+export function resultDigest(text: string): string {
+  const steady = text
+    .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\d\d:\d\d:\d\d(?:[.,]\d+)?/g, '#')
+    .replaceAll(/\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?|µs|us)\b/g, '#')
+    .replaceAll(/\b0x[0-9a-f]+\b/gi, '#')
+    .replaceAll(/\bpid[ :=]*\d+/gi, '#');
+  return createHash('sha256').update(steady).digest('hex').slice(0, 24);
+}
+
+function halved(bounds: DisciplineBounds): DisciplineBounds {
+  const half = (count: number): number => Math.max(2, Math.ceil(count / 2));
+  const { sameCall, sameError, noAct, alternation } = bounds;
+  return {
+    ...bounds,
+    sameCall: half(sameCall),
+    sameError: half(sameError),
+    noAct: half(noAct),
+    alternation: Math.max(4, half(alternation)),
+  };
+}
+
+/** The repetition that the last of these steps completes. */
+function repetition(steps: readonly Keyed[], now: number, bounds: DisciplineBounds): Found | null {
+  const last = steps.at(-1);
+  if (last === undefined) return null;
+  if (last.calls.length === 0) {
+    const count = runLength(steps, (step) => step.calls.length === 0);
+    return count >= bounds.noAct ? { pattern: 'NoAct', count, what: 'replies without a call' } : null;
+  }
+  if (isWait(steps, now, bounds)) return null;
+  const what = last.calls
+    .map(({ name, arguments: text }) => `${name} ${text.slice(0, 120)}`)
+    .join('; ')
+    .slice(0, 300);
+  const failed = last.calls.every(({ outcome }) => outcome === 'Failed');
+  const errors = failed ? runLength(steps, (step) => step.same === last.same && step.calls.every((c) => c.outcome === 'Failed')) : 0;
+  if (errors >= bounds.sameError) return { pattern: 'RepeatedError', count: errors, what };
+  const same = runLength(steps, (step) => step.exact === last.exact);
+  if (same >= bounds.sameCall) return { pattern: 'RepeatedCall', count: same, what };
+  const turns = alternationLength(steps);
+  return turns >= bounds.alternation ? { pattern: 'Alternation', count: turns, what } : null;
+}
+
+/** Steps at the end that all hold. */
+function runLength(steps: readonly Keyed[], holds: (step: Keyed) => boolean): number {
+  const other = steps.findLastIndex((step) => !holds(step));
+  return steps.length - 1 - other;
+}
+
+/** Steps at the end that go to and fro between two: A B A B …; 0 when the last two are equal. */
+function alternationLength(steps: readonly Keyed[]): number {
+  const last = steps.length - 1;
+  if (last < 1 || steps[last]?.exact === steps[last - 1]?.exact) return 0;
+  let length = 2;
+  while (length <= last && steps[last - length]?.exact === steps[last - length + 2]?.exact) length += 1;
+  return length;
+}
+
+/** A wait is no repetition, as long as it does not take all day. */
+function isWait(steps: readonly Keyed[], now: number, { waitMs }: DisciplineBounds): boolean {
+  const waits = (step: StepTrace): boolean => step.calls.length > 0 && step.calls.every(({ waited }) => waited === true);
+  const count = runLength(steps, waits);
+  const first = steps.at(-count);
+  return count > 0 && first !== undefined && now - first.at <= waitMs;
+}
+
+function keysOf({ calls }: StepTrace): Pick<Keyed, 'same' | 'exact'> {
+  const same = JSON.stringify(calls.map(({ name, arguments: text }) => [name, canonical(text)]));
+  return { same, exact: `${same} ${calls.map(({ digest }) => digest).join(' ')}` };
+}
+
+/** JSON without its white space and order of members; what is no JSON as it is. */
+function canonical(text: string): string {
+  try {
+    return JSON.stringify(sorted(JSON.parse(text)));
+  } catch {
+    return text.trim();
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, one]) => [key, sorted(one)]),
+  );
+}
+
+/** Refusals by one rule: half the bound is a nudge, the bound ends the attempt. */
+function assessRefusals(steps: readonly StepTrace[], { refusals, refusalWindow }: DisciplineBounds): Assessment | null {
+  const recent = steps.slice(-refusalWindow);
+  const rulesOf = (step: StepTrace): readonly string[] =>
+    step.calls.flatMap(({ outcome, rule }) => (outcome === 'Refused' ? [rule ?? 'a gate'] : []));
+  // Several calls of one reply are one try: it was written before the first refusal was seen.
+  const counted = recent.map((step) => new Set(rulesOf(step)));
+  for (const rule of counted.at(-1) ?? []) {
+    const count = counted.filter((rules) => rules.has(rule)).length;
+    if (count >= refusals) {
+      const text = `${count} of the last ${recent.length} replies had a call that rule ${rule} refuses; the model did not choose another way. If the task needs such acts, allow them in spec.policy, or say in the goal how to do without`;
+      return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
+    }
+    if (count === Math.ceil(refusals / 2)) {
+      const text = `Rule ${rule} has refused ${count} of your recent calls. It will refuse them again, in any wording; at ${refusals} the task ends. Choose a way that does not need this act, or submit and say what cannot be done without it.`;
+      return { kind: 'Nudge', text };
+    }
+  }
+  return null;
+}
+
+const noCall =
+  'Your reply had no tool call, so that nothing was done. Call a tool to go on; when the goal is reached, or cannot be, call submit with your account.';
+
+const seen: Readonly<Record<Pattern, (found: Found) => string>> = {
+  RepeatedCall: ({ count, what }) => `the same call with the same result ${count} times in a row (${what})`,
+  RepeatedError: ({ count, what }) => `the same call failed ${count} times in a row (${what})`,
+  NoAct: ({ count }) => `${count} replies in a row without a tool call`,
+  Alternation: ({ count, what }) => `${count} steps that go to and fro between two calls with the same results (last: ${what})`,
+};
+
+function intervention(level: number, found: Found): Assessment {
+  const what = seen[found.pattern](found);
+  if (level === 1) {
+    const cure =
+      found.pattern === 'NoAct'
+        ? noCall
+        : 'Repeating it will not change the result. Do something else: read the message again, look at the cause, or try another way.';
+    return { kind: 'Nudge', text: `Notice: ${what}. ${cure}` };
+  }
+  if (level === 2) {
+    const text = `Notice: still no progress: ${what}. Stop and reassess. In your next reply write first what you have learned, what you assumed and did not check, and two other ways to the goal; then take the more promising one with a call that you have not made yet. If there is none, call submit and say what is missing.`;
+    return { kind: 'Reassess', text };
+  }
+  const text = `${what}, after a notice and a reassessment; make the goal more precise, or use a stronger model`;
+  return { kind: 'End', class: 'Stuck', reason: found.pattern, text };
+}
