@@ -83,9 +83,11 @@ async function connect(
     await forward.close();
   };
   const close: Sandbox['close'] = async ({ wait = true } = {}) => {
-    await detach();
     const how = wait ? '--timeout=60s' : '--wait=false';
-    await kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', how]);
+    const deleted = kubectl.text(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=1', how]);
+    // Side by side: a connection closes when its command has ended, and that ends with the pod.
+    const [, outcome] = await Promise.allSettled([detach(), deleted]);
+    if (outcome.status === 'rejected') throw outcome.reason;
   };
   return { namespace, name, uid, url: forward.url, client: clientWith({}), clientWith, token, detach, close };
 }

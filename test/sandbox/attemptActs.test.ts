@@ -29,8 +29,9 @@ let shared: Sandbox;
 let attempt = 0;
 
 beforeAll(async () => {
-  [bed, shared] = await Promise.all([AttemptBed.open(), bench.open()]);
+  bed = await AttemptBed.open();
 });
+bench.share((opened) => (shared = opened));
 afterAll(() => bed[Symbol.asyncDispose]());
 
 const idOf = (commands: readonly string[]): string => `sha256:${createHash('sha256').update(commands.join('\n')).digest('hex')}`;

@@ -94,8 +94,8 @@ beforeAll(async () => {
     [honest]: step(edit('a - b', 'a + b')),
     [twoChecks]: step(edit('def add(a, b):\n    return a - b', rewriting)),
   });
-  sandbox = await bench.open();
 });
+bench.share((opened) => (sandbox = opened));
 afterAll(() => bed[Symbol.asyncDispose]());
 
 function spec(goal: string, more: Partial<AgentTaskSpec> = {}): Partial<AgentTaskSpec> {

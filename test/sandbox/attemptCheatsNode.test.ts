@@ -131,8 +131,8 @@ beforeAll(async () => {
       ...honest.map(([name, proposal]) => [name, step(proposal)] as const),
     ]),
   );
-  sandbox = await bench.open();
 });
+bench.share((opened) => (sandbox = opened));
 afterAll(() => bed[Symbol.asyncDispose]());
 
 function spec(goal: string): Partial<AgentTaskSpec> {

@@ -62,7 +62,7 @@ describe('what kubectl changed on a real API server', () => {
     expect(await back(log)).toEqual([]);
     expect([await dataOf('changed'), await dataOf('gone')]).toEqual([{ was: 'changed' }, { was: 'gone' }]);
     await expect(dataOf('made')).rejects.toThrow(/not found/i);
-  }, 90_000);
+  });
 
   test('stays when somebody else has changed it since, and a Secret is not kept', async () => {
     const log = new Log();
@@ -80,5 +80,5 @@ describe('what kubectl changed on a real API server', () => {
     expect(left[1]).toMatch(/its way back ended with 1; take it back with: printf/);
     expect(await dataOf('theirs')).toEqual({ version: '3' });
     expect(JSON.stringify(log.records)).not.toContain(Buffer.from('one').toString('base64'));
-  }, 90_000);
+  });
 });

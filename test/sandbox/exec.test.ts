@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { execBounds, type ExecEvent, type ExecRequest } from '@agentfleet/protocol/keeper';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
@@ -7,9 +7,7 @@ import { eventually, shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('exec');
 let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await bench.open({ toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '256Mi' } } });
-});
+bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '256Mi' } } });
 
 /**
  * Names of the processes that commands left. Not the runner's: a supervisor says `end` before it ends itself, a spare one starts

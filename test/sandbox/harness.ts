@@ -1,6 +1,6 @@
 import { jwksConfigMap } from '@agentfleet/operator/sandbox';
 import { randomBytes } from 'node:crypto';
-import { TestRunner, afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { TestRunner, afterAll, beforeAll, beforeEach, inject, onTestFinished } from 'vitest';
 import type { ExecRequest } from '@agentfleet/protocol/keeper';
 import { accessEnvironment, expertsAudience, keysDir, serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { newExecId, type ExecResult } from '@agentfleet/keeper/client';
@@ -20,6 +20,12 @@ export interface Bench {
   readonly namespace: string;
   readonly issuer: string;
   open(options?: Partial<SandboxOptions>): Promise<Sandbox>;
+  /**
+   * Opens the sandbox that the tests of a file share, and hands it to `use`. A test that is tried again gets a new one, and
+   * so do those after it: what its first try left (a command that runs, files, candidates that no attempt tries twice)
+   * would fail the second one, too.
+   */
+  share(use: (sandbox: Sandbox) => unknown, options?: Partial<SandboxOptions>): void;
 }
 
 /** A Kubectl for the cluster that the global set-up raised. */
@@ -43,6 +49,12 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
     await Promise.allSettled([...closing, ...open.map((sandbox) => sandbox.close())]);
     await deleteNamespace(kubectl, namespace);
   });
+  const create = (options: Partial<SandboxOptions>): Promise<Sandbox> => {
+    const { images, direct } = ground;
+    const own = { sandboxImage: images['sandbox'] ?? '', toolsImage: images['tools'] ?? '' };
+    return openSandbox(kubectl, { namespace, issuer, direct, ...own, ...options });
+  };
+  const leave = (sandbox: Sandbox): void => void closing.push(sandbox.close({ wait: false }).catch(() => undefined));
   return {
     kubectl,
     namespace,
@@ -50,19 +62,23 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
       return issuer;
     },
     async open(options = {}) {
-      const { images, direct } = ground;
-      const sandbox = await openSandbox(kubectl, {
-        namespace,
-        issuer,
-        sandboxImage: images['sandbox'] ?? '',
-        toolsImage: images['tools'] ?? '',
-        direct,
-        ...options,
-      });
+      const sandbox = await create(options);
       // One that a test opened for itself leaves the node with that test: files run side by side, and a node is small.
       if (TestRunner.getCurrentTest() === undefined) open.push(sandbox);
-      else onTestFinished(() => void closing.push(sandbox.close({ wait: false }).catch(() => undefined)));
+      else onTestFinished(() => leave(sandbox));
       return sandbox;
+    },
+    share(use, options = {}) {
+      let shared: Sandbox | undefined;
+      const renew = async (): Promise<void> => {
+        const sandbox = await create(options);
+        if (shared !== undefined) leave(shared);
+        shared = sandbox;
+        await use(sandbox);
+      };
+      beforeAll(renew);
+      beforeEach(({ task }) => ((task.result?.retryCount ?? 0) > 0 ? renew() : undefined));
+      afterAll(() => (shared === undefined ? undefined : leave(shared)));
     },
   };
 }

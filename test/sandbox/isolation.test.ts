@@ -1,13 +1,11 @@
-import { describe, expect, test, beforeAll } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { podOf } from './containers.ts';
 import { shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('wall');
 let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await bench.open();
-});
+bench.share((opened) => (sandbox = opened));
 
 /** A Python program that tries one TCP connection and prints `open` or the error's name. */
 function connect(host: string, port: number): string {

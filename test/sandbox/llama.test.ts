@@ -35,7 +35,6 @@ const pod = () => ({
 
 test.skipIf(image === undefined)(
   'a language model orders candidates from a restricted, read-only pod (skipped where the image inference-llama cannot be built)',
-  { timeout: 150_000 },
   async () => {
     await bench.kubectl.apply(pod());
     await bench.kubectl.waitReady(bench.namespace, 'llama', 120);

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { mcpTools } from '@agentfleet/protocol/keeper';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { shell, useNamespace } from './harness.ts';
@@ -7,23 +7,24 @@ import { shell, useNamespace } from './harness.ts';
 const bench = useNamespace('mcp');
 const token = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
 let sandbox: Sandbox;
-let client: Client;
-beforeAll(async () => {
-  sandbox = await bench.open();
+let client: Client | undefined;
+bench.share(async (opened) => {
+  sandbox = opened;
+  await client?.close();
   client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } });
   const headers = { authorization: `Bearer ${await sandbox.token()}`, 'agentfleet-epoch': '1' };
   await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', sandbox.url), { requestInit: { headers } }));
-  return () => client.close();
 });
+afterAll(() => client?.close());
 
 async function call(name: keyof typeof mcpTools, args: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
-  const { structuredContent, isError } = await client.callTool({ name, arguments: args });
+  const { structuredContent, isError } = await client!.callTool({ name, arguments: args });
   return { ...(structuredContent as object), ...(isError === true && { isError }) };
 }
 
 describe('a harness of another maker drives a sandbox by MCP', () => {
   test('it finds the tools', async () => {
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(Object.keys(mcpTools));
+    expect((await client!.listTools()).tools.map(({ name }) => name)).toEqual(Object.keys(mcpTools));
   });
 
   test('it writes, runs, changes code by structure, and goes back', async () => {

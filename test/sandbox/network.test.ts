@@ -22,4 +22,4 @@ test('without an enforced policy a sandbox never becomes ready and runs nothing'
   });
   await eventually('the wall is seen', 45, async () => (await allowed.client.info()).network.state === 'Enforced');
   await allowed.close();
-}, 120_000);
+});

@@ -1,13 +1,11 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { killContainer } from './containers.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('layers', 'privileged');
 let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await bench.open({ layered: true });
-});
+bench.share((opened) => (sandbox = opened), { layered: true });
 
 const plant = `set -e; cd /workspace; mkdir -p src empty 'sp ace'; printf 'a\\r\\nb' > src/crlf; printf x > 'sp ace/new
 line'; echo secret > private; chmod 600 private; echo '#!/bin/sh' > run.sh; chmod 755 run.sh; ln -s src/crlf link; ln -s nowhere dangling

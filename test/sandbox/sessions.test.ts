@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ExecRequest, SessionRunRequest } from '@agentfleet/protocol/keeper';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
@@ -6,9 +6,7 @@ import { eventually, shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('sessions');
 let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await bench.open({ toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '512Mi' } } });
-});
+bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '512Mi' } } });
 
 const run = (command: string, more: Partial<SessionRunRequest> = {}): SessionRunRequest => ({ execId: newExecId(), command, ...more });
 const slow = (command: string, more: Partial<ExecRequest> = {}) =>

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { buffer } from 'node:stream/consumers';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { killContainer } from './containers.ts';
@@ -6,8 +6,9 @@ import { eventually, shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('undo');
 let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await bench.open();
+bench.share(async (opened) => {
+  sandbox = opened;
+  expect((await shell(sandbox, plant, { timeoutSeconds: 30 })).end.exitCode).toBe(0);
 });
 
 /** Makes a tree with what is easily lost: modes, links, empty folders, strange names, a nested repository. */
@@ -25,8 +26,6 @@ function withBundle(sandbox: Sandbox, bundle: Buffer, command: string) {
 
 describe('undo in a real pod', () => {
   test('a restore brings back the tree of the snapshot, proved by the manifest hash', async () => {
-    const planted = await shell(sandbox, plant, { timeoutSeconds: 30 });
-    expect(planted.end.exitCode).toBe(0);
     const before = await sandbox.client.takeSnapshot('before');
     expect((await shell(sandbox, wreck)).end.type).toBe('end');
     expect((await sandbox.client.takeSnapshot('wrecked')).manifestDigest).not.toBe(before.manifestDigest);

@@ -9,7 +9,7 @@ const bench = useNamespace('images');
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await up({ tier: 'node' });
-}, 60_000);
+});
 
 function exec(sandbox: Sandbox, ...argv: string[]): Promise<ExecResult> {
   return sandbox.client.run({ execId: newExecId(), tool: 'ExecCode', argv });
@@ -27,7 +27,7 @@ describe('an image of one static program, with a user, an entry point, a volume 
     };
     const files = [{ name: 'bin/tryer', content: await tryer(), mode: 0o755 }];
     sandbox = await bench.open({ toolsImage: await importImage(cluster, 'static', files, config) });
-  }, 120_000);
+  });
 
   test('runs its programs as our user, in the workspace, behind the same wall', async () => {
     expect((await sandbox.client.info()).isolation?.level).toBe('Landlock');
@@ -71,14 +71,14 @@ test('an image with a volume inside the workspace runs no command, and says what
   expect(end.exitCode).toBe(126);
   expect(end.error?.message).toMatch(/\/workspace\/cache is mounted inside of \/workspace.*take the VOLUME out/);
   await sandbox.close();
-}, 120_000);
+});
 
 test('an image with musl runs what is linked against it, and a shell', async () => {
   const sandbox = await bench.open({ toolsImage: await importImage(cluster, 'musl', await muslFiles(), { User: 'nobody-known' }) });
   expect((await exec(sandbox, '/usr/bin/hello', 'musl')).stdout).toBe('hello musl of /home/agent in /workspace\n');
   expect((await shell(sandbox, 'hello you > said; cat said; ls /workspace')).stdout).toBe('hello you of /home/agent in /workspace\nsaid\n');
   await sandbox.close();
-}, 120_000);
+});
 
 test.each([undefined, false])(
   'the runner may come in a volume of its image (hostUsers %s), and is out of reach there, too',
@@ -91,7 +91,6 @@ test.each([undefined, false])(
     expect(stdout).toMatch(/^here\n(?:cat: can't open '\/\.agentfleet\/bin\/(?:runner|keeper\.js)': Permission denied\n){2}$/);
     await sandbox.close();
   },
-  120_000,
 );
 
 test('an image with glibc and no shell runs what is linked against that', async () => {
@@ -103,4 +102,4 @@ test('an image with glibc and no shell runs what is linked against that', async 
   expect((await sandbox.client.readFile('/workspace/made')).toString()).toBe('x');
   expect((await shell(sandbox, 'true')).end.exitCode).toBe(127);
   await sandbox.close();
-}, 120_000);
+});
