@@ -131,13 +131,29 @@ describe('many tasks of a pool', () => {
     expect(bed.task('plain').status?.phase).toBe('Succeeded');
   });
 
-  test('a task without a pool of its own goes to a default one that comes later', async () => {
+  test.each<readonly [way: string, lags: boolean, act: (bed: Bed) => Promise<void>]>([
+    ['that comes later', false, (bed) => bed.createPool(newPool({ default: true }, 'late'))],
+    ['that comes before its refusal is seen', true, (bed) => bed.createPool(newPool({ default: true }, 'late'))],
+    ['that becomes the default', false, (bed) => bed.patchPool('coding', { default: true })],
+    ['that may have more namespaces', false, (bed) => bed.patchPool('own', { allowedNamespaces: { from: 'All' } })],
+  ])('a task without a pool of its own goes to a default one %s', async (_, lags, act) => {
     await using bed = await Bed.start(newPool());
+    await bed.createPool(newPool({ default: true, allowedNamespaces: { from: 'Same' } }, 'own'));
     playWorkers(bed, obedient(succeeds));
-    const { poolRef: _, ...spec } = newTask('plain').spec;
+    const { poolRef: _named, ...spec } = newTask('plain').spec;
     await bed.create({ ...newTask('plain'), spec });
+    if (lags) {
+      await bed.pass(1);
+      bed.freeze(true);
+      await bed.patch('plain', { priority: 5 });
+    }
     await bed.until('it is refused', () => reason(bed, 'plain', 'Accepted') === 'NoDefaultPool');
-    await bed.createPool(newPool({ default: true }, 'late'));
-    await bed.until('it has a pool', () => reason(bed, 'plain', 'Accepted') !== 'NoDefaultPool');
+    await act(bed);
+    if (lags) {
+      await bed.pass(2);
+      bed.freeze(false);
+    }
+    // Long before a task looks again by itself.
+    await bed.until('it has a pool', () => reason(bed, 'plain', 'Accepted') !== 'NoDefaultPool', 160);
   });
 });

@@ -134,6 +134,10 @@ export class Stage {
     await new ResourceClient<ExpertPool>(this.transport, resources.expertPools).create(pool);
   }
 
+  async patchPool(name: string, spec: object): Promise<void> {
+    await new ResourceClient<ExpertPool>(this.transport, resources.expertPools).patch({ namespace: 'platform', name }, { spec });
+  }
+
   orders(): readonly AgentTaskOrder[] {
     return this.server.objects(resources.agentTaskOrders);
   }
