@@ -67,6 +67,16 @@ describe('the Synth engine', () => {
       'def total_of(items):\n    return sum(items)\n\n\ndef mean_of(items):\n    return sum(items) / len(items)\n\n\ndef ratio_of(one, other):\n    return one / other\n\n\ndef report(items):\n    return f"mean {total_of(items)}"\n',
       'mean {mean_of(items)}',
     ],
+    [
+      'an attribute of the module that the file does not name',
+      'import decimal\n\n\ndef price(net, rate):\n    gross = net * (1 + rate)\n    return gross.quantize(decimal.Decimal("0.01"), rounding=decimal.ROUND_DOWN)\n',
+      'rounding=decimal.ROUND_HALF_UP',
+    ],
+    [
+      'an attribute of the class before others of it',
+      'class Mode:\n    SIZE = 1\n    KEEP_OLD = 2\n    KEEP_NEW = 3\n\n\ndef known(mode):\n    return mode in (Mode.SIZE, Mode.KEEP_NEW)\n\n\ndef newest(mode):\n    return mode == Mode.KEEP_OLD\n',
+      'mode == Mode.KEEP_NEW',
+    ],
   ])('proposes siblings first: %s', async (_, source, wanted) => {
     const last = source.trimEnd().split('\n').length;
     const traced = [last - 1, last].map((line) => ({ path, line, passed: 0, failed: 1 }));

@@ -101,3 +101,27 @@ describe('the Synth engine on TypeScript', () => {
     await other.close();
   });
 });
+
+it('proposes calls that do not take what they are given last, as in Python', async () => {
+  const path = 'report.js';
+  const source = `export function total(items) {
+  return items.length;
+}
+
+export function ratio(one, other) {
+  return one / other;
+}
+
+export function scaled(items, unit = 1) {
+  return items.length * unit;
+}
+
+export function report(items) {
+  return total(items);
+}
+`;
+  const texts = (await all([{ path, content: source }])).map((candidate) => patch(candidate, source));
+  const at = (call: string): number => texts.findIndex((text) => text.includes(`return ${call}(items);`));
+  expect(at('scaled')).toBeGreaterThanOrEqual(0);
+  expect(at('ratio') === -1 || at('ratio') > 3 * at('scaled'), `${at('scaled')} and ${at('ratio')} of ${texts.length}`).toBe(true);
+});

@@ -1,3 +1,4 @@
+import { areSiblings } from '../../names.ts';
 import { replace, type Operator } from '../operator.ts';
 
 const most = 10;
@@ -37,7 +38,7 @@ export const property: Operator = {
       if (!/^\w+$/.test(last) || last === name.text || near.includes(last)) continue;
       (text.slice(0, dot).replace('?', '') === object ? same : any).add(last);
     }
-    for (const other of [...same].slice(0, most)) yield replace(name, other, 0.5);
+    for (const other of [...same].slice(0, most)) yield replace(name, other, areSiblings(name.text, other) ? 1.5 : 0.5);
     // Of other objects, such as the parameter of another callback.
     for (const other of [...any].filter((text) => !same.has(text)).slice(0, most)) yield replace(name, other, 0.1);
   },

@@ -8,6 +8,8 @@ const most = 16;
 const unreadBoost = 4;
 const derivedBoost = 2;
 const siblingBoost = 2;
+/** A call that would not take what it is given: kept, and last. */
+const misfit = 0.03;
 
 /** A name for another one that is in scope there and holds the like. */
 export const replaceName: Operator = {
@@ -64,7 +66,7 @@ function compatibility(kind: Kind, info: NameInfo, node: SyntaxNode, file: Scrip
   const siblings = areSiblings(node.text, info.name);
   if (!called && kind === 'function' && info.kind === 'function' && siblings) return 1;
   if (called !== (info.kind === 'function')) return 0;
-  if (called) return (siblings ? siblingBoost : 1) * (sameArity(node, info, file) ? 0.8 : 0.2);
+  if (called) return takes(node, info, file) ? (siblings ? siblingBoost : 1) * (sameArity(node, info, file) ? 0.8 : 0.2) : misfit;
   if (node.parent?.type === 'for_in_statement' && ['number', 'boolean'].includes(info.kind)) return 0;
   // What holds the node is not what it should be replaced by: `const a = a`.
   if (functionOf(node)?.child('name')?.text === info.name) return 0;
@@ -77,3 +79,18 @@ function sameArity(node: SyntaxNode, info: NameInfo, file: ScriptFile): boolean 
   const one = file.functions.get(node.text)?.parameters.length;
   return one !== undefined && one === file.functions.get(info.name)?.parameters.length;
 }
+
+/** Whether a function of this file takes as many arguments as the call has; what is imported takes any. */
+function takes(node: SyntaxNode, info: NameInfo, file: ScriptFile): boolean {
+  const parameters = file.functions.get(info.name)?.node.child('parameters')?.namedChildren;
+  const given = node.parent?.child('arguments')?.namedChildren;
+  if (parameters === undefined || given === undefined) return true;
+  if (given.some(({ type }) => type === 'spread_element') || parameters.some(isRest)) return true;
+  return parameters.filter(isNeeded).length <= given.length && given.length <= parameters.length;
+}
+
+/** TypeScript wraps a parameter with its type. */
+const isRest = (parameter: SyntaxNode): boolean => parameter.type === 'rest_pattern' || parameter.child('pattern')?.type === 'rest_pattern';
+
+const isNeeded = (parameter: SyntaxNode): boolean =>
+  parameter.type !== 'assignment_pattern' && parameter.type !== 'optional_parameter' && parameter.child('value') === null;

@@ -1,3 +1,4 @@
+import { areSiblings } from '../../names.ts';
 import type { PythonFile } from '../file.ts';
 import { replace, type Operator } from '../operator.ts';
 import type { SyntaxNode } from '../syntax.ts';
@@ -37,6 +38,16 @@ const families: readonly (readonly string[])[] = [
   ['weekday', 'isoweekday'],
 ];
 
+const siblingWeight = 1.5;
+
+/** Attributes of one module or object that a file need not name to have them, the likelier first. */
+const members: readonly (readonly string[])[] = [
+  ['ROUND_HALF_UP', 'ROUND_HALF_EVEN', 'ROUND_DOWN', 'ROUND_UP', 'ROUND_FLOOR', 'ROUND_CEILING', 'ROUND_HALF_DOWN'],
+  ['ascii_lowercase', 'ascii_uppercase', 'ascii_letters', 'digits'],
+  ['stdout', 'stderr'],
+  ['start', 'stop'],
+];
+
 /** A near sibling of a method or builtin: `lstrip` for `strip`, `any` for `all`, or an attribute used elsewhere. */
 export const nearMethod: Operator = {
   name: 'near-method',
@@ -58,9 +69,11 @@ export const nearMethod: Operator = {
     }
     const name = node.child('attribute');
     if (name === null || (node.parent?.type === 'call' && node.field === 'function')) return;
-    for (const other of siblings(file.texts('attribute').keys(), node.child('object')?.text ?? '')) {
-      if (other !== name.text) yield replace(name, other, 0.5);
-    }
+    const named = new Set(attributesOf(file.texts('attribute').keys(), node.child('object')?.text ?? ''));
+    for (const other of named) if (other !== name.text) yield replace(name, other, areSiblings(name.text, other) ? siblingWeight : 0.5);
+    const family = members.find((one) => one.includes(name.text)) ?? [];
+    for (const [rank, other] of family.entries())
+      if (other !== name.text && !named.has(other)) yield replace(name, other, siblingWeight / (1 + rank));
   },
 };
 
@@ -82,7 +95,7 @@ function plausibility(method: string, callee: SyntaxNode | null, file: PythonFil
 }
 
 /** Attributes that the file reads from the same object. */
-function* siblings(attributes: Iterable<string>, object: string): Generator<string> {
+function* attributesOf(attributes: Iterable<string>, object: string): Generator<string> {
   for (const text of attributes) {
     const dot = text.lastIndexOf('.');
     if (text.slice(0, dot) === object && /^\w+$/.test(text.slice(dot + 1))) yield text.slice(dot + 1);
