@@ -8,6 +8,7 @@ import { AttemptFailure } from './failure.ts';
 import { Frontier } from './frontier.ts';
 import { createGate, type Gate } from './gate.ts';
 import { localise, type Focus } from './localise.ts';
+import { minimise } from './minimise.ts';
 import { enter, NodeGone, stateAfter, type SearchNode } from './node.ts';
 import type { Participant, Ranked } from './mind.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
@@ -186,6 +187,7 @@ class Search {
     await perform(this.#scope, trial);
     for (const { planId: other } of this.#frontier.aside(node)) this.#scope.progress.change(other, { state: 'Dropped' });
     this.#scope.progress.change(planId, { state: 'Done' });
+    if (trial.acts.length === 0) await minimise(this.#scope, this.#baseline, node, candidate.edits);
     this.#scope.progress.establish('ReachedInPlace');
     return { candidate, from: node };
   }
