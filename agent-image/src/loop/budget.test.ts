@@ -1,0 +1,180 @@
+import type { TokenUsage } from '@agentfleet/protocol/chat';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { costOf, costText, microsOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
+import type { Charge } from './transcript.ts';
+
+const price = { input: '3', cachedInput: '0.30', output: '15.075' };
+const engine = { expert: 'gen', price };
+const nothing = { tokens: 0, costMicros: 0 };
+const usage = (input: number, output: number, change: Partial<TokenUsage> = {}): TokenUsage => ({
+  input,
+  output,
+  cachedInput: 0,
+  estimated: false,
+  ...change,
+});
+const asked = (change: Partial<Asked> = {}): Asked => ({ promptTokens: 1000, maxOutputTokens: 2000, n: 1, ...change });
+
+const failureOf = (act: () => unknown): AttemptFailure => {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toBeInstanceOf(AttemptFailure);
+    return error as AttemptFailure;
+  }
+  return expect.unreachable();
+};
+
+describe('money', () => {
+  it.for<[TokenUsage, number]>([
+    [usage(1_000_000, 0), 3_000_000],
+    [usage(0, 1), 16],
+    [usage(0, 40), 603],
+    [usage(1_000_000, 0, { cachedInput: 1_000_000 }), 300_000],
+    [usage(1, 0, { cachedInput: 5 }), 1],
+    [usage(0, 0), 0],
+  ])('of %o is %i millionths, rounded up', ([of, micros]) => {
+    expect(costOf(of, price)).toBe(micros);
+  });
+
+  it('is exact where binary fractions are not', () => {
+    expect(costOf(usage(10, 20), { input: '0.1', cachedInput: '0', output: '0.1' })).toBe(3);
+    expect(microsOf('0.1') + microsOf('0.2')).toBe(microsOf('0.3'));
+    expect(microsOf('0.0000019')).toBe(1);
+  });
+
+  it.for<[number, string]>([
+    [0, '0'],
+    [1, '0.000001'],
+    [1_500_000, '1.5'],
+    [20_000_000, '20'],
+  ])('%i millionths are written %s', ([micros, text]) => {
+    expect(costText(micros)).toBe(text);
+    expect(microsOf(text)).toBe(micros);
+  });
+});
+
+describe('a reservation', () => {
+  it('is the worst case: the prompt and the longest answer of each proposal', () => {
+    const budget = new TokenBudget({ tokens: 100_000 }, engine, nothing);
+    const { charge, maxOutputTokens } = budget.reserve(asked({ n: 3 }));
+    expect(charge).toEqual({ usage: usage(3000, 6000, { estimated: true }), costMicros: costOf(usage(3000, 6000), price) });
+    expect(maxOutputTokens).toBe(2000);
+    expect(budget.spent().tokens).toBe(9000);
+    expect(budget.settle({ charge }, usage(1100, 50)).usage).toEqual(usage(1100, 50));
+    expect(budget.spent()).toEqual({ tokens: 1150, costMicros: costOf(usage(1100, 50), price) });
+  });
+
+  it.for<[string, TokenBounds, number]>([
+    ['fits', { tokens: 3000 }, 2000],
+    ['fits with a shorter answer', { tokens: 2600 }, 1600],
+    ['just fits with the shortest', { tokens: 1512 }, 512],
+    ['fits by money', { cost: '0.02' }, 1127],
+    ['is bound by the tighter one', { tokens: 2600, cost: '0.02' }, 1127],
+    ['has no bound', {}, 2000],
+  ])('%s', ([, bounds, output]) => {
+    expect(new TokenBudget(bounds, engine, nothing).reserve(asked()).maxOutputTokens).toBe(output);
+  });
+
+  it.for<[string, TokenBounds, string, readonly string[]]>([
+    ['one token is missing', { tokens: 1511 }, 'TokensExceeded', ['0 tokens of 1511', 'spec.budget.tokens', '1512']],
+    ['there are no tokens', { tokens: 0 }, 'TokensExceeded', ['of 0']],
+    ['there is no money', { cost: '0' }, 'CostExceeded', ['0 in money of 0', 'spec.budget.cost']],
+    ['money is short', { tokens: 9000, cost: '0.010' }, 'CostExceeded', ['of 0.010', '0.010719']],
+  ])('is refused when %s', ([, bounds, reason, parts]) => {
+    const failure = failureOf(() => new TokenBudget(bounds, engine, nothing).reserve(asked()));
+    expect([failure.failureClass, failure.reason]).toEqual(['BudgetExceeded', reason]);
+    for (const part of parts) expect(failure.message).toContain(part);
+  });
+
+  it('lets a free model work without money', () => {
+    const free = { expert: 'gen', price: { input: '0', cachedInput: '0', output: '0' } };
+    expect(new TokenBudget({ cost: '0' }, free, nothing).reserve(asked()).maxOutputTokens).toBe(2000);
+  });
+
+  it('counts what earlier attempts used, and refuses money without a price', () => {
+    const failure = failureOf(() => new TokenBudget({ tokens: 5000 }, engine, { tokens: 4000, costMicros: 0 }).reserve(asked()));
+    expect(failure.message).toContain('used 4000 tokens of 5000');
+    const missing = failureOf(() => new TokenBudget({ cost: '1' }, { expert: 'gen' }, nothing));
+    expect([missing.failureClass, missing.reason]).toEqual(['InvalidInput', 'PriceMissing']);
+    expect(missing.message).toContain('expert gen');
+    expect(new TokenBudget({ tokens: 5000 }, { expert: 'gen' }, nothing).reserve(asked()).charge.costMicros).toBeNull();
+  });
+
+  it('is charged whole when the reply has no usage', () => {
+    const budget = new TokenBudget({ tokens: 9000 }, engine, nothing);
+    const reservation = budget.reserve(asked());
+    expect(budget.settle(reservation, null)).toEqual(reservation.charge);
+    expect(budget.spent().tokens).toBe(3000);
+    expect(budget.estimated).toBe(true);
+  });
+});
+
+describe('the notice', () => {
+  it.for<[string, TokenBounds, number, string | null]>([
+    ['is due at 80 % of the tokens', { tokens: 1000 }, 800, '800 of 1000 tokens'],
+    ['is not due below', { tokens: 1000 }, 799, null],
+    ['is due at 80 % of the money', { cost: '0.003' }, 800, '0.0024 of 0.003 in money'],
+    ['needs a bound', {}, 1e9, null],
+  ])('%s', ([, bounds, input, text]) => {
+    const budget = new TokenBudget(bounds, engine, nothing, [{ usage: usage(input, 0), costMicros: costOf(usage(input, 0), price) }]);
+    if (text === null) expect(budget.notice()).toBeNull();
+    else expect(budget.notice()).toContain(text);
+  });
+
+  it('lists what is left for the goal message', () => {
+    const budget = new TokenBudget({ tokens: 5000, cost: '2.5' }, engine, { tokens: 1000, costMicros: 500_000 });
+    expect(budget.left()).toEqual(['4000 tokens', '2 in money']);
+    expect(new TokenBudget({}, engine, nothing).left()).toEqual([]);
+  });
+});
+
+/** One request of a conversation: what it asks for, and what came back; null: no usage, 'lost': no reply was seen. */
+const requests = fc.array(
+  fc.record({
+    promptTokens: fc.integer({ min: 1, max: 20_000 }),
+    maxOutputTokens: fc.integer({ min: 1, max: 8000 }),
+    n: fc.integer({ min: 1, max: 4 }),
+    used: fc.double({ min: 0, max: 1, noNaN: true }),
+    outcome: fc.constantFrom('reported', 'reported', 'silent', 'lost'),
+  }),
+  { maxLength: 30 },
+);
+const bounds = fc.record({
+  tokens: fc.option(fc.integer({ min: 0, max: 400_000 }), { nil: undefined }),
+  cost: fc.option(fc.integer({ min: 0, max: 900_000 }).map(costText), { nil: undefined }),
+});
+
+describe('every conversation', () => {
+  it('stays within its bounds, and a worker that takes over has the same sums', () => {
+    fc.assert(
+      fc.property(bounds, requests, (own, all) => {
+        let live = new TokenBudget(own, engine, nothing);
+        const charges: Charge[] = [];
+        for (const { used, outcome, ...request } of all) {
+          try {
+            const reservation = live.reserve(request);
+            expect(reservation.maxOutputTokens).toBeLessThanOrEqual(request.maxOutputTokens);
+            const { input, output } = reservation.charge.usage;
+            const reported = usage(Math.floor(input * used), Math.floor(output * used), { cachedInput: Math.floor((input * used) / 2) });
+            if (outcome === 'lost') charges.push(reservation.charge);
+            else charges.push(live.settle(reservation, outcome === 'reported' ? reported : null));
+          } catch (error) {
+            expect((error as AttemptFailure).failureClass).toBe('BudgetExceeded');
+          }
+          const { tokens, costMicros } = live.spent();
+          expect(tokens).toBeLessThanOrEqual(own.tokens ?? Infinity);
+          expect(costMicros).toBeLessThanOrEqual(own.cost === undefined ? Infinity : microsOf(own.cost));
+          const restored = new TokenBudget(own, engine, nothing, charges);
+          expect(restored.spent()).toEqual(live.spent());
+          expect(restored.notice()).toEqual(live.notice());
+          // The worker that did not see the reply is gone.
+          if (outcome === 'lost') live = restored;
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

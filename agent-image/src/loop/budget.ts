@@ -1,0 +1,209 @@
+import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { Price } from '@agentfleet/protocol/gateway';
+import { AttemptFailure } from '../attempt/failure.ts';
+import type { Charge } from './transcript.ts';
+
+/** Bounds of a task over all its attempts; absent: none. */
+export interface TokenBounds {
+  /** `spec.budget.tokens`, or the pool's. */
+  readonly tokens?: number | undefined;
+  /** `spec.budget.cost`, or the pool's; decimal string in the currency of the prices. */
+  readonly cost?: string | undefined;
+}
+
+/** What is spent already, by earlier attempts or by what the transcript of this one has. */
+export interface Spent {
+  readonly tokens: number;
+  readonly costMicros: number;
+}
+
+/** The worst case of one request. */
+export interface Asked {
+  /** Estimate of the prompt, tokens. */
+  readonly promptTokens: number;
+  readonly maxOutputTokens: number;
+  /** Proposals; a provider that ignores `n` is asked as often, with the prompt each time. */
+  readonly n: number;
+}
+
+/** A request that fits. Write `charge` down before it is sent, and settle it with the reply's usage. */
+export interface Reservation {
+  readonly charge: Charge;
+  /** May be lower than what was asked for. */
+  readonly maxOutputTokens: number;
+}
+
+/** Fewest tokens of an answer that a request is lowered to. */
+const leastOutput = 512;
+const noticeShare = 0.8;
+const micros = 1_000_000n;
+
+/** Counts tokens and money of one task before they are spent. Holds no clock and no I/O. */
+export class TokenBudget {
+  readonly #bounds: { readonly tokens: number; readonly costMicros: number };
+  readonly #cost: string | undefined;
+  readonly #price: Price | undefined;
+  readonly #earlier: Spent;
+  readonly #charges: Charge[];
+  #reserved: Charge | null = null;
+
+  /**
+   * @param earlier what earlier attempts of the task used
+   * @param charges what this attempt spent under another worker, as `Transcript.charges` has it: a request whose reply nobody
+   *   saw counts as its reservation, marked as estimated
+   * @throws AttemptFailure InvalidInput PriceMissing: cost is bounded, and what a request costs is not known
+   */
+  constructor(
+    bounds: TokenBounds,
+    engine: { readonly expert: string; readonly price?: Price | undefined },
+    earlier: Spent,
+    charges: readonly Charge[] = [],
+  ) {
+    if (bounds.cost !== undefined && engine.price === undefined) throw priceMissing(engine.expert);
+    this.#bounds = { tokens: bounds.tokens ?? Infinity, costMicros: bounds.cost === undefined ? Infinity : microsOf(bounds.cost) };
+    this.#cost = bounds.cost;
+    this.#price = engine.price;
+    this.#earlier = earlier;
+    this.#charges = [...charges];
+  }
+
+  /**
+   * Reserves the worst case of a request, with a shorter answer where only that fits.
+   *
+   * @throws AttemptFailure BudgetExceeded TokensExceeded or CostExceeded, naming what is used, the bound and its field
+   */
+  reserve({ promptTokens, maxOutputTokens, n }: Asked): Reservation {
+    const of = (output: number): Charge => this.#charge({ input: promptTokens * n, cachedInput: 0, output: output * n, estimated: true });
+    const least = Math.min(leastOutput, maxOutputTokens);
+    this.#assertFits(of(least));
+    const output = largest(least, maxOutputTokens, (tokens) => this.#excess(of(tokens)) === null);
+    this.#reserved = of(output);
+    return { charge: this.#reserved, maxOutputTokens: output };
+  }
+
+  /** What a reply is charged. A reply without usage is charged as reserved. */
+  settle({ charge }: Pick<Reservation, 'charge'>, usage: TokenUsage | null): Charge {
+    const settled = usage === null ? charge : this.#charge(usage);
+    this.#reserved = null;
+    this.#charges.push(settled);
+    return settled;
+  }
+
+  /** What the task has used, with what is reserved. */
+  spent(): Spent {
+    const all = this.#reserved === null ? this.#charges : [...this.#charges, this.#reserved];
+    return all.reduce((sum, charge) => plus(sum, charge), this.#earlier);
+  }
+
+  /** Whether some of what this attempt spent is an estimate. */
+  get estimated(): boolean {
+    return this.#charges.some(({ usage }) => usage.estimated);
+  }
+
+  /** What the model is told once when 80 % of a bound are used; null before that, or without a bound. */
+  notice(): string | null {
+    const { tokens, costMicros } = this.spent();
+    const told: string[] = [];
+    if (tokens >= this.#bounds.tokens * noticeShare) told.push(`${tokens} of ${this.#bounds.tokens} tokens`);
+    if (costMicros >= this.#bounds.costMicros * noticeShare) told.push(`${costText(costMicros)} of ${this.#cost ?? ''} in money`);
+    if (told.length === 0) return null;
+    return `Notice: ${told.join(' and ')} of the task's budget are used. At the bound the task ends. Finish what is closest to the goal, run the checks, and submit.`;
+  }
+
+  /** Lines for the goal message: what is left. */
+  left(): readonly string[] {
+    const { tokens, costMicros } = this.spent();
+    const lines: string[] = [];
+    if (Number.isFinite(this.#bounds.tokens)) lines.push(`${Math.max(0, this.#bounds.tokens - tokens)} tokens`);
+    if (Number.isFinite(this.#bounds.costMicros)) lines.push(`${costText(Math.max(0, this.#bounds.costMicros - costMicros))} in money`);
+    return lines;
+  }
+
+  #charge(usage: TokenUsage): Charge {
+    return { usage, costMicros: this.#price === undefined ? null : costOf(usage, this.#price) };
+  }
+
+  /** Which bound a charge would exceed. */
+  #excess(charge: Charge): 'tokens' | 'cost' | null {
+    const { tokens, costMicros } = plus(this.#charges.reduce(plus, this.#earlier), charge);
+    if (tokens > this.#bounds.tokens) return 'tokens';
+    return costMicros > this.#bounds.costMicros ? 'cost' : null;
+  }
+
+  #assertFits(charge: Charge): void {
+    const excess = this.#excess(charge);
+    if (excess === null) return;
+    const used = this.#charges.reduce(plus, this.#earlier);
+    const needs = plus({ tokens: 0, costMicros: 0 }, charge);
+    const [reason, text, bound] =
+      excess === 'tokens'
+        ? ['TokensExceeded', `${used.tokens} tokens`, `${this.#bounds.tokens}`]
+        : ['CostExceeded', `${costText(used.costMicros)} in money`, this.#cost ?? ''];
+    const next = excess === 'tokens' ? `${needs.tokens}` : costText(needs.costMicros);
+    throw new AttemptFailure(
+      'BudgetExceeded',
+      reason ?? '',
+      `the task has used ${text} of ${bound ?? ''}, and the next request may need ${next} (spec.budget.${excess}, or the pool's maxBudget); raise it, or shorten the goal`,
+    );
+  }
+}
+
+/** Cost of a usage in millionths of the currency, rounded up. */
+export function costOf({ input, cachedInput, output, estimated }: TokenUsage, price: Price): number {
+  const [uncached, cached, written] = [decimal(price.input), decimal(price.cachedInput), decimal(price.output)];
+  const digits = Math.max(uncached.digits, cached.digits, written.digits);
+  const at = (one: Decimal): bigint => one.units * 10n ** BigInt(digits - one.digits);
+  // A price per million tokens is the millionths for one token. What is not known is charged at the higher price.
+  const fromCache = Math.min(cachedInput, input);
+  const first = estimated && at(cached) > at(uncached) ? at(cached) : at(uncached);
+  const sum = BigInt(input - fromCache) * first + BigInt(fromCache) * at(cached) + BigInt(output) * at(written);
+  const scale = 10n ** BigInt(digits);
+  return Number((sum + scale - 1n) / scale);
+}
+
+interface Decimal {
+  readonly units: bigint;
+  /** Digits behind the point. */
+  readonly digits: number;
+}
+
+function decimal(text: string): Decimal {
+  const [whole = '0', fraction = ''] = text.split('.');
+  return { units: BigInt(whole + fraction), digits: fraction.length };
+}
+
+/** A decimal string in millionths, rounded down: it is a bound. */
+export function microsOf(text: string): number {
+  const { units, digits } = decimal(text);
+  return Number((units * micros) / 10n ** BigInt(digits));
+}
+
+/** Millionths as a decimal string, without zeros at the end. */
+export function costText(costMicros: number): string {
+  const whole = BigInt(Math.round(costMicros));
+  const fraction = (whole % micros).toString().padStart(6, '0').replace(/0+$/, '');
+  return `${whole / micros}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+function plus({ tokens, costMicros }: Spent, { usage, costMicros: cost }: Charge): Spent {
+  return { tokens: tokens + usage.input + usage.output, costMicros: costMicros + (cost ?? 0) };
+}
+
+/** The largest whole number from `least` on, which holds, up to `most` that holds. */
+function largest(least: number, most: number, holds: (value: number) => boolean): number {
+  let [low, high] = [least, most];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (holds(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function priceMissing(expert: string): AttemptFailure {
+  return new AttemptFailure(
+    'InvalidInput',
+    'PriceMissing',
+    `spec.budget.cost bounds the task, and expert ${expert} of the pool has no price: set price (input, cachedInput, output per million tokens) in its engine, or bound spec.budget.tokens instead`,
+  );
+}
