@@ -7,7 +7,7 @@ import { eventually, shell, useNamespace } from './harness.ts';
 
 const bench = useNamespace('exec');
 let sandbox: Sandbox;
-bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '256Mi' } } });
+bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '512Mi' } } });
 
 /**
  * Names of the processes that commands left. Not the runner's: a supervisor says `end` before it ends itself, a spare one starts
@@ -91,10 +91,19 @@ describe('exec in a real pod', () => {
   });
 
   test('a fork bomb is stopped; runner, keeper and pod go on', async () => {
-    // A shell's bomb dies by itself at the pod's process limit; this one goes on when a fork fails. It
-    // doubles 50 times a second: enough to reach any limit at once, and kind to the tests beside it.
-    const bomb = 'import os, time\nwhile True:\n  try: os.fork()\n  except OSError: pass\n  time.sleep(0.02)';
-    const { end } = await sandbox.client.run({ execId: newExecId(), tool: 'ExecCode', argv: ['python3', '-c', bomb], timeoutSeconds: 20 });
+    // A shell's bomb dies by itself at the pod's process limit; this one goes on when a fork fails. It doubles twice a
+    // second, so that its processes are counted before they are more than the memory holds: what the kernel kills for
+    // memory keeps a faster one below the limit for as long as it may run.
+    const bomb = 'import os, time\nwhile True:\n  try: os.fork()\n  except OSError: pass\n  time.sleep(0.5)';
+    const argv = ['python3', '-c', bomb];
+    const { end } = await sandbox.client.run({
+      execId: newExecId(),
+      tool: 'ExecCode',
+      argv,
+      limits: { processes: 48 },
+      timeoutSeconds: 60,
+    });
+    expect(end).toMatchObject({ timedOut: false, oom: false });
     expect(end.killed).toMatch(/^(ProcessLimit|Swept)$/);
     expect(await survivors()).toEqual([]);
     expect((await shell(sandbox, 'echo fine')).stdout).toBe('fine\n');
