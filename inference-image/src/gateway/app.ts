@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Ajv } from 'ajv';
 import { chatHeaders, chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
@@ -5,6 +6,7 @@ import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/t
 import { errorFields, type Logger } from '../logger.ts';
 import { GatewayError } from './failure.ts';
 import type { Gateway } from './gateway.ts';
+import type { Chunk } from './providers/index.ts';
 import type { Caller } from './route.ts';
 
 /** A long conversation with what its commands printed. */
@@ -66,20 +68,62 @@ function chatRoute(app: FastifyInstance, options: AppOptions): void {
   const { gateway, stopping, now } = options;
   app.post(chatRoutes.completions, async (request, reply) => {
     const started = now();
-    const { body } = request;
-    const model = knownModel(body, await gateway.names().catch(() => []));
+    const model = knownModel(request.body, await gateway.names().catch(() => []));
+    let settled = false;
+    const settle = (result: string): void => {
+      if (settled) return;
+      settled = true;
+      gateway.metrics.requests.inc({ model, result });
+      gateway.metrics.seconds.observe({ model }, (now() - started) / 1000);
+    };
     try {
       if (stopping.aborted) throw new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers');
-      const response = await gateway.complete(checked(body), callerOf(options, request, reply));
-      gateway.metrics.requests.inc({ model, result: 'ok' });
+      const body = checked(request.body);
+      const caller = callerOf(options, request, reply);
+      if (body.stream === true) return await sendStream(options, reply, gateway.stream(body, caller), settle);
+      const response = await gateway.complete(body, caller);
+      settle('ok');
       return response;
     } catch (error) {
-      gateway.metrics.requests.inc({ model, result: asGatewayError(error).code });
+      settle(resultOf(reply, error));
       throw error;
-    } finally {
-      gateway.metrics.seconds.observe({ model }, (now() - started) / 1000);
     }
   });
+}
+
+/** Sends chunks as events. What fails before the first one is refused by its status, what fails later is the last event. */
+async function sendStream(
+  { logger }: AppOptions,
+  reply: FastifyReply,
+  chunks: AsyncIterable<Chunk>,
+  settle: (result: string) => void,
+): Promise<FastifyReply> {
+  const rest = chunks[Symbol.asyncIterator]();
+  const first = await rest.next();
+  async function* events(): AsyncGenerator<string> {
+    try {
+      for (let next = first; next.done !== true; next = await rest.next()) yield `data: ${JSON.stringify(next.value)}\n\n`;
+      settle('ok');
+      yield 'data: [DONE]\n\n';
+    } catch (error) {
+      const failure = asGatewayError(error);
+      if (failure.cause !== undefined && !reply.raw.destroyed) logger.log('error', 'a stream failed', errorFields(failure));
+      settle(resultOf(reply, error));
+      yield `data: ${JSON.stringify(failure.body)}\n\n`;
+    } finally {
+      // Without an end before: who reads it went away between two chunks.
+      settle(gone);
+      await rest.return?.();
+    }
+  }
+  return reply.header('cache-control', 'no-cache').type('text/event-stream').send(Readable.from(events()));
+}
+
+/** Result of a request whose caller went away. */
+const gone = 'CallerGone';
+
+function resultOf({ raw }: FastifyReply, error: unknown): string {
+  return raw.destroyed ? gone : asGatewayError(error).code;
 }
 
 /** The label of a request: nobody adds values to it by asking for what is not there. */
@@ -127,6 +171,7 @@ function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): v
 
 function answer({ logger }: AppOptions, reply: FastifyReply, error: unknown): void {
   const failure = asGatewayError(error);
+  if (reply.raw.destroyed) return;
   if (failure.cause !== undefined) logger.log('error', 'a request failed', errorFields(failure));
   else logger.log('debug', 'a request was refused', { code: failure.code, error: failure.message });
   if (failure.retryAfterMs !== undefined) void reply.header('retry-after', Math.ceil(failure.retryAfterMs / 1000));

@@ -286,6 +286,7 @@ describe('a caller', () => {
     await expect(asked).rejects.toThrow();
     await gone.promise;
     expect(provider.calls).toHaveLength(1);
+    await expect.poll(() => stage.metrics()).toContain('agentfleet_gateway_requests_total{model="expert",result="CallerGone"} 1');
   });
 
   it('learns the models', async () => {

@@ -3,16 +3,21 @@ import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
 import { GatewayError } from './failure.ts';
 import { GatewayMetrics } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
-import type { Provider } from './providers/index.ts';
+import { chunkOf, chunkOfChoice, Streamed, type Chunk, type Provider } from './providers/index.ts';
+import type { Recorder } from './record.ts';
 import { withoutSecrets } from './redact.ts';
 import { withRetries, type RetryPolicy } from './retry.ts';
 import { Route, type Caller } from './route.ts';
+import { chunksOf, openStream, type OpenStream } from './streams.ts';
 import { sumOf, usageOf } from './usage.ts';
 
 export interface GatewayOptions {
   readonly models: ModelsFile;
-  readonly providers: Readonly<Partial<Record<ChatEngine, Provider>>>;
+  readonly providers: Readonly<Record<ChatEngine, Provider>>;
   readonly policy: RetryPolicy;
+  /** Silence of a stream after which it is given up, ms. */
+  readonly silenceMs: number;
+  readonly recorder: Recorder | null;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** From 0 to below 1. */
@@ -55,17 +60,51 @@ export class Gateway {
 
   /** The answer of the model, or of its fallback. @throws GatewayError, or the reason of the caller's signal */
   async complete(request: ChatRequest, caller: Caller): Promise<ChatCompletion> {
-    const body = { ...request, messages: withoutSecrets(request.messages, (kind) => this.metrics.redactions.inc({ kind })) };
+    const body = this.#redacted(request);
     return this.#withFallbacks(request.model, caller.signal, async (route) => {
-      const answer = await this.#several(route, body, caller);
-      const { name, price } = route.model;
-      this.metrics.used(name, price, caller.task, answer.usage);
-      return { ...answer, model: name };
+      const answer = { ...(await this.#several(route, body, caller)), model: route.model.name };
+      await this.#settle(route, body, caller, answer);
+      return answer;
     });
+  }
+
+  /**
+   * The same in chunks; the last one has the usage. Nothing is repeated once a chunk has come.
+   * @throws GatewayError, or the reason of the caller's signal
+   */
+  async *stream(request: ChatRequest, caller: Caller): AsyncIterable<Chunk> {
+    const body = this.#redacted(request);
+    const { route, stream } = await this.#withFallbacks(request.model, caller.signal, async (route) => ({
+      route,
+      stream: await this.#opened(route, body, caller),
+    }));
+    const { name, model = '' } = route.model;
+    const told = new Streamed();
+    yield* chunksOf(stream, told, this.#options.silenceMs);
+    const choices = told.choices(model).map((choice, index) => ({ ...choice, index }));
+    const first = { choices, ...(told.usage !== null && { usage: told.usage }) };
+    const missing = Array.from({ length: (body.n ?? 1) - choices.length }, () => this.#retried(route, { ...body, n: 1 }, caller));
+    const more = (await Promise.allSettled(missing)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    for (const choice of more.flatMap((answer) => answer.choices.slice(0, 1))) {
+      yield chunkOfChoice(name, choice, choices.length);
+      choices.push({ ...choice, index: choices.length });
+    }
+    const usage = sumOf([usageOf(body, first), ...more.map((answer) => answer.usage)]);
+    await this.#settle(route, body, caller, { model: name, choices, usage });
+    yield { ...chunkOf(name, {}), choices: [], usage: usage as NonNullable<Chunk['usage']> };
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#routes.values()].map((route) => route.close()));
+  }
+
+  #redacted(request: ChatRequest): ChatRequest {
+    return { ...request, messages: withoutSecrets(request.messages, (kind) => this.metrics.redactions.inc({ kind })) };
+  }
+
+  async #settle({ model: { name, price } }: Route, body: ChatRequest, { task, conversation }: Caller, answer: Metered): Promise<void> {
+    this.metrics.used(name, price, task, answer.usage);
+    await this.#options.recorder?.add(conversation, body, answer);
   }
 
   async #withFallbacks<T>(name: string, signal: AbortSignal, ask: (route: Route) => Promise<T>): Promise<T> {
@@ -123,10 +162,21 @@ export class Gateway {
     }
   }
 
-  async #retried(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
+  #retried(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
+    return this.#repeatedly(route, caller, () => this.#once(route, body, caller));
+  }
+
+  #opened(route: Route, body: ChatRequest, caller: Caller): Promise<OpenStream> {
+    return this.#repeatedly(route, caller, async () => {
+      const attempt = await route.begin(body, caller);
+      return openStream(attempt, this.#providerOf(route).stream(attempt.ask));
+    });
+  }
+
+  #repeatedly<T>(route: Route, { signal }: Caller, ask: () => Promise<T>): Promise<T> {
     const { policy, random } = this.#options;
     const onRetry = ({ code }: GatewayError): void => this.metrics.retries.inc({ model: route.model.name, code });
-    return withRetries(() => this.#once(route, body, caller), { policy, random, signal: caller.signal, onRetry });
+    return withRetries(ask, { policy, random, signal, onRetry });
   }
 
   async #once(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
@@ -141,9 +191,7 @@ export class Gateway {
   }
 
   #providerOf({ model }: Route): Provider {
-    const provider = this.#options.providers[model.engine];
-    if (provider === undefined) throw new GatewayError('ModelUnknown', `${model.name}: this gateway has no engine ${model.engine}`);
-    return provider;
+    return this.#options.providers[model.engine];
   }
 }
 

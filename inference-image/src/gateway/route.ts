@@ -57,16 +57,19 @@ export class Route {
     const { url, done } = this.#replicas.take(conversation);
     const model = this.#model;
     const patience = AbortSignal.timeout(model.timeoutSeconds * 1000);
+    const over = new AbortController();
     let ended = false;
     const end = (failed: boolean): void => {
       if (ended) return;
       ended = true;
+      // Whatever is left of it, as a stream in the middle, is not read any more.
+      over.abort();
       done(failed);
       leave();
     };
     try {
       const [key, fetch] = await Promise.all([readKey(model), this.#transport.fetchOf(model)]);
-      const ask: Ask = { model, url, key, fetch, body: bounded(body, model), signal: AbortSignal.any([signal, patience]) };
+      const ask: Ask = { model, url, key, fetch, body: bounded(body, model), signal: AbortSignal.any([signal, patience, over.signal]) };
       const fail = (error: unknown): unknown => {
         if (signal.aborted) return (end(false), signal.reason);
         const failure = patience.aborted ? tooLong(model) : providerFailure(error, ask);

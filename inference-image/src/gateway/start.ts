@@ -9,6 +9,7 @@ import { GatewayError } from './failure.ts';
 import { Gateway } from './gateway.ts';
 import { ModelsFile } from './models.ts';
 import { createProviders } from './providers/index.ts';
+import { Recorder } from './record.ts';
 import { retryPolicy, type RetryPolicy } from './retry.ts';
 
 export interface RunningGateway {
@@ -22,12 +23,20 @@ export interface GatewayStart {
   readonly logger: Logger;
   /** Times between requests to a provider that failed. */
   readonly policy?: RetryPolicy;
+  /** Silence of a stream after which it is given up, ms; default: a minute. */
+  readonly silenceMs?: number;
   /** Milliseconds since 1970, by which files are looked at again. */
   readonly clock?: () => number;
 }
 
 /** Starts the model gateway of one pool. It is ready when it could read its models. */
-export async function startGateway({ config, logger, policy = retryPolicy, clock = Date.now }: GatewayStart): Promise<RunningGateway> {
+export async function startGateway({
+  config,
+  logger,
+  policy = retryPolicy,
+  silenceMs = 60_000,
+  clock = Date.now,
+}: GatewayStart): Promise<RunningGateway> {
   const now = (): number => performance.now();
   const wall = { now: clock };
   let told = '';
@@ -36,7 +45,9 @@ export async function startGateway({ config, logger, policy = retryPolicy, clock
     if (text !== told) logger.log('error', 'the models cannot be read', errorFields(error));
     told = text;
   });
-  const gateway = new Gateway({ models, providers: createProviders(), policy, now, random: Math.random });
+  const lost = (error: unknown): void => logger.log('error', 'an exchange could not be recorded', errorFields(error));
+  const recorder = config.recordTo === null ? null : new Recorder(config.recordTo, lost);
+  const gateway = new Gateway({ models, providers: createProviders(), policy, silenceMs, recorder, now, random: Math.random });
   const gate = gateOf(config.access, {
     clock: wall,
     onRefused: (reason) => gateway.metrics.refusals.inc({ reason }),

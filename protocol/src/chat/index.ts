@@ -1,5 +1,6 @@
 /** Chat models: their wire (the OpenAI chat API), stored conversations, and tools. Imports nothing. */
 export * from './conversation.ts';
 export * from './definitions.ts';
+export * from './recording.ts';
 export * from './tools.ts';
 export * from './wire.ts';

@@ -7,7 +7,7 @@ type Where = Pick<Ask, 'model' | 'url' | 'key'>;
 const contextWords =
   /context_length_exceeded|context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long|input is too long|exceeds? the (?:available )?context/i;
 const modelWords =
-  /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|no such model|unknown model|invalid model|model_not_found/i;
+  /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
 const quotaWords = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;

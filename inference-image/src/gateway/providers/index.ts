@@ -1,12 +1,15 @@
 /** How models are asked: one file for each engine. What they send and get is the OpenAI chat API; the libraries are the vendors'. */
 import type { ChatEngine } from '@agentfleet/protocol/gateway';
+import { AnthropicProvider } from './anthropic.ts';
 import { OpenAIProvider } from './openai.ts';
 import type { Provider } from './provider.ts';
+import { ReplayProvider } from './replay.ts';
 
+export { chunkOf, chunkOfChoice, Streamed } from './chunks.ts';
 export { malformed, placeOf, providerFailure } from './failure.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
 
 /** The providers of one gateway. */
-export function createProviders(): Readonly<Partial<Record<ChatEngine, Provider>>> {
-  return { OpenAI: new OpenAIProvider() };
+export function createProviders(): Readonly<Record<ChatEngine, Provider>> {
+  return { OpenAI: new OpenAIProvider(), Anthropic: new AnthropicProvider(), Replay: new ReplayProvider() };
 }

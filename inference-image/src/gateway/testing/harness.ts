@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import type { ChatCompletion, ChatErrorBody } from '@agentfleet/protocol/chat';
+import type { Chunk } from '../providers/index.ts';
 import { Logger } from '../../logger.ts';
 import { readGateway } from '../config.ts';
 import { startGateway, type RunningGateway } from '../start.ts';
@@ -16,6 +17,20 @@ export interface Answer {
   readonly headers: Headers;
   readonly body: ChatCompletion & ChatErrorBody;
   readonly text: string;
+}
+
+/** A stream of the gateway over HTTP, read to its end. */
+export interface Streaming {
+  readonly status: number;
+  readonly chunks: readonly Chunk[];
+  readonly done: boolean;
+  readonly error?: ChatErrorBody['error'];
+}
+
+/** The text of one choice of a stream. */
+export function textOf({ chunks }: Streaming, index = 0): string {
+  const deltas = chunks.flatMap(({ choices }) => choices.filter((choice) => choice.index === index));
+  return deltas.map(({ delta }) => delta.content ?? '').join('');
 }
 
 /** A gateway with files of its own, on a loopback address without tokens. */
@@ -62,7 +77,7 @@ export class Stage {
       ...more,
     });
     const logger = new Logger('debug', (line) => this.log.push(line), Date.now);
-    this.#running = await startGateway({ config, logger, policy: quickPolicy, clock: () => this.time });
+    this.#running = await startGateway({ config, logger, policy: quickPolicy, silenceMs: 500, clock: () => this.time });
   }
 
   get origin(): string {
@@ -80,6 +95,17 @@ export class Stage {
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : {}) as Answer['body'], text };
+  }
+
+  /** Asks for a stream: its chunks, and what it ended with. */
+  async stream(body: Readonly<Record<string, unknown>> = {}): Promise<Streaming> {
+    const { status, text, body: refused } = await this.ask({ stream: true, ...body });
+    if (status !== 200) return { status, chunks: [], done: false, error: refused.error };
+    const data = text.split('\n\n').flatMap((event) => (event.startsWith('data: ') ? [event.slice('data: '.length)] : []));
+    const events = data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as Chunk & Partial<ChatErrorBody>);
+    const error = events.find((event) => event.error !== undefined)?.error;
+    const chunks = events.filter((event) => event.error === undefined);
+    return { status, chunks, done: data.at(-1) === '[DONE]', ...(error !== undefined && { error }) };
   }
 
   async metrics(): Promise<string> {

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** How one request is answered; the last of a list answers all that follow. */
@@ -15,16 +16,20 @@ export interface ProviderCall {
 export class FakeProvider {
   readonly calls: ProviderCall[] = [];
   readonly #server: Server;
+  readonly #isTls: boolean;
   #script: Script[] = [];
 
-  constructor() {
-    this.#server = createServer((request, response) => void this.#serve(request, response));
+  /** @param tls key and certificate, in PEM; without them it speaks plain HTTP */
+  constructor(tls?: { readonly key: string; readonly cert: string }) {
+    const serve = (request: IncomingMessage, response: ServerResponse): void => void this.#serve(request, response);
+    this.#isTls = tls !== undefined;
+    this.#server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
   }
 
   /** @returns its base URL, with the path */
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
+    return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
   }
 
   async stop(): Promise<void> {

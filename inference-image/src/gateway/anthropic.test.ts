@@ -1,0 +1,197 @@
+// The gateway in front of the Messages API: what is sent, what comes back, and what comes back again.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { WireMessage } from '@agentfleet/protocol/chat';
+import { FakeProvider, raw, refuse } from './testing/provider.ts';
+import { Stage, textOf } from './testing/harness.ts';
+
+const provider = new FakeProvider();
+let url = '';
+let stage: Stage;
+beforeAll(async () => {
+  url = await provider.start();
+});
+afterAll(() => provider.stop());
+beforeEach(async () => {
+  stage = await Stage.open();
+  await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url], credentialFile: stage.path('key') });
+  await stage.start();
+});
+afterEach(() => stage.close());
+
+/** Messages of the n-th request to the provider. */
+const messagesOf = (at: number): readonly object[] => (provider.calls[at]?.body['messages'] ?? []) as readonly object[];
+
+const counts = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
+const thinking = { type: 'thinking', thinking: 'Look first.', signature: 'c2lnbmVk' };
+const use = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: { command: 'ls' } };
+const message = (content: readonly object[], reason = 'end_turn'): object => ({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude-1',
+  content,
+  stop_reason: reason,
+  usage: counts,
+});
+const bash = { type: 'function', function: { name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} } } };
+const ephemeral = { type: 'ephemeral' };
+const goal: WireMessage[] = [
+  { role: 'system', content: 'You repair.' },
+  { role: 'user', content: 'Make it green.' },
+];
+
+describe('a request', () => {
+  it('has the system apart, tools in their form, marks on the stable prefix, and the key in its header', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    await stage.ask({ messages: goal, tools: [bash], tool_choice: 'required', parallel_tool_calls: false });
+    const [call] = provider.calls;
+    expect(call?.path).toBe('/api/v1/messages');
+    expect(call?.headers['authorization']).toBe('Bearer sk-first-key');
+    expect(call?.headers['anthropic-version']).toMatch(/^20\d\d-/);
+    expect(call?.body).toEqual({
+      model: 'claude',
+      max_tokens: 1000,
+      system: [{ type: 'text', text: 'You repair.', cache_control: ephemeral }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Make it green.', cache_control: ephemeral }] }],
+      tools: [{ name: 'bash', description: 'Runs.', input_schema: { type: 'object', properties: {} } }],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    });
+  });
+
+  it('takes a conversation of another provider: calls, their results, broken arguments, ids of any alphabet', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    const call = (id: string, args: string): object => ({ id, type: 'function', function: { name: 'bash', arguments: args } });
+    const calls = [call('functions.bash:0', '{"command":"ls"}'), call('functions.bash_0', '{"comm')];
+    const messages = [
+      ...goal,
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: calls,
+        provider_state: { engine: 'OpenAI', model: 'x', message: { a: 1 }, calls: {} },
+      },
+      { role: 'tool', tool_call_id: 'functions.bash:0', content: 'a.txt' },
+      { role: 'tool', tool_call_id: 'functions.bash_0', content: '' },
+      { role: 'user', content: 'Go on.' },
+    ];
+    await stage.ask({ messages });
+    expect(messagesOf(0).slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          { ...use, id: 'functions_bash_0' },
+          { ...use, id: 'functions_bash_0_1', input: { arguments: '{"comm' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'functions_bash_0', content: [{ type: 'text', text: 'a.txt' }] },
+          { type: 'tool_result', tool_use_id: 'functions_bash_0_1' },
+          { type: 'text', text: 'Go on.', cache_control: ephemeral },
+        ],
+      },
+    ]);
+  });
+
+  it('asks for a schema where one is wanted', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: '{}' }])));
+    const schema = { type: 'object', properties: {} };
+    await stage.ask({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } }, reasoning_effort: 'low' });
+    expect(provider.calls[0]?.body['output_config']).toEqual({ effort: 'low', format: { type: 'json_schema', schema } });
+  });
+});
+
+describe('an answer', () => {
+  it('has text, calls, the end and the usage of the chat API', async () => {
+    provider.play(refuse(200, message([thinking, { type: 'text', text: 'I look.' }, use], 'tool_use')));
+    const { body } = await stage.ask({ messages: goal });
+    expect(body.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 70 } });
+    expect(body.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { content: 'I look.', tool_calls: [{ id: 'toolu_1', function: { name: 'bash', arguments: '{"command":"ls"}' } }] },
+    });
+  });
+
+  it('goes back unchanged with its signed thinking, to the same model only', async () => {
+    const content = [thinking, { type: 'redacted_thinking', data: 'abc' }, { type: 'text', text: 'I look.' }, use];
+    provider.play(refuse(200, message(content, 'tool_use')));
+    const [choice] = (await stage.ask({ messages: goal })).body.choices;
+    const messages = [...goal, choice?.message, { role: 'tool', tool_call_id: 'toolu_1', content: 'a.txt' }];
+    await stage.ask({ messages });
+    expect(messagesOf(1)[1]).toEqual({ role: 'assistant', content });
+    await stage.models({ engine: 'Anthropic', model: 'another', baseURLs: [url] });
+    await stage.ask({ messages });
+    expect(messagesOf(2)[1]).toEqual({ role: 'assistant', content: content.slice(2) });
+  });
+
+  it('has n choices from n requests', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    const { body } = await stage.ask({ n: 3 });
+    expect(body.choices).toHaveLength(3);
+    expect(body.usage).toMatchObject({ prompt_tokens: 300 });
+  });
+
+  it.each([
+    [refuse(401, { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } }), 'CredentialRefused'],
+    [
+      refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 300000 tokens' } }),
+      'ContextExceeded',
+    ],
+    [refuse(404, { type: 'error', error: { type: 'not_found_error', message: 'model: claude' } }), 'ModelNotAtProvider'],
+    [refuse(529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }), 'ProviderUnreachable'],
+    [refuse(400, { error: { message: 'Your credit balance is too low' } }), 'ProviderRefused'],
+    [raw('<html>', 'text/html'), 'ProviderMalformed'],
+    [refuse(200, { choices: [] }), 'ProviderMalformed'],
+    [raw('{"content": ['), 'ProviderMalformed'],
+  ])('is refused with the code of the fault (%#)', async (script, code) => {
+    provider.play(script);
+    const { body, text } = await stage.ask();
+    expect(body.error.code).toBe(code);
+    expect(text).not.toContain('sk-first-key');
+  });
+});
+
+const event = (data: { readonly type: string }): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+const delta = (index: number, value: object): string => event({ type: 'content_block_delta', index, delta: value } as { type: string });
+const start = (index: number, block: object): string =>
+  event({ type: 'content_block_start', index, content_block: block } as { type: string });
+const events = [
+  event({ type: 'message_start', message: { ...message([], ''), usage: { ...counts, output_tokens: 1 } } } as { type: string }),
+  start(0, { type: 'thinking', thinking: '', signature: '' }),
+  delta(0, { type: 'thinking_delta', thinking: 'Look ' }),
+  delta(0, { type: 'thinking_delta', thinking: 'first.' }),
+  delta(0, { type: 'signature_delta', signature: 'c2lnbmVk' }),
+  event({ type: 'content_block_stop', index: 0 } as { type: string }),
+  start(1, { type: 'text', text: '' }),
+  delta(1, { type: 'text_delta', text: 'I look.' }),
+  start(2, { ...use, input: {} }),
+  delta(2, { type: 'input_json_delta', partial_json: '{"command":' }),
+  delta(2, { type: 'input_json_delta', partial_json: '"ls"}' }),
+  event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } } as { type: string }),
+  event({ type: 'message_stop' }),
+];
+
+describe('a stream', () => {
+  it('tells text and calls by pieces, and last what the model wants back', async () => {
+    provider.play(raw(events.join(''), 'text/event-stream'));
+    const told = await stage.stream({ messages: goal });
+    expect(textOf(told)).toBe('I look.');
+    const choices = told.chunks.flatMap((one) => one.choices);
+    expect(choices.flatMap((one) => one.delta.tool_calls ?? []).map((one) => one.function?.arguments)).toEqual([
+      '',
+      '{"command":',
+      '"ls"}',
+    ]);
+    expect(choices.at(-1)).toMatchObject({
+      finish_reason: 'tool_calls',
+      delta: { provider_state: { engine: 'Anthropic', content: [thinking, { type: 'text', text: 'I look.' }, use] } },
+    });
+    expect(told.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
+  });
+
+  it('that ends in the middle is an error', async () => {
+    provider.play(raw(events.slice(0, 8).join(''), 'text/event-stream'));
+    expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'ProviderMalformed' } });
+  });
+});

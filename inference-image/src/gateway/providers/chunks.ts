@@ -1,0 +1,86 @@
+import type { ChatCompletion, WireMessage, WireToolCall, WireUsage } from '@agentfleet/protocol/chat';
+import type { Chunk } from './provider.ts';
+import { stateOf } from './state.ts';
+
+type Delta = Partial<Chunk['choices'][number]['delta']> & { readonly provider_state?: unknown };
+
+/** One chunk of one choice. */
+export function chunkOf(model: string, delta: Delta, finish: string | null = null, index = 0): Chunk {
+  const choice = { index, delta, finish_reason: finish as Chunk['choices'][number]['finish_reason'] };
+  return { id: 'chatcmpl', object: 'chat.completion.chunk', created: 0, model, choices: [choice] };
+}
+
+/** A whole choice as one chunk. */
+export function chunkOfChoice(model: string, { message, finish_reason: finish }: ChatCompletion['choices'][number], index: number): Chunk {
+  const { content, tool_calls: calls, provider_state: state } = message;
+  const delta = {
+    role: 'assistant',
+    content: typeof content === 'string' ? content : null,
+    ...(calls !== undefined && { tool_calls: calls.map((call, at) => ({ ...call, index: at })) }),
+    ...(state !== undefined && { provider_state: state }),
+  } as Delta;
+  return chunkOf(model, delta, finish ?? 'stop', index);
+}
+
+type Loose = Record<string, unknown>;
+
+interface Partly {
+  readonly message: Loose;
+  readonly calls: Map<number, WireToolCall>;
+  finish: string | null;
+}
+
+/** What a stream has told up to now: its messages as an answer without streaming would have them. */
+export class Streamed {
+  readonly #choices = new Map<number, Partly>();
+  usage: WireUsage | null = null;
+
+  add({ choices, usage }: Chunk): void {
+    if (usage !== null && usage !== undefined) this.usage = usage;
+    for (const { index, delta, finish_reason: finish } of choices) {
+      const choice = this.#choices.get(index) ?? { message: {}, calls: new Map<number, WireToolCall>(), finish: null };
+      this.#choices.set(index, choice);
+      choice.finish = finish ?? choice.finish;
+      const { tool_calls: calls = [], role: _role, ...rest } = delta as Delta;
+      for (const [name, value] of Object.entries(rest)) choice.message[name] = joined(choice.message[name], value);
+      for (const call of calls ?? []) choice.calls.set(call.index, joinedCall(choice.calls.get(call.index), call as unknown as Loose));
+    }
+  }
+
+  /** Whether every choice has come to its end. */
+  get isWhole(): boolean {
+    return this.#choices.size > 0 && [...this.#choices.values()].every(({ finish }) => finish !== null);
+  }
+
+  get indexes(): readonly number[] {
+    return [...this.#choices.keys()];
+  }
+
+  /** The choices up to now. */
+  choices(model: string): ChatCompletion['choices'] {
+    return [...this.#choices].map(([index, { message, calls, finish }]) => {
+      const whole = {
+        content: null,
+        ...message,
+        role: 'assistant',
+        ...(calls.size > 0 && { tool_calls: [...calls.values()] }),
+      } as WireMessage;
+      const state = whole.provider_state === undefined ? stateOf(whole, model) : null;
+      return { index, message: state === null ? whole : { ...whole, provider_state: state }, finish_reason: finish };
+    });
+  }
+}
+
+/** Pieces of a member: texts and lists go on, anything else is replaced. */
+function joined(before: unknown, piece: unknown): unknown {
+  if (typeof before === 'string' && typeof piece === 'string') return before + piece;
+  if (Array.isArray(before) && Array.isArray(piece)) return [...(before as unknown[]), ...(piece as unknown[])];
+  return piece ?? before;
+}
+
+function joinedCall(before: WireToolCall | undefined, piece: Loose): WireToolCall {
+  const { index: _index, function: part, ...rest } = piece as { index: number; function?: Partial<WireToolCall['function']> };
+  const { name = '', arguments: args = '' } = part ?? {};
+  const call = before ?? { id: '', type: 'function' as const, function: { name: '', arguments: '' } };
+  return { ...call, ...rest, function: { ...call.function, name: call.function.name || name, arguments: call.function.arguments + args } };
+}

@@ -1,0 +1,92 @@
+// The gateway streams: the same contract, chunk by chunk.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chunk, FakeProvider, raw, refuse, stream, tell, usage } from './testing/provider.ts';
+import { Stage, textOf } from './testing/harness.ts';
+
+const provider = new FakeProvider();
+let url = '';
+let stage: Stage;
+beforeAll(async () => {
+  url = await provider.start();
+});
+afterAll(() => provider.stop());
+beforeEach(async () => {
+  stage = await Stage.open();
+  await stage.models({ baseURLs: [url] });
+  await stage.start();
+});
+afterEach(() => stage.close());
+
+const head = chunk({ role: 'assistant', content: '' });
+const hello = [head, chunk({ content: 'Hel' }), chunk({ content: 'lo.' }), chunk({}, 'stop')];
+const metered = [...hello, { ...(chunk({}) as object), choices: [], usage }];
+
+describe('a stream', () => {
+  it('has the chunks of the provider, the name of the expert, and the usage last', async () => {
+    provider.play(stream(metered));
+    const told = await stage.stream();
+    expect(textOf(told)).toBe('Hello.');
+    expect(told.chunks.every(({ model }) => model === 'expert')).toBe(true);
+    expect(told.chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 20 } });
+    expect(told.done).toBe(true);
+    expect(provider.calls[0]?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+    expect(await stage.metrics()).toContain('agentfleet_gateway_requests_total{model="expert",result="ok"} 1');
+  });
+
+  it('without usage is estimated', async () => {
+    provider.play(stream(hello));
+    expect((await stage.stream()).chunks.at(-1)?.usage).toMatchObject({ estimated: true, completion_tokens: 2 });
+  });
+
+  it('is tried again until its first chunk', async () => {
+    provider.play(refuse(500, {}), refuse(429, {}, { 'retry-after': '0' }), raw('', 'text/event-stream'), stream(metered));
+    expect(textOf(await stage.stream())).toBe('Hello.');
+    expect(provider.calls).toHaveLength(4);
+  });
+
+  it('that cannot begin is refused by its status', async () => {
+    provider.play(refuse(401, { error: { message: 'expired' } }));
+    expect(await stage.stream()).toMatchObject({ status: 500, error: { code: 'CredentialRefused' } });
+  });
+
+  it.each([
+    ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
+    ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
+    ['is no JSON', raw(`data: ${JSON.stringify(head)}\n\ndata: {"cho\n\n`, 'text/event-stream'), 'ProviderMalformed', /not JSON/],
+    ['falls silent', raw(`data: ${JSON.stringify(head)}\n\n`, 'text/event-stream', false), 'ProviderTimeout', /silent for 0.5 s/],
+  ])('that %s ends with an error, and is not tried again', async (_what, script, code, words) => {
+    provider.play(script);
+    const told = await stage.stream();
+    expect(told).toMatchObject({ status: 200, done: false, error: { code, retryable: true } });
+    expect(told.error?.message).toMatch(words);
+    expect(provider.calls).toHaveLength(1);
+    expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
+    expect(await stage.metrics()).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
+  });
+
+  it('has the choices that a provider leaves out', async () => {
+    const whole = tell([{ content: 'Hi.' }]);
+    provider.play((call, response) => (call.body['stream'] === true ? stream(metered) : whole)(call, response));
+    const told = await stage.stream({ n: 2 });
+    expect([textOf(told, 0), textOf(told, 1)]).toEqual(['Hello.', 'Hi.']);
+    expect(told.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 200, completion_tokens: 40 });
+  });
+
+  it('puts calls together from their pieces, and keeps what the provider wants back', async () => {
+    const call = (piece: object): unknown => chunk({ tool_calls: [{ index: 0, ...piece }] });
+    const events = [
+      chunk({ role: 'assistant', reasoning_content: 'I ' }),
+      chunk({ reasoning_content: 'think' }),
+      call({ id: 'a', type: 'function', function: { name: 'bash', arguments: '' } }),
+      call({ function: { arguments: '{"command":' } }),
+      call({ function: { arguments: '"ls"}' } }),
+      chunk({}, 'tool_calls'),
+    ];
+    provider.play(stream(events));
+    const { chunks } = await stage.stream();
+    const states = chunks.flatMap(({ choices }) =>
+      choices.flatMap(({ delta }) => ('provider_state' in delta ? [delta.provider_state] : [])),
+    );
+    expect(states).toEqual([{ engine: 'OpenAI', model: 'some-model', message: { reasoning_content: 'I think' }, calls: {} }]);
+  });
+});
