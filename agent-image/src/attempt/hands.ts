@@ -4,12 +4,9 @@ import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/cl
 import type {
   AuditRecord,
   ExecRequest,
-  FileLines,
   KeeperInfo,
   Redaction,
   RestoreReport,
-  SearchQuery,
-  SearchResult,
   SnapshotRecord,
   SyntaxMode,
   TreeDiff,
@@ -22,7 +19,6 @@ import { patiently, type Patience } from './patience.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Reach } from './reach.ts';
 import { secretsOf } from './reachSecrets.ts';
-import { watch, type Watched } from './watch.ts';
 
 interface Command {
   readonly env?: Readonly<Record<string, string>>;
@@ -153,31 +149,15 @@ export class Hands {
   async start(command: HandsCommand): Promise<void> {
     this.#meter.add('toolCalls');
     const body = this.#request({ ...command, access: 'Read' }, {});
-    await this.#call(async (keeper) => {
+    await this.call(async (keeper) => {
       for await (const event of keeper.exec(body, this.#context.signal)) if (event.type !== 'keepalive') return;
     });
-  }
-
-  /** What a command wrote after an event, watched until it ends or `ms` are over. */
-  watch(execId: string, after: number, ms: number): Promise<Watched> {
-    const { clock, signal } = this.#context;
-    return this.#call((keeper) => watch(keeper, { execId, after, ms, clock, signal }));
-  }
-
-  /** Whether a command runs. @throws KeeperRefusal `AF_EXEC_UNKNOWN` */
-  async runs(execId: string): Promise<boolean> {
-    return (await this.#call((keeper) => keeper.waitFor(execId, 0))) === null;
-  }
-
-  /** Ends a command, if it runs. */
-  async cancel(execId: string): Promise<void> {
-    await this.#call((keeper) => keeper.cancel(execId));
   }
 
   /** Content of a file; null where there is no regular file. */
   async read(path: string): Promise<Buffer | null> {
     try {
-      return await this.#call((keeper) => keeper.readFile(this.absolute(path), 'Raw'));
+      return await this.call((keeper) => keeper.readFile(this.absolute(path), 'Raw'));
     } catch (error) {
       if (error instanceof KeeperRefusal && missing.has(error.code)) return null;
       throw error;
@@ -189,17 +169,7 @@ export class Hands {
    */
   async write(path: string, content: Uint8Array, syntax?: SyntaxMode): Promise<void> {
     this.#meter.add('toolCalls');
-    await this.#call((keeper) => keeper.writeFile(this.absolute(path), content, undefined, syntax));
-  }
-
-  /** Lines of a text file without its secrets, from 1, both ends included; for what a model gets to see. */
-  lines(path: string, from?: number, to?: number): Promise<FileLines> {
-    return this.#call((keeper) => keeper.readLines(this.absolute(path), from, to));
-  }
-
-  /** Lines of the text files below a folder that match, without their secrets. */
-  search({ path, ...query }: SearchQuery): Promise<SearchResult> {
-    return this.#call((keeper) => keeper.searchFiles({ ...query, path: this.absolute(path) }, this.#context.signal));
+    await this.call((keeper) => keeper.writeFile(this.absolute(path), content, undefined, syntax));
   }
 
   /** Takes away files that are there; in an image without `rm` they are emptied. */
@@ -213,16 +183,16 @@ export class Hands {
   }
 
   snapshots(): Promise<readonly SnapshotRecord[]> {
-    return this.#call((keeper) => keeper.snapshots());
+    return this.call((keeper) => keeper.snapshots());
   }
 
   snapshot(label: string): Promise<SnapshotRecord> {
-    return this.#call((keeper) => keeper.takeSnapshot(label));
+    return this.call((keeper) => keeper.takeSnapshot(label));
   }
 
   /** Restores a snapshot. @throws AttemptFailure when the tree does not have the snapshot's digest after it */
   async restore(id: string): Promise<RestoreReport> {
-    const report = await this.#call((keeper) => keeper.restore(id));
+    const report = await this.call((keeper) => keeper.restore(id));
     if (report.verified && report.manifestDigest === report.expectedDigest) return report;
     const where = report.mismatches.slice(0, 3).join(', ');
     throw new AttemptFailure(
@@ -233,18 +203,18 @@ export class Hands {
   }
 
   diff(from: string, to?: string): Promise<TreeDiff> {
-    return this.#call((keeper) => keeper.diff(from, to, 'Raw'));
+    return this.call((keeper) => keeper.diff(from, to, 'Raw'));
   }
 
   /** Puts a decision into the event log; it is on disk when this resolves. */
   async note(kind: string, data: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.#call((keeper) => keeper.note(kind, data));
+    await this.call((keeper) => keeper.note(kind, data));
   }
 
   /** The whole event log, oldest first. */
   async events(visit: (record: AuditRecord) => void): Promise<void> {
     let next = 1;
-    await this.#call(async (keeper) => {
+    await this.call(async (keeper) => {
       for await (const record of keeper.events(next)) {
         visit(record);
         next = record.seq + 1;
@@ -253,7 +223,7 @@ export class Hands {
   }
 
   info(): Promise<KeeperInfo> {
-    return this.#call((keeper) => keeper.info());
+    return this.call((keeper) => keeper.info());
   }
 
   /** Ends what an earlier worker left running, one after the other. */
@@ -286,13 +256,14 @@ export class Hands {
   /** Asks for a fresh tools container and waits until it is ready. */
   async freshTools(): Promise<void> {
     const before = (await this.info()).tools.instance;
-    await this.#call((keeper) => keeper.restartTools());
+    await this.call((keeper) => keeper.restartTools());
     const fresh = ({ tools, ready }: KeeperInfo): boolean =>
       ready && tools.connected && tools.instance !== null && tools.instance !== before;
     await this.until(fresh, 90_000, 'ToolsNotRestarted', 'no fresh tools container was ready');
   }
 
-  #call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
+  /** A request to the keeper that changes nothing, or may be repeated; see `patiently`. */
+  call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
     return patiently(() => call(this.#context.keeper), this.#patience);
   }
 }

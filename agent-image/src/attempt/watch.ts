@@ -1,6 +1,5 @@
 import type { Clock } from '@agentfleet/kube';
-import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { ExecEnd } from '@agentfleet/protocol/keeper';
+import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
 
 /** A look at a command that may run on. */
 export interface Watched {
@@ -13,7 +12,6 @@ export interface Watched {
 }
 
 interface Watch {
-  readonly execId: string;
   /** Number of the last event that is known. */
   readonly after: number;
   readonly ms: number;
@@ -21,15 +19,22 @@ interface Watch {
   readonly signal: AbortSignal;
 }
 
-/** Follows a command until it ends or the time is over. @throws KeeperRefusal `AF_EXEC_UNKNOWN` */
-export async function watch(keeper: KeeperClient, { execId, after, ms, clock, signal }: Watch): Promise<Watched> {
+/**
+ * Looks at the events of a command until it ends or the time is over.
+ *
+ * @param follow the events after `after`
+ */
+export async function watch(
+  follow: (signal: AbortSignal) => AsyncIterable<ExecEvent>,
+  { after, ms, clock, signal }: Watch,
+): Promise<Watched> {
   const over = new AbortController();
   const timer = clock.after(ms, () => over.abort());
   const parts: Buffer[] = [];
   let seen = after;
   let end: ExecEnd | null = null;
   try {
-    for await (const event of keeper.follow(execId, after + 1, AbortSignal.any([signal, over.signal]))) {
+    for await (const event of follow(AbortSignal.any([signal, over.signal]))) {
       if ('seq' in event) seen = event.seq;
       if (event.type === 'out') parts.push('text' in event ? Buffer.from(event.text) : Buffer.from(event.b64, 'base64'));
       if (event.type === 'end') end = event;

@@ -1,5 +1,6 @@
 import { execBounds } from '@agentfleet/protocol/keeper';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { watch, type Watched } from '../attempt/watch.ts';
 import { forModel } from './paths.ts';
 import { report } from './report.ts';
 import { count, plain } from './text.ts';
@@ -25,7 +26,7 @@ export async function background(call: BackgroundCall, context: ToolContext): Pr
   if (call.command === undefined || call.command.trim() === 'kill') {
     if (known === undefined) throw new ArgumentError(`background: nothing was started as ${call.name}; ${others(context)}`);
     if (call.command === undefined) return look(known, call, context);
-    await context.scope.hands.cancel(known.execId).catch(ended);
+    await context.scope.hands.call((keeper) => keeper.cancel(known.execId)).catch(ended);
     return look(known, { ...call, wait: killSeconds }, context);
   }
   const execId = context.execId(0);
@@ -46,13 +47,18 @@ async function assertRoom(
   if ((await scope.hands.info()).snapshots.engine !== 'CAS')
     throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
   const running = [];
-  for (const one of memory.processes ?? []) if (await scope.hands.runs(one.execId).catch(ended)) running.push(one.name);
+  for (const one of memory.processes ?? []) if (await runs(one, context)) running.push(one.name);
   if (known !== undefined && running.includes(name))
     throw new ArgumentError(`background: ${name} runs already; end it first with the command "kill", or take another name`);
   if (running.length >= maxRunning)
     throw new ArgumentError(
       `background: ${count(running.length, 'process')} run already (${running.join(', ')}); end one first with "kill"`,
     );
+}
+
+async function runs({ execId }: BackgroundProcess, { scope }: ToolContext): Promise<boolean> {
+  const isRunning = async (): Promise<boolean> => (await scope.hands.call((keeper) => keeper.waitFor(execId, 0))) === null;
+  return (await isRunning().catch(ended)) === true;
 }
 
 /** A sandbox that was rebuilt knows none of the processes of the one before. */
@@ -63,7 +69,10 @@ function ended(error: unknown): null {
 
 async function look(process: BackgroundProcess, { wait = defaultWait }: BackgroundCall, { scope }: ToolContext): Promise<Observation> {
   const { name, execId, seen: after } = process;
-  const watched = await scope.hands.watch(execId, after, wait * 1000).catch(ended);
+  const { clock, signal } = scope.context;
+  const look = (): Promise<Watched> =>
+    scope.hands.call((keeper) => watch((over) => keeper.follow(execId, after + 1, over), { after, ms: wait * 1000, clock, signal }));
+  const watched = await look().catch(ended);
   if (watched === null) return { ok: false, text: `[${name} is gone with the sandbox that it ran in; start it again]`, process };
   const { output, seen, end } = watched;
   const text = plain(output).replace(/\n$/, '');

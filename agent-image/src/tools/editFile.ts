@@ -3,7 +3,7 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { Rewrite } from '../attempt/edits.ts';
 import { nearMiss } from './nearMiss.ts';
-import { forModel, similarPath, wordsOf, workspacePath } from './paths.ts';
+import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './paths.ts';
 import { count, linesOf, numbered, plain } from './text.ts';
 import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
@@ -98,7 +98,7 @@ function lineAt(text: string, at: number): number {
 
 /** The file is looked at as the model may see it. */
 async function closest(path: string, old: string, { scope }: ToolContext): Promise<string> {
-  const { text } = await forModel('path', () => scope.hands.lines(path));
+  const { text } = await forModel('path', () => linesAt(scope.hands, path));
   return plain(nearMiss(text, old));
 }
 
@@ -132,7 +132,7 @@ async function regions({ scope }: ToolContext, path: string, places: readonly nu
   const shown: string[] = [];
   for (const place of places.slice(0, maxPlaces)) {
     const from = Math.max(1, place - around);
-    const { text } = await scope.hands.lines(path, from, place + Math.max(0, size - 1) + around);
+    const { text } = await linesAt(scope.hands, path, from, place + Math.max(0, size - 1) + around);
     const lines = linesOf(plain(text));
     const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines`] : [];
     shown.push([numbered(lines.slice(0, maxShown), from), ...cut].join('\n'));

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
+import type { FileLines } from '@agentfleet/protocol/keeper';
 import type { Hands } from '../attempt/hands.ts';
 import { plain } from './text.ts';
 import { ArgumentError } from './tool.ts';
@@ -18,6 +19,22 @@ export function similarPath(path: string, tree: readonly string[]): string | nul
   const name = posix.basename(path).toLowerCase();
   const same = tree.filter((one) => posix.basename(one).toLowerCase() === name);
   return same.toSorted((a, b) => a.length - b.length)[0] ?? null;
+}
+
+/** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */
+export function linesAt(hands: Hands, path: string, from?: number, to?: number): Promise<FileLines> {
+  return hands.call((keeper) => keeper.readLines(hands.absolute(path), from, to));
+}
+
+/** A path anywhere, as a model wrote it: relative ones are below the workspace. */
+export function anyPath(hands: Hands, path: string): string {
+  return posix.resolve(hands.root.path, path);
+}
+
+/** The same path as a model best reads it: relative where it is below the workspace. */
+export function shownPath(hands: Hands, path: string): string {
+  const { path: root } = hands.root;
+  return plain(path === root ? '.' : path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
 }
 
 /** Cures for a model of refusals that are about what it asked for; the keeper's own speak of its requests. */

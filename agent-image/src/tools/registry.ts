@@ -3,14 +3,18 @@ import type { Scope } from '../attempt/scope.ts';
 import { argumentReader, type Arguments } from './arguments.ts';
 import { bash } from './bash.ts';
 import { editFile } from './editFile.ts';
+import { readFile } from './readFile.ts';
 import { runChecks } from './runChecks.ts';
+import { search } from './search.ts';
 import { findShell } from './shell.ts';
 import { submit } from './submit.ts';
 import { plain } from './text.ts';
 import { ArgumentError, type Tool } from './tool.ts';
+import { undo } from './undo.ts';
+import { updatePlan } from './updatePlan.ts';
 
 /** All tools but `bash`, which depends on the image; in the order in which models see them, `bash` first. */
-const tools: readonly Tool[] = [editFile, runChecks, submit];
+const tools: readonly Tool[] = [editFile, runChecks, submit, readFile, search, updatePlan, undo];
 
 /** A call whose arguments fit its tool. */
 export interface ResolvedCall {

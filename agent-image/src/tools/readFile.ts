@@ -1,0 +1,94 @@
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import type { FileEntry } from '@agentfleet/protocol/keeper';
+import { anyPath, forModel, linesAt, shownPath } from './paths.ts';
+import { count, linesOf, numbered, plain } from './text.ts';
+import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+
+interface ReadArguments {
+  readonly path?: string;
+  readonly from_line?: number;
+  readonly to_line?: number;
+  readonly handle?: string;
+}
+
+/** What one call shows: lines, characters together, and characters of one line. Below what the loop would cut. */
+const maxLines = 400;
+const maxCharacters = 12_000;
+const maxLine = 1000;
+/** What a listing of a folder shows. */
+const listed = { depth: 2, entries: 200 } as const;
+
+/** Lines of a file, the entries of a folder, or the text of an observation that was cut. */
+export const readFile: Tool = {
+  definition: toolDefinition('read_file'),
+  run: (args, context) => {
+    const { path, handle } = args as ReadArguments;
+    if (handle !== undefined) return Promise.resolve(stored(handle, args, context));
+    if (path === undefined) throw new ArgumentError('path: missing; give a path, or the handle of an observation that was cut');
+    return file(path, args, context);
+  },
+};
+
+function stored(handle: string, { from_line: from = 1, to_line: to }: ReadArguments, { memory }: ToolContext): Observation {
+  const text = memory.stored(handle);
+  if (text === null) throw new ArgumentError(`handle: nothing is kept as ${plain(handle)}; it is named where an observation was cut`);
+  const all = linesOf(plain(text)).flatMap(pieces);
+  return window(`the text of ${handle}`, all.slice(from - 1, to ?? from - 1 + maxLines), { from, all: all.length });
+}
+
+/** A line that is too long is shown in pieces: nothing else reads the rest of it. */
+function pieces(line: string): readonly string[] {
+  return line.match(new RegExp(`[^]{1,${maxLine}}`, 'gu')) ?? [''];
+}
+
+async function file(given: string, { from_line: from = 1, to_line: to }: ReadArguments, context: ToolContext): Promise<Observation> {
+  const { hands } = context.scope;
+  const path = anyPath(hands, given);
+  if (to !== undefined && to < from) throw new ArgumentError(`to_line: ${to} is before from_line ${from}`);
+  const last = Math.min(to ?? Number.MAX_SAFE_INTEGER, from + maxLines - 1);
+  const read = await forModel('path', () => linesOrFolder(context, path, from, last));
+  if (read === null) return folder(path, context);
+  return window(shownPath(hands, path), linesOf(plain(read.text)).map(cut), { from, all: read.lines });
+}
+
+async function linesOrFolder({ scope: { hands } }: ToolContext, path: string, from: number, to: number) {
+  if (hands.roots.includes(path)) return null;
+  try {
+    return await linesAt(hands, path, from, to);
+  } catch (error) {
+    if (error instanceof KeeperRefusal && error.code === 'AF_FILE_NOT_REGULAR') return null;
+    throw error;
+  }
+}
+
+function cut(line: string): string {
+  return line.length <= maxLine ? line : `${line.slice(0, maxLine)}[… ${line.length - maxLine} more characters]`;
+}
+
+/** As many of the lines as fit, and on the last line what is left. */
+function window(name: string, lines: readonly string[], { from, all }: { readonly from: number; readonly all: number }): Observation {
+  if (all === 0) return { ok: true, text: `[${name} is empty]` };
+  if (from > all) throw new ArgumentError(`from_line: ${name} has ${count(all, 'line')}, ${from} is after the last`);
+  let characters = 0;
+  const fit = lines.findIndex((line) => (characters += line.length + 8) > maxCharacters);
+  const shown = fit === -1 ? lines : lines.slice(0, Math.max(1, fit));
+  const to = from + shown.length - 1;
+  const rest = to < all ? `; from_line ${to + 1} reads on` : '';
+  const facts = from === 1 && to === all ? count(all, 'line') : `lines ${from} to ${to} of ${all}${rest}`;
+  return { ok: true, text: `${numbered(shown, from)}\n[${name}: ${facts}]` };
+}
+
+async function folder(path: string, { scope: { hands } }: ToolContext): Promise<Observation> {
+  const { depth, entries: limit } = listed;
+  const { entries, truncated } = await forModel('path', () => hands.call((keeper) => keeper.listFiles(path, depth, limit)));
+  const more = truncated ? `; more is there: name a folder in it` : '';
+  const what = `[folder ${shownPath(hands, path)}: ${count(entries.length, 'entry').replace('entrys', 'entries')}, ${depth} levels${more}]`;
+  return { ok: true, text: [...entries.map(shown), what].join('\n') };
+}
+
+function shown({ path, kind, bytes, target }: FileEntry): string {
+  if (kind === 'folder') return `${plain(path)}/`;
+  if (kind === 'link') return `${plain(path)} -> ${plain(target ?? '')}`;
+  return `${plain(path)}  ${bytes} bytes`;
+}

@@ -1,0 +1,123 @@
+import { posix } from 'node:path';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import type { SearchMatch, SearchQuery, SearchResult } from '@agentfleet/protocol/keeper';
+import { anyPath, forModel, linesAt, shownPath, wordsOf } from './paths.ts';
+import { count, linesOf, plain } from './text.ts';
+import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
+
+interface SearchArguments {
+  readonly pattern: string;
+  readonly path?: string;
+  readonly glob?: string;
+  readonly context?: number;
+}
+
+/** Matching lines that are shown; around matches fewer, as each brings its neighbours. */
+const maxMatches = 100;
+const maxAround = 30;
+
+/** A match, with its path from the root of the file system. */
+type Found = SearchMatch;
+
+/** Lines of text files that match a regular expression. The keeper serves it, so that no image needs a program for it. */
+export const search: Tool = {
+  definition: toolDefinition('search'),
+  run: async (args, context) => {
+    const { hands } = context.scope;
+    const wanted = args as unknown as SearchArguments;
+    const path = anyPath(hands, wanted.path ?? '.');
+    const { result, matches } = await find(path, wanted, context);
+    const around = wanted.context ?? 0;
+    const lines =
+      around === 0
+        ? matches.map((one) => `${shownPath(hands, one.path)}:${one.line}: ${plain(one.text)}`)
+        : await neighbours(matches, around, context);
+    return { ok: true, text: [...lines, `[${sum(result, matches)}]`].join('\n') };
+  },
+};
+
+/** Looks below a folder, or in one file. */
+async function find(path: string, wanted: SearchArguments, context: ToolContext) {
+  const limit = String((wanted.context ?? 0) > 0 ? maxAround : maxMatches);
+  const folded = wanted.pattern.startsWith('(?i)');
+  const query = {
+    regex: folded ? wanted.pattern.slice(4) : wanted.pattern,
+    ...(folded && { ignoreCase: 'true' as const }),
+    ...(wanted.glob !== undefined && { include: wanted.glob }),
+    limit,
+  };
+  const isFile = await forModel('path', () => regular(path, context));
+  const folder = isFile ? posix.dirname(path) : path;
+  const include = isFile ? { include: posix.basename(path) } : {};
+  const result = await ask({ ...query, ...include, path: folder }, context);
+  const all = result.matches.map((one): Found => ({ ...one, path: posix.join(folder, one.path) }));
+  return { result, matches: isFile ? all.filter((one) => one.path === path) : all };
+}
+
+async function regular(path: string, { scope: { hands } }: ToolContext): Promise<boolean> {
+  if (hands.roots.includes(path)) return false;
+  try {
+    await linesAt(hands, path, 1, 1);
+    return true;
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal)) throw error;
+    if (error.code === 'AF_FILE_NOT_REGULAR') return false;
+    if (error.code === 'AF_FILE_BINARY') return true;
+    throw error;
+  }
+}
+
+async function ask(query: SearchQuery, { scope }: ToolContext): Promise<SearchResult> {
+  if (query.regex === '') throw new ArgumentError('pattern: a regular expression that is not empty is expected');
+  try {
+    return await scope.hands.call((keeper) => keeper.searchFiles(query, scope.context.signal));
+  } catch (error) {
+    if (error instanceof KeeperRefusal && error.code === 'AF_INVALID')
+      throw new ArgumentError(`pattern: ${wordsOf(error)}; write . [] () | * + ? {n,m} ^ $ with a backslash to mean the character`);
+    throw error;
+  }
+}
+
+/** The matches with the lines around them, file by file; a line that matches has `>`. */
+async function neighbours(matches: readonly Found[], around: number, { scope: { hands } }: ToolContext): Promise<readonly string[]> {
+  const shown: string[] = [];
+  for (const [path, own] of Map.groupBy(matches, (one) => one.path)) {
+    const hits = new Set(own.map(({ line }) => line));
+    shown.push(shownPath(hands, path));
+    for (const { from, to } of ranges([...hits], around)) {
+      const lines = linesOf(plain((await linesAt(hands, path, from, to)).text));
+      shown.push(...lines.map((line, at) => `${hits.has(from + at) ? '>' : ' '} ${from + at} | ${line.slice(0, 400)}`), '  …');
+    }
+  }
+  return shown;
+}
+
+function ranges(lines: readonly number[], around: number): readonly { readonly from: number; readonly to: number }[] {
+  const merged: { from: number; to: number }[] = [];
+  for (const line of lines.toSorted((a, b) => a - b)) {
+    const last = merged.at(-1);
+    if (last !== undefined && line - around <= last.to + 1) last.to = line + around;
+    else merged.push({ from: Math.max(1, line - around), to: line + around });
+  }
+  return merged;
+}
+
+const ends = {
+  Matches: 'these are the first; narrow pattern, path or glob',
+  Files: 'not all files were searched; narrow path',
+  Bytes: 'not all files were searched; narrow path or glob',
+  Time: 'not all files were searched in time; narrow path or glob',
+} as const;
+
+function sum({ files, skipped, endedBy }: SearchResult, matches: readonly Found[]): string {
+  const paths = new Set(matches.map(({ path }) => path)).size;
+  const left = [
+    skipped.binary > 0 ? `${skipped.binary} binary` : '',
+    skipped.large > 0 ? `${skipped.large} large` : '',
+    skipped.unreadable > 0 ? `${skipped.unreadable} unreadable` : '',
+  ].filter((one) => one !== '');
+  const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'line')} in ${count(paths, 'file')}`;
+  const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;
+  return `${found}; ${count(files, 'file')} searched${not}${endedBy === null ? '' : `; ${ends[endedBy]}`}`;
+}

@@ -1,0 +1,72 @@
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import type { DiffEntry } from '@agentfleet/protocol/keeper';
+import type { Hands } from '../attempt/hands.ts';
+import { count, plain } from './text.ts';
+import { ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
+
+/** Points that a list shows beside the start, and paths that a line names. */
+const maxPoints = 8;
+const maxNamed = 8;
+
+/** Puts all files back as they were after a step, or lists the steps. */
+export const undo: Tool = {
+  definition: toolDefinition('undo'),
+  run: (args, context) => {
+    const { step } = args as { readonly step?: number };
+    return step === undefined ? list(context) : back(step, context);
+  },
+};
+
+async function list({ scope: { hands }, memory }: ToolContext): Promise<Observation> {
+  const points = memory.undoPoints;
+  const shown = points.length <= maxPoints + 1 ? points : [...points.slice(0, 1), ...points.slice(-maxPoints)];
+  const lines = [];
+  for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(hands, point)}`);
+  return {
+    ok: true,
+    text: [...lines, '[undo with a step puts all files back; commands outside of the sandbox are not undone]'].join('\n'),
+  };
+}
+
+async function lost(hands: Hands, { id }: UndoPoint): Promise<string> {
+  try {
+    const { entries } = await hands.diff(id);
+    return entries.length === 0 ? 'the files as they are now' : `would discard ${changesOf(hands, entries)}`;
+  } catch (error) {
+    if (isGone(error)) return 'not kept any more';
+    throw error;
+  }
+}
+
+async function back(step: number, { scope: { hands }, memory }: ToolContext): Promise<Observation> {
+  const point = memory.undoPoints.findLast((one) => one.step <= step);
+  if (point === undefined) throw new ArgumentError(`step: nothing is kept of step ${step}; call undo without step for the list`);
+  try {
+    const { entries } = await hands.diff(point.id);
+    await hands.restore(point.id);
+    const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(hands, entries)}`;
+    return { ok: true, text: `the files are as ${nameOf(point)} again; ${what}`, changed: entries.length > 0, restored: point };
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    throw new ArgumentError(`step: the files of step ${point.step} are not kept any more; call undo without step for those that are`);
+  }
+}
+
+function nameOf({ step }: UndoPoint): string {
+  return step === 0 ? 'at the start (step 0)' : `after step ${step}`;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN';
+}
+
+const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
+
+/** From the older tree to the one as it is. Folders of files that are named say nothing more. */
+function changesOf(hands: Hands, entries: readonly DiffEntry[]): string {
+  const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
+  const named = files.slice(0, maxNamed).map(({ op, path }) => `${plain(hands.relative(path) ?? path)} (${verbs[op]})`);
+  const more = files.length > maxNamed ? ', …' : '';
+  return `${count(files.length, 'change')}: ${named.join(', ')}${more}`;
+}
