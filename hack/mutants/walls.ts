@@ -26,4 +26,18 @@ export const walls: readonly Mutant[] = [
     replace: 'if (mode >= 0) fs.chmodSync(',
     test: vitest(`${snapshot}/linkRace.test.ts`),
   },
+  {
+    guarantee: 'keys: no worker has that of a model behind an API',
+    file: 'operator/src/controllers/expertpool/decide.ts',
+    find: 'workersDeployment(pool, images.agent, heldByGateways(snapshot))',
+    replace: 'workersDeployment(pool, images.agent)',
+    test: vitest('operator/src/controllers/expertpool/gateway.test.ts'),
+  },
+  {
+    guarantee: 'keys: a gateway takes tokens that are for it alone',
+    file: 'operator/src/controllers/expertpool/manifests/gateway.ts',
+    find: '    audience: gatewayAudience(namespace, pool.metadata.name),\n',
+    replace: '',
+    test: vitest('operator/src/controllers/expertpool/gateway.test.ts'),
+  },
 ];

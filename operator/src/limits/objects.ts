@@ -129,15 +129,35 @@ export function largestGrant(): PoolGrant {
   return { apiVersion, kind: 'PoolGrant', metadata, spec: atLimit(poolGrant.spec as unknown as Node, choices, 'spec') } as PoolGrant;
 }
 
+const storageHost = longName(253, 0);
+
+/** A server behind an API. */
+function largestEndpoint(path: string): object {
+  return {
+    baseURL: `https://${storageHost}/${path}`.padEnd(512, 'p'),
+    model: 'm'.repeat(256),
+    credential: longName(63, 1),
+    caBundleRef: { name: longest.className, key: longName(253, 0) },
+    proxyURL: `http://${longName(253, 1)}:`.padEnd(508, '0') + '3128',
+    contextTokens: 16_777_216,
+    maxOutputTokens: 1_048_576,
+    toolCalls: 'Native',
+    price: { input: '999999999.999999', cachedInput: '999999999.999999', output: '999999999.999999' },
+    requestsPerMinute: 1_000_000,
+    concurrency: 1024,
+    timeoutSeconds: 3600,
+  };
+}
+
 /** Roles and engines that each may be there once, then specialists. */
 const roles = ['Generalist', 'Draft', 'Planner', 'Embedder', 'Policy'];
 const engines: readonly object[] = [
   { type: 'Replay', replay: { configMap: { name: longest.className } } },
   { type: 'Llama', llama: { threads: 64, contextTokens: 8192 } },
   ...['Planner', 'Embedder', 'Policy'].map(() => ({ type: 'Builtin' })),
+  { type: 'OpenAI', openAI: largestEndpoint('v1/') },
+  { type: 'Anthropic', anthropic: largestEndpoint('') },
 ];
-
-const storageHost = longName(253, 0);
 
 const none = (): undefined => undefined;
 
@@ -159,6 +179,11 @@ const poolChoices: Choices = {
   'spec.allowedNamespaces.selector.matchExpressions[].values[]': (at) => longName(63, at),
   'spec.experts[].role': (at) => roles[at] ?? 'Specialist',
   'spec.experts[].engine': (at) => engines[at] ?? { type: 'Synth' },
+  // Those behind an API have no pods, and fall back to each other.
+  'spec.experts[].fallback': (at) => (at === 5 || at === 6 ? longName(63, 11 - at) : undefined),
+  'spec.experts[].replicas': (at) => (at === 5 || at === 6 ? 1 : 100),
+  'spec.gateway.replicas': () => 32,
+  ...containerResources('spec.gateway.resources'),
   ...containerResources('spec.experts[].resources'),
   ...containerResources('spec.workers.resources'),
   'spec.policy.minIsolation': () => 'Container',
@@ -190,7 +215,12 @@ const poolChoices: Choices = {
 export function largestPool(more: Choices = {}): ExpertPool {
   const metadata = { name: longest.name, namespace: longest.namespace };
   const choices = { ...poolChoices, ...more };
-  return { apiVersion, kind: 'ExpertPool', metadata, spec: atLimit(expertPool.spec as unknown as Node, choices, 'spec') } as ExpertPool;
+  const spec = atLimit(expertPool.spec as unknown as Node, choices, 'spec') as ExpertPool['spec'];
+  // A model behind an API has no pods that would have resources.
+  const experts = spec.experts.map(({ resources, ...rest }) =>
+    ['OpenAI', 'Anthropic'].includes(rest.engine.type) ? rest : { ...rest, ...(resources && { resources }) },
+  );
+  return { apiVersion, kind: 'ExpertPool', metadata, spec: { ...spec, experts } };
 }
 
 const heads = ['Code', 'Shell', 'Editor'];

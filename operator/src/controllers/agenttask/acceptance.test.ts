@@ -8,6 +8,11 @@ import { assignment, now, snapshotOf, taskOf, working } from './testing/snapshot
 const setup = [{ name: 'deps', command: ['npm', 'ci'], network: 'Registries' }];
 const git = (url: string, credential = 'robot') => ({ workspace: { type: 'Git', git: { url, ref: 'main', credential } } });
 const credentials = [{ name: 'robot', secretRef: { name: 'git', key: 'token' }, hosts: ['git.example.com', 'example.com'] }];
+const behindKey = (credential: string): object => ({
+  name: 'chat',
+  role: 'Specialist',
+  engine: { type: 'OpenAI', openAI: { baseURL: 'https://example.com/v1', model: 'm', credential } },
+});
 const compute = { kBase: 1, kMax: 2 };
 const hostsOf = (...written: readonly string[]): readonly object[] =>
   written.map((one) => ({ host: one.split(':')[0], port: Number(one.split(':')[1]) }));
@@ -96,6 +101,22 @@ describe('a task is taken on only when the pool has what it names', () => {
       'a credential of another host',
       { spec: git('https://evil.example.net/a/b'), pool: { credentials } },
       /^CredentialNotForHost: .* git\.example\.com, example\.com only, and spec\.workspace\.git\.url has the host evil\.example\.net; add/,
+    ],
+    [
+      'more tokens than the pool allows',
+      { spec: { budget: { tokens: 11 } }, pool: { policy: { maxBudget: { tokens: 10 } } } },
+      /^BudgetTooHigh: spec\.budget\.tokens is 11/,
+    ],
+    [
+      'more money than it allows',
+      { spec: { budget: { cost: '10.01' } }, pool: { policy: { maxBudget: { cost: '9.5' } } } },
+      /^BudgetTooHigh: spec\.budget\.cost is 10\.01/,
+    ],
+    ['as much money as it allows', { spec: { budget: { cost: '9.50' } }, pool: { policy: { maxBudget: { cost: '9.5' } } } }, /^True$/],
+    [
+      'the key of a model',
+      { spec: git('https://example.com/a/b'), pool: { credentials, experts: [...newPool().spec.experts, behindKey('robot')] } },
+      /^CredentialNotFound: .* the key of a model of ExpertPool platform\/coding/,
     ],
     ['a host that only ends like one', { spec: git('https://notexample.com/a/b'), pool: { credentials } }, /^CredentialNotForHost/],
     ['a credential over ssh', { spec: git('ssh://git@example.com/a/b'), pool: { credentials } }, /^CredentialNotForHost: .*https only/],

@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
-import { usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
+import { toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
+import { gatewayCredentials } from '../../pools/endpoints.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';
 import { networkOpened, openedMessage } from './openings.ts';
@@ -49,11 +50,14 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
 
+/** Of money in millionths. */
+const amount = (bound: number | string): bigint | number => (typeof bound === 'string' ? toMicros(bound) : bound);
+
 function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const most = pool.spec.policy.maxBudget ?? {};
-  for (const bound of ['wallSeconds', 'toolCalls'] as const) {
+  for (const bound of ['wallSeconds', 'toolCalls', 'tokens', 'cost'] as const) {
     const [asked, allowed] = [task.spec.budget[bound], most[bound]];
-    if (asked === undefined || allowed === undefined || asked <= allowed) continue;
+    if (asked === undefined || allowed === undefined || amount(asked) <= amount(allowed)) continue;
     const message = `spec.budget.${bound} is ${asked}, and ExpertPool ${nameOf(pool)} allows ${allowed} at most; create the task again with less, or raise spec.policy.maxBudget.${bound} of the pool`;
     return { reason: 'BudgetTooHigh', message, stalled: true };
   }
@@ -121,6 +125,10 @@ function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool
   const credential = pool.spec.credentials?.find((one) => one.name === name);
   if (credential === undefined) {
     const message = `${of}, and ExpertPool ${nameOf(pool)} has no credential of that name; add it to spec.credentials of the pool, or create the task again with another one`;
+    return refused('CredentialNotFound', message);
+  }
+  if (gatewayCredentials(pool.spec.experts).has(name)) {
+    const message = `${of}, and that is the key of a model of ExpertPool ${nameOf(pool)}, which its gateway alone has; add another entry to spec.credentials of the pool, or create the task again with another one`;
     return refused('CredentialNotFound', message);
   }
   const { protocol, hostname } = new URL(url);

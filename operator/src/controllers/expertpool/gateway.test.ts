@@ -1,5 +1,7 @@
 import { gatewayPort } from '@agentfleet/protocol/gateway';
+import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
+import type { Pod } from '../../runtime/objects.ts';
 import { decidePool } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import {
@@ -172,6 +174,20 @@ describe('what a gateway is told', () => {
       url: 'http://coding-gateway.platform.svc:8090',
       chat: { contextTokens: 4096 },
     });
+  });
+
+  it('has each pod of an engine with several, and is not replaced when they change', () => {
+    const pod = (name: string, podIP: string, status = 'True'): Pod => ({
+      metadata: { name, namespace: 'platform', labels: { [labels.pool]: 'coding', [labels.expert]: 'core' } },
+      status: { podIP, conditions: [{ type: 'Ready', status }] },
+    });
+    const several = { ...readme, experts: [gen, { ...core, replicas: 2 }] };
+    const [none, two] = [[], [pod('b', '10.0.0.2'), pod('a', 'fd00::1'), pod('c', '10.0.0.3', 'False')]].map((pods) =>
+      snapshotOf(several, { pods }),
+    );
+    expect(modelsOf(none!)[1]?.baseURLs).toEqual(['http://coding-expert-core.platform.svc:8000/v1']);
+    expect(modelsOf(two!)[1]?.baseURLs).toEqual(['http://10.0.0.2:8000/v1', 'http://[fd00::1]:8000/v1']);
+    expect(podOf(two!).metadata?.annotations).toEqual(podOf(none!).metadata?.annotations);
   });
 
   it('has no fallback that is switched off', () => {

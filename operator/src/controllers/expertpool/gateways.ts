@@ -1,8 +1,12 @@
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
+import { gatewayCredentials } from '../../pools/endpoints.ts';
 import { gatewayName } from '../../pools/names.ts';
 import { shortHash } from '../../revisions/index.ts';
+import type { Pod } from '../../runtime/objects.ts';
 import { resources } from '../../runtime/resources.ts';
-import { chatExperts, gatewayCredentials } from './manifests/chat.ts';
+import { isReady } from '../../serving/index.ts';
+import { chatExperts } from './manifests/chat.ts';
 import { gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
 import type { Manifest } from './manifests/manifest.ts';
 import { identity } from './ownership.ts';
@@ -25,10 +29,17 @@ export function gatewayRevision({ pool, rollout }: Pick<PoolSnapshot, 'pool' | '
 const isPlain = (plain: ReadonlySet<string>, experts: readonly Expert[]): boolean =>
   chatExperts(experts).some(({ name }) => plain.has(name));
 
-function gatewayOf({ pool, replays }: PoolSnapshot, arm: Pick<PoolArm, 'experts' | 'images'>, revision: string | undefined): Gateway {
+/** Addresses of the pods of one server that answer. */
+function addresses(pods: readonly Pod[], expert: string, revision: string | undefined): readonly string[] {
+  const own = pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === expert && metadata.labels[labels.revision] === revision);
+  return own.flatMap((pod) => (isReady(pod) && pod.status?.podIP ? [pod.status.podIP] : [])).sort();
+}
+
+function gatewayOf({ pool, replays, pods }: PoolSnapshot, arm: Pick<PoolArm, 'experts' | 'images'>, revision: string | undefined): Gateway {
   const recordings = new Map([...replays].flatMap(([name, { hash }]) => (hash === undefined ? [] : [[name, hash] as const])));
   const revisionOf = (expert: Expert): string | undefined => (revision === undefined ? undefined : serverHash(arm, expert));
-  return { pool, models: chatExperts(arm.experts), revisionOf, revision, image: arm.images.inference, recordings };
+  const addressesOf = (expert: Expert): readonly string[] => addresses(pods, expert.name, revisionOf(expert));
+  return { pool, models: chatExperts(arm.experts), revisionOf, addressesOf, revision, image: arm.images.inference, recordings };
 }
 
 /** All gateways of a pool: one of each revision that has other chat models. Pure. */

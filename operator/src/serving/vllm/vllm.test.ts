@@ -27,6 +27,16 @@ describe('the command line', () => {
     expect(vllmEnvironment(demand).map(({ name }) => name)).toEqual(['HF_HUB_OFFLINE', 'VLLM_NO_USAGE_STATS', 'DO_NOT_TRACK']);
   });
 
+  test('calls tools where it has a parser for them', () => {
+    expect(vllmArguments({ ...demand, chat: { toolCallParser: 'hermes' } }).join(' ')).toContain(
+      '--enable-auto-tool-choice --tool-call-parser hermes',
+    );
+    const chat = { toolCallParser: 'hermes', reasoningParser: 'qwen3', chatTemplate: 'a.jinja' };
+    expect(vllmArguments({ ...demand, chat }).join(' ')).toContain('hermes --reasoning-parser qwen3 --chat-template a.jinja');
+    expect(vllmArguments(demand).join(' ')).not.toContain('tool');
+    expect(() => vllmArguments({ ...demand, extraArgs: ['--tool-call-parser=x'] })).toThrow('--tool-call-parser');
+  });
+
   test('has what shards, adapters, drafts, sleep and the user ask for', () => {
     const more: VllmDemand = {
       ...demand,

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
 import { policyProfiles } from '../agenttask/limits.ts';
-import { atomicList, choice, flag, HostPort, integer, mapOf, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { atomicList, choice, flag, HostPort, integer, mapOf, money, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const labelText = text('Value.', { max: 63 });
 const path = 'spec.allowedNamespaces.selector';
@@ -56,13 +56,7 @@ const MaxBudget = struct('Most that one task may use, and what a task gets that 
   wallSeconds: optional(integer('Seconds in which a task runs, over all attempts.', 1, 31_536_000)),
   toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
   tokens: optional(integer('Tokens of chat models, in and out, over all attempts.', 1, 1_000_000_000_000)),
-  cost: optional(
-    text('What they cost by spec.experts[].engine.openAI.price and anthropic.price, over all attempts.', {
-      max: 16,
-      min: 1,
-      pattern: '^(0|[1-9][0-9]{0,5})(\\.[0-9]{1,9})?$',
-    }),
-  ),
+  cost: optional(money('What they cost by spec.experts[].engine.openAI.price and anthropic.price, over all attempts.')),
 });
 
 /** What tasks may choose of their sandboxes; nothing is the default. */

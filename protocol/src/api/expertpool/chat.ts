@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { containerResources } from '../agenttask/sandbox.ts';
-import { choice, integer, labelName, objectName, optional, rule, struct, text, withRules, type Rule } from '../schema/index.ts';
+import { choice, integer, labelName, money, objectName, optional, rule, struct, text, withRules, type Rule } from '../schema/index.ts';
 
 const engine = 'spec.experts[].engine';
 
@@ -27,8 +27,6 @@ function address(
 }
 
 const hostPattern = '^https?://([-.a-z0-9]+|\\\\[[0-9a-f:.]+\\\\])(:[0-9]+)?';
-
-const money = (description: string) => text(description, { max: 16, min: 1, pattern: '^(0|[1-9][0-9]{0,5})(\\.[0-9]{1,9})?$' });
 
 const Price = struct('Price per million tokens, in the currency of the pool; default: none, and nothing counts against budgets of cost.', {
   input: money('Of tokens of a request.'),

@@ -45,9 +45,7 @@ export const Expert = struct(
       ),
     ),
     warmup: optional(Warmup),
-    fallback: optional(
-      labelName('The chat model that is asked when this one does not answer; whoever that one falls back to is not. Default: none.'),
-    ),
+    fallback: optional(labelName('The chat model that is asked when this one does not answer. Default: none.')),
     replicas: integer('Pods that serve it.', 0, 100, 1),
     resources: optional(engineResources('spec.experts[].resources')),
   },

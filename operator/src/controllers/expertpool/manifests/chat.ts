@@ -1,6 +1,7 @@
 import type { ChatEndpoint, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { gatewayFiles, type GatewayModel, type GatewayModels, type Price } from '@agentfleet/protocol/gateway';
 import type { ChatModel } from '@agentfleet/protocol/pool';
+import { endpointOf } from '../../../pools/endpoints.ts';
 import { expertName } from '../../../pools/names.ts';
 import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
 import { homeOf } from './manifest.ts';
@@ -11,12 +12,6 @@ const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 3
 /** Longest answer of an engine of our own; it has at most half of the context. */
 const mostOutputTokens = 8192;
 const engineTimeoutSeconds = 300;
-
-/** The server behind an API that an expert names; undefined: it is no such expert. */
-export function endpointOf({ engine }: Expert): ChatEndpoint | undefined {
-  if (engine.type === 'OpenAI') return engine.openAI;
-  return engine.type === 'Anthropic' ? engine.anthropic : undefined;
-}
 
 /** Whether the gateway is all that serves an expert: it has no pods of its own. */
 export function isBehindGateway(expert: Expert): boolean {
@@ -33,11 +28,6 @@ export function isChat(expert: Expert): boolean {
 /** Chat models that may be asked. */
 export function chatExperts(experts: readonly Expert[]): readonly Expert[] {
   return experts.filter((expert) => isChat(expert) && expert.replicas > 0);
-}
-
-/** Names of the credentials that the gateway holds, and no worker. */
-export function gatewayCredentials(experts: readonly Expert[]): ReadonlySet<string> {
-  return new Set(experts.flatMap((expert) => endpointOf(expert)?.credential ?? []));
 }
 
 function priceOf({ price }: ChatEndpoint): { readonly price?: Price } {
@@ -81,14 +71,20 @@ function behindApi(expert: Expert, endpoint: ChatEndpoint): Omit<GatewayModel, '
   };
 }
 
-function onOurGpus(pool: ExpertPool, expert: Expert, revision: string | undefined): Omit<GatewayModel, 'name'> {
+/** Where the engines of an expert answer: its Service, or each pod of several, so that the gateway chooses among them. */
+function engineURLs({ pool, revisionOf, addressesOf }: ChatModels, expert: Expert): string[] {
+  const service = `${expertName(pool.metadata.name, expert.name, revisionOf(expert))}.${homeOf(pool)}.svc`;
+  const pods = expert.replicas > 1 ? addressesOf(expert) : [];
+  return (pods.length === 0 ? [service] : pods).map((host) => `http://${host.includes(':') ? `[${host}]` : host}:${vllmPort}/v1`);
+}
+
+function onOurGpus(chat: ChatModels, expert: Expert): Omit<GatewayModel, 'name'> {
   const { name, engine } = expert;
   if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} is no chat model`);
-  const [model = name] = servedNames({ pool: pool.metadata.name, expert: name, digest: '' });
-  const service = expertName(pool.metadata.name, name, revision);
+  const [model = name] = servedNames({ pool: chat.pool.metadata.name, expert: name, digest: '' });
   return {
     engine: 'OpenAI',
-    baseURLs: [`http://${service}.${homeOf(pool)}.svc:${vllmPort}/v1`],
+    baseURLs: engineURLs(chat, expert),
     model,
     maxOutputTokens: outputTokens(engine.vLLM.maxModelLen),
     concurrency: engine.vLLM.maxNumSeqs,
@@ -101,16 +97,19 @@ export interface ChatModels {
   readonly pool: ExpertPool;
   readonly models: readonly Expert[];
   readonly revisionOf: (expert: Expert) => string | undefined;
+  /** Addresses of the pods of that server that answer, sorted. */
+  readonly addressesOf: (expert: Expert) => readonly string[];
 }
 
-function gatewayModel({ pool, models, revisionOf }: ChatModels, expert: Expert): GatewayModel {
+function gatewayModel(chat: ChatModels, expert: Expert): GatewayModel {
+  const { models } = chat;
   const { name, engine, fallback } = expert;
   const endpoint = endpointOf(expert);
   // One that is switched off is asked for nobody.
   const other = models.some((known) => known.name === fallback) ? fallback : undefined;
   const common = { name, ...(other !== undefined && { fallback: other }) };
   if (endpoint !== undefined) return { ...common, ...behindApi(expert, endpoint) };
-  if (engine.type !== 'Replay') return { ...common, ...onOurGpus(pool, expert, revisionOf(expert)) };
+  if (engine.type !== 'Replay') return { ...common, ...onOurGpus(chat, expert) };
   const { maxOutputTokens, concurrency, timeoutSeconds } = recorded;
   return { ...common, engine: 'Replay', recording: `${gatewayFiles.recordings}/${name}`, maxOutputTokens, concurrency, timeoutSeconds };
 }

@@ -5,11 +5,12 @@ import { gatewayAudience, gatewayFiles, gatewayPort, gatewayWord } from '@agentf
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { basename, dirname } from 'node:path';
+import { endpointOf, gatewayCredentials } from '../../../pools/endpoints.ts';
 import { gatewayName, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
-import { authorityFile, endpointOf, gatewayCredentials, gatewayModels, type ChatModels } from './chat.ts';
+import { authorityFile, gatewayModels, type ChatModels } from './chat.ts';
 import { homeOf, owned, poolLabels, type Manifest } from './manifest.ts';
 import { hostOf, nameServers, onlyHost, tcp } from './workersEgress.ts';
 
@@ -99,7 +100,8 @@ function hashOf(gateway: Gateway): string {
   const tapes = gateway.models.flatMap(({ engine }) =>
     engine.type === 'Replay' ? [gateway.recordings.get(engine.replay.configMap.name)] : [],
   );
-  return contentHash({ models: gatewayModels(gateway), tapes });
+  // Pods of engines come and go: the gateway reads where they are while it runs.
+  return contentHash({ models: gatewayModels({ ...gateway, addressesOf: () => [] }), tapes });
 }
 
 function drainSeconds(gateway: Gateway): number {
