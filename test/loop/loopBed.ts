@@ -140,10 +140,10 @@ export class LoopBed implements AsyncDisposable {
   }
 }
 
-const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+export const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
 
-function taskOf(spec: Partial<AgentTaskSpec>): AgentTask {
+export function taskOf(spec: Partial<AgentTaskSpec>): AgentTask {
   const metadata = { name: 'task', namespace: 'team', uid: 'uid-of-task' };
   const task = { apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata, spec: structuredClone(spec) };
   if (!fillDefaults(task)) throw new Error(`not a task: ${JSON.stringify(fillDefaults.errors)}`);

@@ -1,3 +1,4 @@
+import { writeAnswer } from './answer.ts';
 import { refuseAblations } from './ablations.ts';
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
@@ -96,7 +97,11 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   if (loop !== undefined && models !== undefined && hasChat(context) && !baseline.holds) {
     progress.change('localise', { state: 'Dropped' });
     progress.begin('repair', 'working with the model');
-    const conclude: StrategyScope['conclude'] = () => concludeWith(scope, prepared, baseline, ledger);
+    const conclude: StrategyScope['conclude'] = async (answer) => {
+      ledger.answer = answer;
+      await writeAnswer(scope, answer);
+      return concludeWith(scope, prepared, baseline, ledger);
+    };
     return loop.run({ scope, prepared, baseline, models, conclude });
   }
   const winner = await search(scope, prepared, baseline);

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { costOf, costText, microsOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
-import type { Charge } from './transcript.ts';
+import type { Charge } from './notes.ts';
 
 const price = { input: '3', cachedInput: '0.30', output: '15.075' };
 const engine = { expert: 'gen', price };

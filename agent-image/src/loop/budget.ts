@@ -1,7 +1,7 @@
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import { AttemptFailure } from '../attempt/failure.ts';
-import type { Charge } from './transcript.ts';
+import type { Charge } from './notes.ts';
 
 /** Bounds of a task over all its attempts; absent: none. */
 export interface TokenBounds {

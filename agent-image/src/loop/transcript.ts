@@ -1,74 +1,9 @@
-import type { ConversationMessage, TokenUsage, ToolCall } from '@agentfleet/protocol/chat';
+import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
-import type { LoopMemory, PlanItem, UndoPoint } from '../tools/tool.ts';
-
-/** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
-export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
-
-/**
- * What the loop writes into the keeper's hash chain, before it acts on it. All of a conversation is in these notes: the worker
- * that wrote them and one that takes over apply them with the same reducer and so have the same state.
- */
-export interface LoopNotes {
-  /** The prefix, which never changes; `tree` is what the conversation begins on. */
-  readonly ConversationBegan: { readonly system: string; readonly goal: string; readonly expert: string; readonly tree: TreeMark };
-  /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
-  readonly ModelAsked: { readonly step: number; readonly request: string; readonly n: number; readonly reserved: Charge };
-  readonly ModelReplied: {
-    readonly step: number;
-    readonly request: string;
-    readonly proposals: readonly ModelProposal[];
-    readonly charged: Charge;
-  };
-  /** Which proposal is acted on, and by what. */
-  readonly ReplyChosen: { readonly step: number; readonly index: number; readonly signals: Readonly<Record<string, unknown>> };
-  readonly CallObserved: CallObserved;
-  /** A text that was too long for an observation. */
-  readonly TextKept: { readonly step: number; readonly handle: string; readonly text: string };
-  /** A message that no model wrote; `order` names the AgentTaskOrder of a person's. */
-  readonly NoticeGiven: {
-    readonly step: number;
-    readonly origin: 'Notice' | 'Person';
-    readonly text: string;
-    readonly order?: string;
-    readonly about?: string;
-  };
-  /** The first `messages` of the history gave way to a summary. */
-  readonly ConversationCompacted: { readonly step: number; readonly messages: number; readonly summary: string };
-  /** The tree is that after `toStep` again and nothing newer was kept: what came after it was not done. */
-  readonly ConversationRewound: { readonly step: number; readonly toStep: number };
-  /** A submission that the checks refused. */
-  readonly SubmissionRefused: { readonly step: number; readonly why: string };
-}
-
-/** What one request costs. */
-export interface Charge {
-  readonly usage: TokenUsage;
-  /** Millionths of the pool's currency; null where no price is known. */
-  readonly costMicros: number | null;
-}
-
-/** What came of one call, as the model gets to see it. */
-export interface CallObserved {
-  readonly step: number;
-  /** Index of the call in its reply. */
-  readonly index: number;
-  readonly callId: string;
-  readonly tool: string;
-  readonly text: string;
-  readonly ok: boolean;
-  /** The rule that refused it; absent: it was done. */
-  readonly refused?: string;
-  /** The tree after it, where it changed. */
-  readonly tree?: TreeMark;
-  /** The tree is an earlier one again. */
-  readonly restored?: UndoPoint;
-  readonly plan?: readonly PlanItem[];
-  /** The model handed in; in words. */
-  readonly answer?: string;
-  readonly energy?: number;
-}
+import { resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
+import type { CallObserved, Charge, LoopNotes } from './notes.ts';
+import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
 
 type Kind = keyof LoopNotes;
 interface Recorded {
@@ -98,7 +33,10 @@ export class Transcript {
   readonly #about = new Set<string>();
   readonly #texts = new Map<string, string>();
   #plan: readonly PlanItem[] = [];
+  #replies: { readonly step: number; readonly at: number; readonly calls: readonly ToolCall[] }[] = [];
   #refusedSubmissions = 0;
+  #submission: string | null = null;
+  readonly #processes = new Map<string, BackgroundProcess>();
   #observations: CallObserved[] = [];
 
   /** Changes the state by one note. */
@@ -157,6 +95,25 @@ export class Transcript {
     return this.#observations;
   }
 
+  /** The answer that was handed in and is not judged yet. */
+  get submission(): string | null {
+    return this.#submission;
+  }
+
+  /** Processes in the background, the newest of each name. */
+  get processes(): readonly BackgroundProcess[] {
+    return [...this.#processes.values()];
+  }
+
+  /** What each reply called and what became of it, for the rules against standing still. */
+  get traces(): readonly StepTrace[] {
+    const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));
+    return this.#replies.map(({ step, at, calls }) => ({
+      at,
+      calls: calls.map((call, index) => traceOf(call, seen.get(`${step}.${index}`))),
+    }));
+  }
+
   get refusedSubmissions(): number {
     return this.#refusedSubmissions;
   }
@@ -193,15 +150,18 @@ export class Transcript {
       this.#step = step;
       this.#open = { step, proposals, chosen: null, observed: new Set() };
     },
-    ReplyChosen: ({ step, index }) => {
+    ReplyChosen: ({ step, index, at }) => {
       const proposal = this.#open?.proposals[index];
       if (this.#open === null || proposal === undefined) return;
       this.#open = { ...this.#open, chosen: index };
+      this.#replies.push({ step, at, calls: proposal.calls });
       this.#say(step, assistant(proposal));
       if (proposal.calls.length === 0) this.#open = null;
     },
     CallObserved: (note) => {
-      const { step, index, callId, tool, text, tree, restored, plan } = note;
+      const { step, index, callId, tool, text, tree, restored, plan, process, answer } = note;
+      if (answer !== undefined) this.#submission ??= answer;
+      if (process !== undefined) this.#processes.set(process.name, process);
       this.#say(step, { role: 'Tool', callId, name: tool, text });
       this.#observations.push(note);
       if (plan !== undefined) this.#plan = plan;
@@ -219,17 +179,24 @@ export class Transcript {
       if (order !== undefined) this.#orders.add(order);
       if (about !== undefined) this.#about.add(about);
     },
-    ConversationCompacted: ({ step, messages, summary }) => {
+    ConversationCompacted: ({ step, messages, summary, request, charged }) => {
+      if (request !== undefined && this.#asked?.request === request) this.#asked = null;
+      if (charged !== undefined) this.#charges.push(charged);
       const message = { role: 'User', origin: 'Summary', text: summary } as const;
       this.#history = [{ step, message }, ...this.#history.slice(messages)];
     },
     ConversationRewound: ({ toStep }) => {
+      this.#submission = null;
       this.#history = this.#history.filter(({ step }) => step <= toStep);
       this.#trees = this.#trees.filter(({ step }) => step <= toStep);
       this.#observations = this.#observations.filter(({ step }) => step <= toStep);
+      this.#replies = this.#replies.filter(({ step }) => step <= toStep);
       this.#open = null;
     },
-    SubmissionRefused: () => void (this.#refusedSubmissions += 1),
+    SubmissionRefused: () => {
+      this.#refusedSubmissions += 1;
+      this.#submission = null;
+    },
   };
 
   #say(step: number, message: ConversationMessage): void {
@@ -240,6 +207,33 @@ export class Transcript {
   #keepTree(tree: UndoPoint): void {
     this.#trees = [...this.#trees.filter(({ step }) => step !== tree.step || step === 0), tree];
   }
+}
+
+/** Tools that wait for somebody or something by themselves. */
+const waiting: ReadonlySet<string> = new Set(['ask_human']);
+
+function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | undefined): CallTrace {
+  const outcome =
+    observed === undefined || observed.notRun === true
+      ? 'NotRun'
+      : observed.refused !== undefined
+        ? 'Refused'
+        : observed.ok
+          ? 'Done'
+          : 'Failed';
+  return {
+    name,
+    arguments: text,
+    outcome,
+    digest: resultDigest(observed?.text ?? ''),
+    ...(observed?.refused !== undefined && { rule: ruleOf(observed.refused) }),
+    ...((waiting.has(name) || observed?.process !== undefined) && { waited: true }),
+  };
+}
+
+/** The rule of a refusal, without what it was applied to. */
+function ruleOf(refused: string): string {
+  return refused.split(/[:(]/).slice(0, 2).join(':').slice(0, 80);
 }
 
 function assistant({ text, calls, providerState }: ModelProposal): ConversationMessage {
@@ -302,40 +296,5 @@ export class TranscriptReader {
     this.#current.settle();
     this.#attempt = attempt;
     this.#goesOn = false;
-  }
-}
-
-/** What tools see of a transcript, and what they add to it. */
-export class TranscriptMemory implements LoopMemory {
-  readonly #transcript: Transcript;
-  /** Texts that were stored and are not in the log yet. */
-  readonly pending = new Map<string, string>();
-  /** The plan that a tool wrote during this call; undefined: none. */
-  written: readonly PlanItem[] | undefined;
-
-  constructor(transcript: Transcript) {
-    this.#transcript = transcript;
-  }
-
-  get plan(): readonly PlanItem[] {
-    return this.written ?? this.#transcript.plan;
-  }
-
-  set plan(items: readonly PlanItem[]) {
-    this.written = items;
-  }
-
-  get undoPoints(): readonly UndoPoint[] {
-    return this.#transcript.trees;
-  }
-
-  store(callKey: string, text: string): string {
-    const handle = `out-${callKey}${this.pending.size === 0 ? '' : `-${this.pending.size}`}`;
-    this.pending.set(handle, text);
-    return handle;
-  }
-
-  stored(handle: string): string | null {
-    return this.pending.get(handle) ?? this.#transcript.text(handle);
   }
 }

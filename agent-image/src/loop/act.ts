@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import type { ToolCall } from '@agentfleet/protocol/chat';
+import type { Candidate, Edit } from '@agentfleet/protocol/inference';
+import { approve, consentTo } from '../attempt/acts/consent.ts';
+import { earlierRun, identityOf, type ActIdentity } from '../attempt/acts/earlierRun.ts';
+import { judgeEffects } from '../attempt/acts/effects.ts';
+import { reachOfActs } from '../attempt/acts/outward.ts';
+import { onlyOnce } from '../attempt/acts/perform.ts';
+import type { Baseline } from '../attempt/baseline.ts';
+import { sha256 } from '../attempt/edits.ts';
+import type { Gate } from '../attempt/gate.ts';
+import type { ModelProposal } from '../models/models.ts';
+import { risks } from '../rails/index.ts';
+import type { ConsideredProposal } from './chooseAct.ts';
+import type { SearchNode } from '../attempt/node.ts';
+import type { AttemptContext } from '../attempt/ports.ts';
+import type { Prepared } from '../attempt/prepare.ts';
+import type { Scope } from '../attempt/scope.ts';
+import { ArgumentError, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
+import type { TranscriptMemory } from './memory.ts';
+import type { TreeMark } from './notes.ts';
+
+/** What the acts of one conversation work with. */
+export interface ActScope {
+  readonly scope: Scope;
+  readonly prepared: Prepared;
+  readonly baseline: Baseline;
+  readonly gate: Gate;
+  readonly tools: ToolSet;
+  readonly memory: TranscriptMemory;
+}
+
+/** What came of a call. */
+export interface Acted extends Observation {
+  /** The rule that refused it. */
+  readonly refused?: string;
+  /** The tree after it, where it changed. */
+  readonly tree?: TreeMark;
+  readonly energy?: number;
+}
+
+/** A call in its conversation. */
+export interface Call {
+  readonly call: ToolCall;
+  readonly step: number;
+  readonly index: number;
+  /** The tree as it is. */
+  readonly tree: TreeMark;
+  /** An earlier worker may have begun it. */
+  readonly resumed: boolean;
+}
+
+/**
+ * Does one call: arguments → both gates → act → what it left is judged → observation. Whatever refuses it becomes an
+ * observation that names the rule and what would be allowed. Rejects with an AttemptFailure that ends the attempt.
+ */
+export async function act(at: ActScope, one: Call): Promise<Acted> {
+  try {
+    const { tool, args } = at.tools.resolve(one.call.name, one.call.arguments);
+    if (tool.propose === undefined) return await tool.run(args, contextOf(at, one));
+    return await gated(at, one, tool, args);
+  } catch (error) {
+    if (error instanceof ArgumentError) return { text: error.message, ok: false };
+    throw error;
+  }
+}
+
+async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<string, unknown>>): Promise<Acted> {
+  const { scope, gate } = at;
+  const context = contextOf(at, one);
+  const proposed = (await tool.propose?.(args, context)) ?? nothing;
+  const acts = proposed.acts.length > 0;
+  // What an earlier worker began was allowed then: the keeper gives its result, and runs nothing again.
+  if (acts && one.resumed) return settle(at, one, await tool.run(args, context), { approved: true, acts });
+  scope.meter.check();
+  scope.meter.add('candidates');
+  const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
+  const verdict = gate.judge(proposed);
+  if (!verdict.allowed) return refusal(at, `gate 1: ${verdict.why}`);
+  const node = { state: context.callKey } as SearchNode;
+  const { unseen } = await earlierRun(scope, node, candidate);
+  const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
+  if (!consent.allowed) return refusal(at, consent.why);
+  const { approved } = consent;
+  const once = acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) });
+  const identity: ActIdentity = { ...identityOf(scope, node, candidate), once };
+  const observed = await tool.run(args, contextOf(at, one, { approved, ...(once && { identity }) }));
+  return settle(at, one, observed, { approved, acts, candidate, unseen });
+}
+
+const nothing: Proposed = { rewrites: [], acts: [] };
+
+/** What is known of a proposal before it is chosen: of its first call that the gates judge. */
+export async function consider(at: ActScope, proposal: ModelProposal, step: number): Promise<ConsideredProposal> {
+  const known = { proposal, refused: false, energy: null, risk: 0 };
+  const [call] = proposal.calls;
+  if (call === undefined) return known;
+  try {
+    const { tool, args } = at.tools.resolve(call.name, call.arguments);
+    const proposed = await tool.propose?.(args, contextOf(at, { step, index: 0 }));
+    if (proposed === undefined) return known;
+    const verdict = at.gate.judge(proposed);
+    const risk = risks.indexOf(verdict.risk) / (risks.length - 1);
+    const part = [...verdict.review, ...verdict.scored][0];
+    if (!verdict.allowed || part === undefined) return { ...known, refused: !verdict.allowed, risk };
+    const { decision, findings } = part;
+    const opinion = await at.scope.context.mind.secondOpinion({
+      head: part.tool === 'Shell' ? 'Shell' : 'Editor',
+      tool: part.tool,
+      subject: part.subject,
+      ...(part.content !== undefined && { content: part.content }),
+      operator: tool.definition.name,
+      rails: { decision, risk: part.risk, findings },
+      features: { ...part.structure },
+    });
+    return { ...known, refused: !opinion.allowed, energy: opinion.energy, risk };
+  } catch (error) {
+    if (error instanceof ArgumentError) return { ...known, refused: true };
+    throw error;
+  }
+}
+
+interface Settling {
+  readonly approved: boolean;
+  readonly acts: boolean;
+  readonly candidate?: Candidate;
+  readonly unseen?: number;
+}
+
+/** Holds what a command left to the rules for edits, and keeps the tree. A tree that may not stand is put back. */
+async function settle(at: ActScope, { step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
+  const { scope, baseline, gate } = at;
+  const { hands, context } = scope;
+  if (observed.changed === false || (await hands.diff(tree.id)).entries.length === 0) return { ...observed, changed: false };
+  const after = await hands.snapshot(`step ${step}`);
+  const kept: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
+  if (!how.acts) return kept;
+  const { refused, deleted } = await judgeEffects(hands, baseline, gate, tree.id, after.id);
+  const back = async (why: string): Promise<Acted> => {
+    await hands.restore(tree.id);
+    const { text } = refusal(at, why);
+    return { text: `${observed.text}\n[undone: ${text}]`, ok: false, refused: why, changed: false };
+  };
+  if (refused !== null) return back(refused);
+  const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
+  if (deleted.length === 0 || how.approved || !required || how.candidate === undefined) return kept;
+  const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
+  const consent = await approve(scope, how.candidate, evidence, how.unseen ?? 0);
+  return consent.allowed ? kept : back(consent.why);
+}
+
+function refusal({ scope }: ActScope, why: string): Acted {
+  scope.meter.add('vetoes');
+  return { text: `refused, nothing was done: ${why}`, ok: false, refused: why, changed: false };
+}
+
+/** Whether the keeper knows the first command of a call. */
+export async function isBegun({ context }: Scope, call: Pick<Call, 'step' | 'index'>): Promise<boolean> {
+  try {
+    await context.keeper.waitFor(execIdOf(context, keyOf(context, call), 0), 0);
+    return true;
+  } catch (error) {
+    if (error instanceof KeeperRefusal && error.code === 'AF_EXEC_UNKNOWN') return false;
+    throw error;
+  }
+}
+
+/** Names a call for ever: the same in all workers of its attempt. */
+function keyOf({ assignment }: AttemptContext, { step, index }: Pick<Call, 'step' | 'index'>): string {
+  return `${assignment.attempt}.${step}.${index}`;
+}
+
+function contextOf(
+  at: ActScope,
+  call: Pick<Call, 'step' | 'index'>,
+  { approved = false, identity }: { readonly approved?: boolean; readonly identity?: ActIdentity } = {},
+): ToolContext {
+  const { scope, prepared, baseline, gate, memory } = at;
+  const callKey = keyOf(scope.context, call);
+  const execId = (n: number): string => execIdOf(scope.context, callKey, n);
+  return { scope, prepared, baseline, gate, memory, approved, callKey, execId, ...(identity !== undefined && { identity }) };
+}
+
+const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** A ULID for the n-th command of a call, which every worker gives it. */
+function execIdOf({ task }: AttemptContext, callKey: string, n: number): string {
+  const name = `${task.metadata.uid ?? ''} ${callKey} ${n}`;
+  const bits = [...createHash('sha256').update(name).digest()].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const first = crockford[Number.parseInt(bits.slice(0, 3), 2)] ?? '0';
+  const rest = Array.from({ length: 25 }, (_, n) => crockford[Number.parseInt(bits.slice(3 + n * 5, 8 + n * 5), 2)] ?? '0');
+  return first + rest.join('');
+}
+
+/** A call as gate 2 and approvals see it. */
+function candidateOf(callKey: string, tool: string, { rewrites, acts }: Proposed): Candidate {
+  const edits = rewrites.map(({ path, before, after }): Edit => {
+    const old = before ?? Buffer.alloc(0);
+    const range = { startByte: 0, endByte: old.length };
+    return { path, range, before: old.toString('utf8'), after: after.toString('utf8'), expectedSha256: sha256(old) };
+  });
+  const path = rewrites[0]?.path ?? '';
+  return {
+    id: `call ${callKey}`,
+    rank: 1,
+    score: 1,
+    edits,
+    ...(acts.length > 0 && { acts: [...acts] }),
+    operator: tool,
+    rationale: '',
+    location: { path, line: 1, column: 0 },
+  };
+}

@@ -1,0 +1,155 @@
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import { seenAtBaseline } from '../attempt/ends.ts';
+import { findShell } from '../tools/index.ts';
+import type { Scope, StrategyScope } from '../attempt/scope.ts';
+import { asksForAnswer } from '../attempt/answer.ts';
+import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
+import { isBegun } from './act.ts';
+import { TranscriptMemory } from './memory.ts';
+import type { Charge, LoopNotes, TreeMark } from './notes.ts';
+import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
+
+/** An expert that is a chat model. */
+export type ChatExpert = ExpertEndpoint & { readonly chat: ChatModel };
+
+/** Whom the loop asks: the first Generalist that is a chat model. */
+export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExpert {
+  for (const expert of experts) if (expert.role === 'Generalist' && expert.chat !== undefined) return { ...expert, chat: expert.chat };
+  throw new Error('a pool without a chat model has no loop; report this fault');
+}
+
+/** Most protected paths that the goal message lists. */
+const maxProtected = 12;
+
+/** The call that an earlier worker may have begun. */
+interface ResumedAt {
+  readonly step: number;
+  readonly index: number;
+}
+
+/** A conversation and the way into the log: what is recorded here is in the keeper's hash chain before it counts. */
+export class Conversation {
+  readonly transcript: Transcript;
+  readonly memory: TranscriptMemory;
+  /** Limits of the work, for reminders. */
+  readonly constraints: readonly string[];
+  readonly #resumedAt: ResumedAt | null;
+  readonly #scope: Scope;
+
+  constructor(
+    scope: Scope,
+    transcript: Transcript,
+    { constraints, resumedAt }: Pick<Conversation, 'constraints'> & { readonly resumedAt: ResumedAt | null },
+  ) {
+    this.constraints = constraints;
+    this.#scope = scope;
+    this.transcript = transcript;
+    this.memory = new TranscriptMemory(transcript);
+    this.#resumedAt = resumedAt;
+  }
+
+  /** Whether an earlier worker may have begun this call. */
+  isResumedAt(step: number, index: number): boolean {
+    return this.#resumedAt?.step === step && this.#resumedAt.index === index;
+  }
+
+  async record<K extends keyof LoopNotes>(kind: K, data: LoopNotes[K]): Promise<void> {
+    const { hands, context } = this.#scope;
+    await hands.note(kind, { attempt: context.assignment.attempt, ...data });
+    this.transcript.apply(kind, data);
+  }
+
+  /** Says something to the model once. @param about the same words about the same thing are not said again */
+  async notice(text: string, about?: string): Promise<void> {
+    if (about !== undefined && this.transcript.wasToldAbout(about)) return;
+    await this.record('NoticeGiven', { step: this.transcript.step, origin: 'Notice', text, ...(about !== undefined && { about }) });
+  }
+}
+
+/**
+ * The conversation of this attempt: begun here, or the one that an earlier worker recorded, with the tree that belongs to its
+ * last observation. Where that tree was lost with its sandbox the conversation goes back to the newest that is kept.
+ *
+ * @param left lines for the goal message: what is left of the budget after these charges
+ */
+export async function openConversation(
+  at: StrategyScope,
+  expert: ExpertEndpoint,
+  left: (charges: readonly Charge[]) => readonly string[],
+): Promise<Conversation> {
+  const { scope, prepared } = at;
+  const reader = new TranscriptReader();
+  await scope.hands.events(reader.visit);
+  const transcript = reader.of(scope.context.assignment.attempt);
+  const facts = await factsOf(at, left(transcript.charges));
+  const constraints = constraintsOf(facts);
+  if (transcript.began !== null) return resume(at, transcript, constraints);
+  const conversation = new Conversation(scope, transcript, { constraints, resumedAt: null });
+  const { start } = prepared;
+  if (start.id !== prepared.initial.id) await scope.hands.restore(start.id);
+  await conversation.record('ConversationBegan', {
+    system: systemPrompt,
+    goal: goalMessage(facts),
+    expert: expert.name,
+    tree: markOf(start),
+  });
+  return conversation;
+}
+
+async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, constraints: readonly string[]): Promise<Conversation> {
+  const { hands, progress } = scope;
+  progress.say('going on with the conversation of an earlier worker', { urgent: true });
+  const kept = await hands.snapshots();
+  const found = transcript.trees.findLast(({ digest }) => kept.some(({ manifestDigest }) => manifestDigest === digest));
+  const lost = found === undefined || found.digest !== transcript.tree?.digest;
+  const next = lost || transcript.open === null ? undefined : openCalls(transcript.open)[0];
+  const at = next === undefined || transcript.open === null ? null : { step: transcript.open.step, index: next.index };
+  // A command that an earlier worker began goes on with the tree as it was found; anything else begins on the recorded one.
+  const resumedAt = at !== null && (await isBegun(scope, at)) ? at : null;
+  const conversation = new Conversation(scope, transcript, { constraints, resumedAt });
+  if (lost) {
+    const back = found ?? { step: 0, ...markOf(prepared.initial) };
+    await conversation.record('ConversationRewound', { step: transcript.step, toStep: back.step });
+    await conversation.notice(
+      `The sandbox was lost and was rebuilt as it was after step ${back.step}. What was done after that is gone and not in this conversation; processes in the background are gone too.`,
+    );
+  }
+  await hands.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));
+  return conversation;
+}
+
+/** The id by which the keeper knows a tree now. */
+function newest(kept: readonly SnapshotRecord[], { id, digest }: TreeMark): string {
+  return kept.findLast(({ manifestDigest }) => manifestDigest === digest)?.id ?? id;
+}
+
+export function markOf({ id, manifestDigest }: SnapshotRecord): TreeMark {
+  return { id, digest: manifestDigest };
+}
+
+/** What the first messages tell of the task and its place. */
+async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[]): Promise<PromptFacts> {
+  const { context, hands, meter } = scope;
+  const { spec } = context.task;
+  const { mode, hosts = [] } = spec.policy.network;
+  const guarded = baseline.tree.filter((path) => baseline.protectedSet.why(path) !== null);
+  const more = guarded.length > maxProtected ? [`and ${guarded.length - maxProtected} more of the same kinds`] : [];
+  const seconds = meter.secondsLeft();
+  return {
+    goal: spec.goal,
+    checks: baseline.checks.map((judged) => ({ name: judged.check.name, asks: asks(judged.check), baseline: seenAtBaseline([judged]) })),
+    root: hands.root.path,
+    shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
+    operating: [`${baseline.tree.length} files in the workspace`],
+    protectedPaths: [...guarded.slice(0, maxProtected), ...more],
+    network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
+    approvals: [...(spec.policy.approvals?.require ?? [])],
+    budget: [...budget, ...(Number.isFinite(seconds) ? [`${Math.round(seconds)} seconds`] : [])],
+    wantsAnswer: asksForAnswer(spec.checks),
+  };
+}
+
+function asks(check: StrategyScope['baseline']['checks'][number]['check']): string {
+  return check.command.join(' ');
+}

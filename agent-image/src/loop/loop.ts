@@ -1,0 +1,387 @@
+import { newExecId } from '@agentfleet/keeper/client';
+import { sleep } from '@agentfleet/kube';
+import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { createGate } from '../attempt/gate.ts';
+import type { Outcome } from '../attempt/ports.ts';
+import type { SpentTokens } from '../attempt/meter.ts';
+import type { Scope, StrategyScope } from '../attempt/scope.ts';
+import { toMicros } from '@agentfleet/protocol/api';
+import type { ModelReply } from '../models/models.ts';
+import { toolsFor } from '../tools/index.ts';
+import { act, consider, type Acted, type ActScope } from './act.ts';
+import { TokenBudget } from './budget.ts';
+import { chooseAct } from './chooseAct.ts';
+import { planCompaction, summaryText } from './compaction.ts';
+import { howMany } from './compute.ts';
+import {
+  assertFits,
+  compactionDue,
+  corrected,
+  initialCorrection,
+  observationBound,
+  overflowed,
+  promptTokens,
+  reminder,
+  roomOf,
+  type Rendered,
+} from './context.ts';
+import { generalistOf, openConversation, type ChatExpert, type Conversation } from './conversation.ts';
+import { assess, maxCalls, notRun } from './discipline.ts';
+import { observed } from './observation.ts';
+import type { Charge, TreeMark } from './notes.ts';
+import { openCalls } from './transcript.ts';
+
+/** Submissions that the checks may refuse before the attempt ends. */
+const maxRefusedSubmissions = 5;
+/** How long a model that does not answer is waited for, with the clocks of the task paused, and between two tries; ms. */
+const away = { mostMs: 600_000, betweenMs: 15_000 };
+
+/**
+ * The agent loop: ask the model → choose a proposal → gate and do its calls → observe → record, until it hands in and the
+ * checks accept that. Each message is in the keeper's log before it is acted on, so that any worker goes on at the same one.
+ *
+ * @throws AttemptFailure Stuck, BudgetExceeded, PolicyViolation, CheckFailed, InvalidInput or Infrastructure
+ */
+export async function runLoop(at: StrategyScope): Promise<Outcome> {
+  const loop = await Loop.open(at);
+  for (;;) {
+    const { submission } = loop;
+    if (submission !== null) {
+      const outcome = await loop.handIn(submission);
+      if (outcome !== null) return outcome;
+    }
+    if (loop.awaitsReply) await loop.ask();
+    await loop.choose();
+    await loop.act();
+  }
+}
+
+class Loop {
+  readonly #at: StrategyScope;
+  readonly #conversation: Conversation;
+  readonly #expert: ChatExpert;
+  readonly #acts: ActScope;
+  readonly #budget: TokenBudget;
+  #correction = initialCorrection;
+  /** What the number of proposals of the next step is decided by. */
+  #signals: { readonly entropyNats: number | null; readonly disagreement: number | null; readonly risk: number | null } = {
+    entropyNats: null,
+    disagreement: null,
+    risk: null,
+  };
+
+  private constructor(at: StrategyScope, conversation: Conversation, expert: ChatExpert, acts: ActScope, budget: TokenBudget) {
+    this.#at = at;
+    this.#conversation = conversation;
+    this.#expert = expert;
+    this.#acts = acts;
+    this.#budget = budget;
+  }
+
+  static async open(at: StrategyScope): Promise<Loop> {
+    const { scope, prepared, baseline } = at;
+    const { hands, options, context } = scope;
+    const expert = generalistOf(context.pool);
+    const conversation = await openConversation(at, expert, (charges) => budgetOf(scope, expert, charges).left());
+    const absolute = (path: string): string => hands.absolute(path);
+    const gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
+    const acts = { scope, prepared, baseline, gate, tools: await toolsFor(scope), memory: conversation.memory };
+    const budget = budgetOf(scope, expert, conversation.transcript.charges);
+    return new Loop(at, conversation, expert, acts, budget);
+  }
+
+  get awaitsReply(): boolean {
+    return this.#conversation.transcript.open === null;
+  }
+
+  /** The answer that was handed in and is not judged yet; null: none. */
+  get submission(): string | null {
+    return this.#conversation.transcript.submission;
+  }
+
+  /** Asks the model for the next step: K proposals, more than one only where risk or doubt ask for it. */
+  async ask(): Promise<void> {
+    const { scope } = this.#at;
+    scope.meter.check();
+    await this.#assess();
+    await this.#hear();
+    await this.#remind();
+    if (compactionDue(this.#rendered())) await this.#compact();
+    const { risk } = await scope.context.mind.control([]);
+    this.#signals = { ...this.#signals, risk };
+    const n = howMany(this.#signals, scope.context.mind.compute);
+    const step = this.#conversation.transcript.step + 1;
+    scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
+    for (;;) {
+      try {
+        return await this.#request(step, n);
+      } catch (error) {
+        if (!(error instanceof AttemptFailure) || error.reason !== 'ContextExceeded') throw error;
+        this.#correction = overflowed(this.#correction);
+        await this.#compact();
+      }
+    }
+  }
+
+  /** Chooses the proposal to act on, by gate 1 and the energies of their acts. One proposal is no choice. */
+  async choose(): Promise<void> {
+    const { open } = this.#conversation.transcript;
+    if (open === null || open.chosen !== null) return;
+    const { proposals, step } = open;
+    const considered = proposals.length === 1 ? [] : await Promise.all(proposals.map((one) => consider(this.#acts, one, step)));
+    const choice = considered.length === 0 ? { index: 0, margin: null, disagreement: null } : chooseAct(considered);
+    const entropyNats = proposals[choice.index]?.entropyNats ?? null;
+    this.#signals = { ...this.#signals, entropyNats, disagreement: choice.disagreement };
+    const energies = considered.map(({ energy }) => energy);
+    const { index, margin } = choice;
+    await this.#conversation.record('ReplyChosen', {
+      step,
+      index,
+      at: this.#at.scope.context.clock.now(),
+      signals: { ...this.#signals, margin, energies, k: proposals.length },
+    });
+  }
+
+  /** Does the calls of the chosen proposal in their order. What follows a call that hands in is not run. */
+  async act(): Promise<void> {
+    const { open } = this.#conversation.transcript;
+    if (open === null) return;
+    const calls = openCalls(open);
+    for (const { call, index } of calls) {
+      this.#at.scope.context.signal.throwIfAborted();
+      const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`, undefined);
+      const resumed = this.#conversation.isResumedAt(open.step, index);
+      const submitted = this.submission !== null;
+      const left = submitted || index >= maxCalls;
+      const acted = left
+        ? leftOut(submitted, calls.length)
+        : await act(this.#acts, { call, step: open.step, index, tree: this.#tree, resumed });
+      await this.#observe({ step: open.step, index, call, calls: calls.length, left }, acted);
+      this.#at.scope.progress.change(planId, { state: acted.refused === undefined ? (acted.ok ? 'Done' : 'Failed') : 'Dropped' });
+    }
+  }
+
+  /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */
+  async handIn(answer: string): Promise<Outcome | null> {
+    const { transcript } = this.#conversation;
+    this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
+    const concluded = await this.#at.conclude(answer);
+    if (!('refused' in concluded)) return concluded;
+    const { refused } = concluded;
+    if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
+      throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
+    await this.#conversation.record('SubmissionRefused', { step: transcript.step, why: refused });
+    await this.#conversation.notice(`The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is.`);
+    return null;
+  }
+
+  /** Nudges a conversation that stands still, once for a step. @throws AttemptFailure Stuck, PolicyViolation */
+  async #assess(): Promise<void> {
+    const { transcript } = this.#conversation;
+    const found = assess(transcript.traces, this.#at.scope.context.clock.now());
+    if (found.kind === 'End') throw new AttemptFailure(found.class, found.reason, found.text);
+    if (found.text !== null) await this.#conversation.notice(found.text, `step ${transcript.step}`);
+  }
+
+  get #tree(): TreeMark {
+    const { tree } = this.#conversation.transcript;
+    if (tree === null) throw new Error('a conversation begins on a tree; report this fault');
+    return tree;
+  }
+
+  /** What is sent: System, goal and history as they were recorded, so that providers find the prefix in their caches. */
+  #rendered(): Rendered {
+    const { messages } = this.#conversation.transcript;
+    return { messages, tools: this.#acts.tools.definitions, window: this.#expert.chat, correction: this.#correction };
+  }
+
+  /** One step's request. What the provider counts corrects the estimate of the next. */
+  async #request(step: number, n: number): Promise<void> {
+    const rendered = this.#rendered();
+    assertFits(rendered, this.#expert.name);
+    const { messages, tools, correction } = rendered;
+    const prompt = promptTokens(messages, tools, correction);
+    const { reply, request, charged } = await this.#pay({ step, messages, tools, prompt, n, most: this.#expert.chat.maxOutputTokens });
+    await this.#conversation.record('ModelReplied', { step, request, proposals: reply.proposals, charged });
+    this.#count();
+    this.#correction = corrected(correction, { estimated: prompt, reported: reply.usage.estimated ? 0 : reply.usage.input });
+  }
+
+  /** Lets the beginning of the conversation give way to a summary, by the model where it can, else to an extract. */
+  async #compact(): Promise<void> {
+    const { transcript } = this.#conversation;
+    const rendered = this.#rendered();
+    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered);
+    this.#at.scope.progress.say('summarising the conversation, which grew too long');
+    const { tools, correction } = rendered;
+    const paid =
+      asked === null ? null : await this.#summary({ messages: asked, tools, prompt: promptTokens(asked, tools, correction), n: 1, most });
+    const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, transcript.plan);
+    const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
+    await this.#conversation.record('ConversationCompacted', { step: transcript.step, messages, summary, ...own });
+    this.#count();
+  }
+
+  /** The model's summary; null where it cannot write one, and the extract has to do. */
+  async #summary(asking: Omit<Asking, 'step'>): Promise<Paid | null> {
+    try {
+      return await this.#pay({ ...asking, step: this.#conversation.transcript.step });
+    } catch (error) {
+      if (!(error instanceof AttemptFailure) || error.failureClass === 'Infrastructure') throw error;
+      return null;
+    }
+  }
+
+  /** A request whose worst case is reserved in the log before it is sent. @throws AttemptFailure BudgetExceeded, Infrastructure */
+  async #pay({ step, messages, tools, prompt, n, most }: Asking): Promise<Paid> {
+    const { context } = this.#at.scope;
+    const request = newExecId();
+    const reservation = this.#budget.reserve({ promptTokens: prompt, maxOutputTokens: most, n });
+    await this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge });
+    const { namespace = '', name, uid = '' } = context.task.metadata;
+    const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request };
+    const send = (): Promise<ModelReply> =>
+      this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
+    const reply = await this.#whenReachable(send);
+    return { reply, request, charged: this.#budget.settle(reservation, reply.usage) };
+  }
+
+  /** Waits for a model that is away, with the clocks of the task paused. @throws AttemptFailure Infrastructure */
+  async #whenReachable(ask: () => Promise<ModelReply>): Promise<ModelReply> {
+    const { context, meter, progress } = this.#at.scope;
+    const until = context.clock.monotonic() + away.mostMs;
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
+        if (!passes || context.clock.monotonic() > until) throw error;
+        progress.say(`waiting for the model: ${error.message}`, { urgent: true });
+      }
+      const resume = meter.pause();
+      await sleep(context.clock, away.betweenMs, context.signal).finally(resume);
+      context.signal.throwIfAborted();
+    }
+  }
+
+  /** Reports what this attempt has spent, by all its workers: the log knows. */
+  #count(): void {
+    this.#at.scope.meter.setTokens(spentBy(this.#conversation.transcript.charges));
+  }
+
+  /** Messages of people reach the model at its next step, each once. */
+  async #hear(): Promise<void> {
+    const { context } = this.#at.scope;
+    const { transcript } = this.#conversation;
+    for (const { id, text, by } of context.messages?.() ?? []) {
+      if (!transcript.hasOrder(id))
+        await this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
+      context.messageTaken?.(id);
+    }
+  }
+
+  /** Goal, limits and open plan at the end of a long conversation, and the budget once it runs out. */
+  async #remind(): Promise<void> {
+    const { transcript } = this.#conversation;
+    const { goal } = this.#at.scope.context.task.spec;
+    const due = reminder(transcript.history, { goal, constraints: this.#conversation.constraints, plan: transcript.plan });
+    if (due !== null) await this.#conversation.notice(due);
+    const notice = this.#budget.notice();
+    if (notice !== null) await this.#conversation.notice(notice, 'budget');
+  }
+
+  /** Cuts what a call returned to what the model sees, and records it with all that follows from it. */
+  async #observe({ step, index, call: { id, name }, calls, left }: Observing, acted: Acted): Promise<void> {
+    const { memory, transcript } = this.#conversation;
+    const { ok, refused, tree, restored, energy, submission } = acted;
+    const tokens = observationBound(roomOf(this.#rendered()), calls);
+    const key = `${step}.${index}`;
+    const text = observed(acted.text, { tokens, correction: this.#correction, handle: () => memory.store(key, acted.text) });
+    for (const [handle, kept] of memory.takeStored()) await this.#conversation.record('TextKept', { step, handle, text: bounded(kept) });
+    const plan = memory.takePlan();
+    await this.#conversation.record('CallObserved', {
+      step,
+      index,
+      callId: id,
+      tool: name,
+      text: text === '' ? '(no output)' : text,
+      ok,
+      ...(left && { notRun: true }),
+      ...(refused !== undefined && { refused }),
+      ...(tree !== undefined && { tree }),
+      ...(restored !== undefined && { restored }),
+      ...(plan !== undefined && { plan }),
+      ...(acted.process !== undefined && { process: acted.process }),
+      ...(submission !== undefined && { answer: submission.answer }),
+      ...(energy !== undefined && { energy }),
+    });
+    this.#at.scope.progress.count(transcript.step, transcript.step);
+  }
+}
+
+/** The bounds of the task, or else of the pool, over what all attempts spend. */
+function budgetOf({ context }: Scope, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
+  const { task, pool, used } = context;
+  const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
+  const { tokensIn, tokensOut, cost = '0' } = used.earlier;
+  const earlier = { tokens: tokensIn + tokensOut, costMicros: Number(toMicros(cost)) };
+  return new TokenBudget(bounds, { expert: name, price: chat.price }, earlier, charges);
+}
+
+function spentBy(charges: readonly Charge[]): SpentTokens {
+  const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);
+  const priced = charges.filter(({ costMicros }) => costMicros !== null);
+  return {
+    input: sum(({ usage }) => usage.input),
+    cachedInput: sum(({ usage }) => usage.cachedInput),
+    output: sum(({ usage }) => usage.output),
+    cost: priced.length === 0 ? null : sum(({ costMicros }) => costMicros ?? 0),
+  };
+}
+
+/** A call whose result is recorded. */
+interface Observing {
+  readonly step: number;
+  readonly index: number;
+  readonly call: ToolCall;
+  /** Calls of its reply. */
+  readonly calls: number;
+  /** It was not run. */
+  readonly left: boolean;
+}
+
+/** One request to be paid for. */
+interface Asking {
+  readonly step: number;
+  readonly messages: readonly ConversationMessage[];
+  readonly tools: readonly ToolDefinition[];
+  readonly prompt: number;
+  readonly n: number;
+  readonly most: number;
+}
+
+interface Paid {
+  readonly reply: ModelReply;
+  readonly request: string;
+  readonly charged: Charge;
+}
+
+function leftOut(submitted: boolean, calls: number): Acted {
+  return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
+}
+
+/** Most characters of a text that is kept for later; a note of the event log is bounded. */
+const maxKept = 60_000;
+
+function bounded(text: string): string {
+  if (text.length <= maxKept) return text;
+  const half = maxKept / 2;
+  return `${text.slice(0, half)}\n[… ${text.length - maxKept} characters were not kept …]\n${text.slice(-half)}`.toWellFormed();
+}
+
+/** The first words of a call, for the plan. */
+function brief(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
+}

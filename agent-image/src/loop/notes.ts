@@ -1,0 +1,86 @@
+import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { ModelProposal } from '../models/models.ts';
+import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
+
+/** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
+export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
+
+/**
+ * What the loop writes into the keeper's hash chain, before it acts on it. All of a conversation is in these notes: the worker
+ * that wrote them and one that takes over apply them with the same reducer and so have the same state.
+ */
+export interface LoopNotes {
+  /** The prefix, which never changes; `tree` is what the conversation begins on. */
+  readonly ConversationBegan: { readonly system: string; readonly goal: string; readonly expert: string; readonly tree: TreeMark };
+  /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
+  readonly ModelAsked: { readonly step: number; readonly request: string; readonly n: number; readonly reserved: Charge };
+  readonly ModelReplied: {
+    readonly step: number;
+    readonly request: string;
+    readonly proposals: readonly ModelProposal[];
+    readonly charged: Charge;
+  };
+  /** Which proposal is acted on, and by what. */
+  readonly ReplyChosen: {
+    readonly step: number;
+    readonly index: number;
+    /** Wall clock, ms. */
+    readonly at: number;
+    readonly signals: Readonly<Record<string, unknown>>;
+  };
+  readonly CallObserved: CallObserved;
+  /** A text that was too long for an observation. */
+  readonly TextKept: { readonly step: number; readonly handle: string; readonly text: string };
+  /** A message that no model wrote; `order` names the AgentTaskOrder of a person's. */
+  readonly NoticeGiven: {
+    readonly step: number;
+    readonly origin: 'Notice' | 'Person';
+    readonly text: string;
+    readonly order?: string;
+    readonly about?: string;
+  };
+  /** The first `messages` of the history gave way to a summary. */
+  readonly ConversationCompacted: {
+    readonly step: number;
+    readonly messages: number;
+    readonly summary: string;
+    /** The request that wrote the summary; absent: an extract did. */
+    readonly request?: string;
+    readonly charged?: Charge;
+  };
+  /** The tree is that after `toStep` again and nothing newer was kept: what came after it was not done. */
+  readonly ConversationRewound: { readonly step: number; readonly toStep: number };
+  /** A submission that the checks refused. */
+  readonly SubmissionRefused: { readonly step: number; readonly why: string };
+}
+
+/** What one request costs. */
+export interface Charge {
+  readonly usage: TokenUsage;
+  /** Millionths of the pool's currency; null where no price is known. */
+  readonly costMicros: number | null;
+}
+
+/** What came of one call, as the model gets to see it. */
+export interface CallObserved {
+  readonly step: number;
+  /** Index of the call in its reply. */
+  readonly index: number;
+  readonly callId: string;
+  readonly tool: string;
+  readonly text: string;
+  readonly ok: boolean;
+  /** It was left out: too many calls, or after one that handed in. */
+  readonly notRun?: true;
+  /** The rule that refused it; absent: it was done. */
+  readonly refused?: string;
+  /** The tree after it, where it changed. */
+  readonly tree?: TreeMark;
+  /** The tree is an earlier one again. */
+  readonly restored?: UndoPoint;
+  readonly plan?: readonly PlanItem[];
+  readonly process?: BackgroundProcess;
+  /** The model handed in; in words. */
+  readonly answer?: string;
+  readonly energy?: number;
+}

@@ -1,0 +1,105 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
+import type { ConversationMessage } from '@agentfleet/protocol/chat';
+import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
+import { taskFor } from './loopBed.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+/** The tool loop on a real keeper and a real runner, with a model that answers by a script. */
+const built = await AgentBed.build();
+const files = {
+  'calc.py': 'def add(a, b):\n    return a - b\n',
+  'test_calc.py':
+    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
+};
+const spec = taskFor(files, ['python3', '-m', 'unittest', '-v']);
+
+const repair = steps(
+  { text: 'I look first.', calls: [['bash', { command: 'cat calc.py; echo looked >> seen.txt' }]] },
+  {
+    calls: [
+      ['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }],
+      ['run_checks', {}],
+    ],
+  },
+  { text: 'It holds.', calls: [['submit', { answer: 'The sign was wrong.' }]] },
+);
+
+describe.skipIf('why' in built)('the tool loop', () => {
+  const binary = 'binary' in built ? built.binary : '';
+  let bed: AgentBed;
+  beforeEach(async () => {
+    bed = await AgentBed.open(binary);
+  });
+  afterEach(() => bed[Symbol.asyncDispose]());
+  afterAll(() => removeRunner(binary));
+
+  /** What the last worker would send next: the conversation as the log has it, without what times and ids differ in. */
+  const said = (messages: readonly ConversationMessage[]): readonly string[] =>
+    messages.map(({ role, text }) => `${role}: ${text.replaceAll(/\d+\.\d+ s\b/g, '# s').replaceAll(bed.harness.dir, '')}`);
+
+  /** A worker that dies once a keeper's call is done for the n-th time that `dies` counts. */
+  function dying(run: AgentRun, dies: (method: string, argument: unknown) => boolean, nth: number): AttemptContext {
+    let left = nth;
+    const keeper = new Proxy(run.context.keeper, {
+      get(target, name: string) {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        const call = method as (...args: unknown[]) => unknown;
+        if (name === 'events' || name === 'exec' || name === 'follow') return call.bind(target);
+        return async (...args: unknown[]): Promise<unknown> => {
+          run.context.signal.throwIfAborted();
+          const answer: unknown = await call.apply(target, args);
+          if (dies(name, args[0])) left -= 1;
+          if (left === 0) run.abort('Lost');
+          run.context.signal.throwIfAborted();
+          return answer;
+        };
+      },
+    });
+    return { ...run.context, keeper };
+  }
+
+  test('repairs a bug by looking, editing, checking and handing in', async () => {
+    const models = new ScriptedModels(repair);
+    const run = bed.begin(spec, models);
+    const outcome = await bed.engine.run(run.context);
+    expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    expect(said(models.requests.at(-1)?.messages ?? []).slice(2)).toEqual([
+      'Assistant: I look first.',
+      'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s]',
+      'Assistant: ',
+      'Tool: changed calc.py\n1 | def add(a, b):\n2 |     return a + b',
+      'Tool: unit: holds (exit status 0, # s)\npass now (1): test_calc.Calc.test_add\n\nall checks hold',
+    ]);
+    expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
+  });
+
+  const notes = ['ConversationBegan', 'ModelAsked', 'ModelReplied', 'ReplyChosen', 'CallObserved'];
+  const isNote = (method: string, kind: unknown): boolean => method === 'note' && notes.includes(String(kind));
+
+  test('goes on at the same message when a worker dies at any of them, and runs nothing twice', async () => {
+    const whole = new ScriptedModels(repair);
+    await bed.engine.run(bed.begin(spec, whole).context);
+    const expected = said(whole.requests.at(-1)?.messages ?? []);
+    const boundaries = (await bed.notes()).filter(({ kind }) => notes.includes(kind)).length;
+    expect(boundaries).toBeGreaterThan(12);
+    for (let nth = 1; nth <= boundaries; nth += 1) {
+      await using own = await AgentBed.open(binary);
+      const first = own.begin(spec, new ScriptedModels(repair));
+      await expect(own.engine.run(dying(first, isNote, nth))).rejects.toBe('Lost');
+      const models = new ScriptedModels(repair);
+      const second = own.begin(spec, models);
+      expect(await own.engine.run(second.context), `after note ${nth}`).toMatchObject({ result: 'Succeeded' });
+      const kinds = (await own.notes()).map(({ kind }) => kind);
+      expect(kinds.filter((kind) => kind === 'ModelReplied')).toHaveLength(3);
+      expect(kinds.filter((kind) => kind === 'CallObserved')).toHaveLength(4);
+      expect(await own.ran('echo looked'), `after note ${nth}`).toBe(1);
+      const messages = models.requests.at(-1)?.messages;
+      if (messages !== undefined)
+        expect(said(messages).map((line) => line.replaceAll(own.harness.dir, ''))).toEqual(expected.slice(0, messages.length));
+      expect(second.reported.patch).not.toContain('looked\n+looked');
+    }
+  });
+});

@@ -1,0 +1,188 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import type { AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+// Relatively, so that planted bugs are seen.
+import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Report } from '../../agent-image/src/attempt/index.ts';
+import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import { noMind } from '../../agent-image/src/mind/index.ts';
+import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
+import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
+import { buildRunner, RealRunner, startHarness, waitUntil, type Harness } from '../../sandbox-image/keeper/src/testing/index.ts';
+import { compute, nothing, taskOf } from './loopBed.ts';
+
+/** What a scripted model answers: words, or calls by name. */
+export type Script = (request: ModelRequest, n: number) => Reply | Promise<Reply>;
+export type Reply = string | { readonly text?: string; readonly calls: readonly (readonly [name: string, args: object | string])[] };
+
+/** A model that answers by a script, and remembers what it was asked. */
+export class ScriptedModels implements ChatModels {
+  readonly requests: ModelRequest[] = [];
+  readonly #script: Script;
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  async complete(_expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal) {
+    signal.throwIfAborted();
+    this.requests.push(request);
+    const reply = await this.#script(request, this.requests.length);
+    signal.throwIfAborted();
+    const usage = { input: 1000 + this.requests.length, cachedInput: 0, output: 50, estimated: false };
+    return { proposals: [proposalOf(reply, request)], usage };
+  }
+}
+
+function proposalOf(reply: Reply, request: ModelRequest): ModelProposal {
+  const made = typeof reply === 'string' ? { text: reply, calls: [] } : reply;
+  const calls = made.calls.map(([name, args], index) => ({
+    id: `call-${request.messages.length}-${index}`,
+    name,
+    arguments: typeof args === 'string' ? args : JSON.stringify(args),
+  }));
+  return { text: made.text ?? '', calls, finish: calls.length > 0 ? 'Calls' : 'Stop', entropyNats: null };
+}
+
+/** A script that answers the same at the same message, whoever asks: by the number of its own answers in the conversation. */
+export function steps(...replies: readonly Reply[]): Script {
+  return ({ messages }) => {
+    const at = messages.filter(({ role }) => role === 'Assistant').length;
+    return replies[at] ?? 'I have nothing more to say.';
+  };
+}
+
+const chat: ExpertEndpoint = {
+  name: 'gen',
+  role: 'Generalist',
+  engine: 'OpenAI',
+  chat: { contextTokens: 32_768, maxOutputTokens: 2048, toolCalls: 'Native' },
+  domains: ['*'],
+  url: 'http://127.0.0.1:1',
+};
+
+export interface AgentRun {
+  readonly context: AttemptContext;
+  readonly reported: Report;
+  abort(reason: string): void;
+}
+
+/** The real engine with the tool loop, on a real keeper with the real runner, on this machine and without any wall. */
+export class AgentBed implements AsyncDisposable {
+  readonly harness: Harness;
+  readonly engine: AttemptEngine;
+  readonly #store: ArtifactStore;
+  readonly #folder: string;
+  readonly #binary: string;
+  #runner: RealRunner;
+  #closed = false;
+  epoch = 1;
+
+  private constructor(harness: Harness, engine: AttemptEngine, store: ArtifactStore, folder: string, binary: string) {
+    this.harness = harness;
+    this.engine = engine;
+    this.#store = store;
+    this.#folder = folder;
+    this.#binary = binary;
+    this.#runner = this.#startRunner();
+  }
+
+  /** Builds the runner; the message says why it cannot be used here. */
+  static build(): ReturnType<typeof buildRunner> {
+    return buildRunner();
+  }
+
+  static async open(binary: string): Promise<AgentBed> {
+    const folder = await mkdtemp(join(tmpdir(), 'agent-bed-'));
+    await mkdir(join(folder, 'artifacts'));
+    const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
+    const store = createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder });
+    const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
+    const engine = createAttemptEngine({
+      rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      loop: loopStrategy,
+      importWorkspace: async (workspace, { keeper, root }) => {
+        const files = workspace.type === 'Inline' ? workspace.inline.files : [];
+        for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+      },
+      collectCoverage: () => Promise.resolve([]),
+      openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
+    });
+    const bed = new AgentBed(harness, engine, store, folder, binary);
+    await waitUntil(async () => (await harness.client().info()).ready, 20_000);
+    return bed;
+  }
+
+  /** As the kubelet: a runner that exits is started again. */
+  #startRunner(): RealRunner {
+    const runner = new RealRunner(this.#binary, this.harness.linkPath, this.harness.linkKey);
+    void runner.exited.then(() => {
+      if (!this.#closed) this.#runner = this.#startRunner();
+    });
+    return runner;
+  }
+
+  begin(spec: Partial<AgentTaskSpec>, models: ChatModels, own: Partial<AttemptContext> = {}): AgentRun {
+    const controller = new AbortController();
+    const epoch = this.epoch;
+    this.epoch += 1;
+    const pool = { maxBudget: {}, egress: { registries: [], environment: {} }, experts: [chat], verifier: null } as unknown as PoolBrief;
+    const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
+    const context: AttemptContext = {
+      task: taskOf(spec),
+      assignment: { attempt: 1, epoch } as AttemptContext['assignment'],
+      pool,
+      keeper: this.harness.client(epoch),
+      experts: { choose: () => chat, generate: () => Promise.reject(new Error('nobody searches here')) },
+      models,
+      mind: noMind({ compute, experts: ['gen'] }),
+      store: this.#store,
+      clock: systemClock,
+      log: silentLog,
+      used: { earlier: nothing, before: nothing },
+      readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+      intentDurable: () => Promise.resolve(),
+      approvals: () => [],
+      taskChanged: () => Promise.resolve(),
+      signal: controller.signal,
+      report(change) {
+        run.reported = { ...run.reported, ...change };
+      },
+      ...own,
+    };
+    return Object.assign(run, { context });
+  }
+
+  /** The notes of the event log, oldest first. */
+  async notes(): Promise<readonly { readonly kind: string; readonly data: Readonly<Record<string, unknown>> }[]> {
+    const notes: { readonly kind: string; readonly data: Readonly<Record<string, unknown>> }[] = [];
+    const visit = ({ type, body }: AuditRecord): void => {
+      if (type === 'Noted') notes.push(body as (typeof notes)[number]);
+    };
+    for await (const record of this.harness.client(this.epoch).events()) visit(record);
+    return notes;
+  }
+
+  /** How many commands the keeper was asked to run, by the text that stands in them. */
+  async ran(text: string): Promise<number> {
+    let count = 0;
+    for await (const { type, body } of this.harness.client(this.epoch).events())
+      if (type === 'ExecRequested' && JSON.stringify(body).includes(text)) count += 1;
+    return count;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    await this.#runner.kill();
+    await this.harness[Symbol.asyncDispose]();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export async function removeRunner(binary: string): Promise<void> {
+  await rm(dirname(binary), { recursive: true, force: true });
+}
