@@ -32,12 +32,18 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
  * Runs a check once on the tree as it is: reports of earlier runs are deleted before it, and its results are read.
  *
  * @param format `Auto` only at the baseline; after it what the baseline had
+ * @param withinSeconds ends it sooner than the task says
  */
-export async function runCheck(check: Check, format: ResultFormat | 'Auto', { hands, task, reports, reach }: CheckRunner): Promise<Ran> {
+export async function runCheck(
+  check: Check,
+  format: ResultFormat | 'Auto',
+  { hands, task, reports, reach }: CheckRunner,
+  withinSeconds = Number.POSITIVE_INFINITY,
+): Promise<Ran> {
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await hands.remove(own);
   const env = namingEnvironment({});
-  const timeoutSeconds = timeoutOf(check, task);
+  const timeoutSeconds = Math.min(timeoutOf(check, task), withinSeconds);
   const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {

@@ -12,9 +12,9 @@ export interface Proof {
 /** Reasons that only say that work is left; any other means that something broke or cannot be believed. */
 const unfinished: ReadonlySet<Reason['code']> = new Set(['NothingFixed', 'StillFails']);
 
-/** Runs a check on the tree as it is and compares it with its baseline. */
-export async function prove(judged: JudgedCheck, { runner }: Baseline): Promise<Proof> {
-  const run = await runCheck(judged.check, judged.format, runner);
+/** Runs a check on the tree as it is and compares it with its baseline; ends it after some seconds where they are given. */
+export async function prove(judged: JudgedCheck, { runner }: Baseline, withinSeconds?: number): Promise<Proof> {
+  const run = await runCheck(judged.check, judged.format, runner, withinSeconds);
   return { judged, run, verdict: compare(judged.baseline, run, judged.check.expect) };
 }
 

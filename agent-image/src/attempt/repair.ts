@@ -52,6 +52,9 @@ interface Improvement {
   readonly planId: string;
 }
 
+/** Candidates that a search tries again with all the time of their checks. */
+const mostPatient = 3;
+
 /** Most that the API shows. */
 const maxParticipants = 16;
 
@@ -63,6 +66,9 @@ class Search {
   readonly #rounds: Rounds;
   /** Who proposed something, by name. */
   readonly #proposers = new Map<string, Participant>();
+  /** What was ended before the time that the task gives its checks, and how many of them may still have it. */
+  readonly #cut: { readonly node: SearchNode; readonly round: Round }[] = [];
+  #patient = mostPatient;
 
   constructor(scope: Scope, baseline: Baseline, frontier: Frontier) {
     const { context, hands, options } = scope;
@@ -106,7 +112,19 @@ class Search {
       settle(node, round.expert.name, round.response);
       node.offer(round.response.candidates);
     }
-    throw await this.#stuck();
+    return (await this.#again()) ?? (await this.#search());
+  }
+
+  /**
+   * Tries the first of those that were cut off once more, with all the time that the task gives: a repair may take its time.
+   *
+   * @throws AttemptFailure Stuck when none is left
+   */
+  async #again(): Promise<Winner | null> {
+    const late = this.#cut.shift();
+    if (late === undefined || this.#patient === 0) throw await this.#stuck();
+    this.#patient -= 1;
+    return (await this.#reach(late.node)) ? this.#round(late.node, late.round, true) : null;
   }
 
   /** Where to look on this tree; found once per node, after a look at what fails there. */
@@ -132,13 +150,13 @@ class Search {
    * Tries what is due, the best first. Usually the first that makes a better tree is kept; in a deliberate round all are
    * tried and the one with the lowest energy is.
    */
-  async #round(node: SearchNode, round: Round): Promise<Winner | null> {
+  async #round(node: SearchNode, round: Round, patient = false): Promise<Winner | null> {
     const better: Improvement[] = [];
     this.#tellSignals(round, round.due[0]);
     for (const [at, ranked] of round.due.entries()) {
       const { candidate } = ranked;
       const planId = this.#begin(node, ranked, round.due.length - at);
-      const trial = await this.#try(node, round, ranked);
+      const trial = await this.#try(node, round, ranked, patient);
       if (trial.result === 'Reached') return this.#take(node, candidate, trial, planId);
       const state = trial.result === 'Denied' || trial.result === 'Unusable' ? 'Dropped' : 'Failed';
       if (trial.result === 'Better') better.push({ candidate, trial, planId });
@@ -159,10 +177,12 @@ class Search {
     return progress.step(node.planId, `${rationale} (${where})`, pSuccess ?? score);
   }
 
-  async #try(node: SearchNode, round: Round, ranked: Ranked): Promise<MeasuredTrial> {
+  async #try(node: SearchNode, round: Round, ranked: Ranked, patient: boolean): Promise<MeasuredTrial> {
     const { clock } = this.#scope.context;
     const began = clock.monotonic();
-    const trial = await attemptCandidate(this.#scope, this.#baseline, this.#gate, node, ranked.candidate);
+    const place = { scope: this.#scope, baseline: this.#baseline, gate: this.#gate, node, patient };
+    const trial = await attemptCandidate(place, ranked.candidate);
+    if (trial.cut) this.#cut.push({ node, round: { ...round, due: [ranked] } });
     node.tried.add(ranked.candidate.id);
     const { facts, signals } = await this.#rounds.judge(node, round, ranked, trial, (clock.monotonic() - began) / 1000);
     const note = noteOf({ node, candidate: ranked.candidate, trial, attempt: this.#scope.context.assignment.attempt });

@@ -6,11 +6,13 @@ import { reachOfActs } from './acts/outward.ts';
 import { onlyOnce, perform, runActs, snapshotOf } from './acts/perform.ts';
 import type { Baseline, JudgedCheck } from './baseline.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
+import { timeoutOf } from './checkRun.ts';
 import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
 import type { Gate, GateVerdict, Proposal } from './gate.ts';
 import { enter, leave, type SearchNode } from './node.ts';
 import type { TrialResult } from './notes.ts';
 import type { Scope } from './scope.ts';
+import { trialSeconds } from './trialTime.ts';
 
 /** What one candidate came to. */
 export interface Trial {
@@ -26,9 +28,11 @@ export interface Trial {
   readonly snapshotFirst: boolean;
   /** It was refused, and an earlier worker may have done its commands. */
   readonly possiblyDone: boolean;
+  /** A check was ended before the time that the task gives it. */
+  readonly cut: boolean;
 }
 
-const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false, possiblyDone: false } as const;
+const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false, possiblyDone: false, cut: false } as const;
 
 /** A candidate that passed the gates. */
 interface Admitted {
@@ -42,14 +46,12 @@ interface Admitted {
   readonly earlier: EarlierRun;
 }
 
-/** Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. */
-export async function attemptCandidate(
-  scope: Scope,
-  baseline: Baseline,
-  gate: Gate,
-  node: SearchNode,
-  candidate: Candidate,
-): Promise<Trial> {
+/**
+ * Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. Without `patient` a
+ * check may take no longer than its baseline suggests.
+ */
+export async function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
+  const { scope, gate, node } = place;
   const { hands, meter } = scope;
   meter.check();
   meter.add('candidates');
@@ -66,7 +68,7 @@ export async function attemptCandidate(
   }
   await snapshotBefore(scope, node, verdict, acts.length > 0);
   const admitted = { candidate, rewrites, acts, approved: consent.approved, reviewed: verdict.review.length > 0, earlier };
-  const tried = await tryTwice({ scope, baseline, gate, node }, admitted);
+  const tried = await tryTwice(place, admitted);
   if (tried.result === 'Denied') meter.add('vetoes');
   return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst, possiblyDone: false };
 }
@@ -104,9 +106,11 @@ interface Place {
   readonly baseline: Baseline;
   readonly gate: Gate;
   readonly node: SearchNode;
+  /** Checks have all the time that the task gives them. */
+  readonly patient: boolean;
 }
 
-type Judged = Pick<Trial, 'result' | 'why' | 'proofs'>;
+type Judged = Pick<Trial, 'result' | 'why' | 'proofs' | 'cut'>;
 type Tried = Judged & Pick<Trial, 'after'>;
 
 /**
@@ -121,16 +125,16 @@ async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
 }
 
 async function tryOnce(place: Place, admitted: Admitted, done: string | null): Promise<Tried> {
-  const { scope, baseline, node } = place;
+  const { scope, node } = place;
   scope.progress.revoke('TreeClean');
   await perform(scope, { after: done, rewrites: admitted.rewrites });
   const acted = done !== null || admitted.acts.length === 0 ? { after: done } : await act(place, admitted);
   if ('result' in acted) {
     if (acted.result === 'Crashed') await toolsAgain(scope);
     await enter(scope, node);
-    return { ...acted, after: null, proofs: [] };
+    return { ...acted, after: null, proofs: [], cut: false };
   }
-  const judged = await judge(baseline, node);
+  const judged = await judge(place);
   const suspect = judged.proofs.some(
     ({ run: { end } }) => end.timedOut || end.killed !== null || end.exitCode === null || end.interrupted !== undefined,
   );
@@ -149,7 +153,7 @@ async function toolsAgain({ hands }: Scope): Promise<void> {
 async function act(
   { scope, baseline, gate, node }: Place,
   { candidate, acts, approved, reviewed, earlier }: Admitted,
-): Promise<Omit<Judged, 'proofs'> | { readonly after: string }> {
+): Promise<Omit<Judged, 'proofs' | 'cut'> | { readonly after: string }> {
   const { context, hands } = scope;
   const reach = reachOfActs(context);
   const identity = { ...identityOf(scope, node, candidate), once: onlyOnce(gate, { acts, approved, reach }) };
@@ -176,29 +180,35 @@ async function noteEnd({ context, hands }: Scope, identity: ActIdentity, { id, m
 }
 
 /** The checks that fail at the baseline first, the fastest first; then, when these are better, all the others. */
-async function judge(baseline: Baseline, { passing: before }: SearchNode): Promise<Judged> {
+async function judge(place: Place): Promise<Judged> {
+  const { baseline, node } = place;
+  const before = node.passing;
   const fails = ({ judgement }: JudgedCheck): boolean => judgement.failing.length > 0;
   const byTime = baseline.checks.toSorted((a, b) => (a.baseline[0]?.millis ?? 0) - (b.baseline[0]?.millis ?? 0));
   const proofs: Proof[] = [];
   for (const judged of byTime.filter(fails)) {
-    const worse = await add(proofs, judged, baseline);
+    const worse = await add(proofs, judged, place);
     if (worse !== null) return { ...worse, proofs };
   }
   const now = passing(proofs);
+  const whole = { proofs, cut: false };
   if (!exceeds(now, before))
-    return { result: [...before].every((id) => now.has(id)) ? 'Equal' : 'Worse', why: 'no further test passes', proofs };
+    return { result: [...before].every((id) => now.has(id)) ? 'Equal' : 'Worse', why: 'no further test passes', ...whole };
   for (const judged of byTime.filter((one) => !fails(one))) {
-    const worse = await add(proofs, judged, baseline);
+    const worse = await add(proofs, judged, place);
     if (worse !== null) return { ...worse, proofs };
   }
-  if (proofs.every(holds)) return { result: 'Reached', why: 'all checks hold', proofs };
-  return { result: 'Better', why: `${now.size} tests pass that failed`, proofs };
+  if (proofs.every(holds)) return { result: 'Reached', why: 'all checks hold', ...whole };
+  return { result: 'Better', why: `${now.size} tests pass that failed`, ...whole };
 }
 
-async function add(proofs: Proof[], judged: JudgedCheck, baseline: Baseline): Promise<Omit<Judged, 'proofs'> | null> {
-  const proof = await prove(judged, baseline);
+async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, patient }: Place): Promise<Omit<Judged, 'proofs'> | null> {
+  const within = patient ? Number.POSITIVE_INFINITY : trialSeconds(judged.baseline);
+  const proof = await prove(judged, baseline, within);
   proofs.push(proof);
   const reason = broken(proof);
   if (reason === null) return null;
-  return { result: reason.code === 'Interrupted' ? 'Crashed' : 'Worse', why: reason.message };
+  const cut = proof.run.end.timedOut && within < timeoutOf(judged.check, scope.context.task);
+  const why = cut ? `check ${judged.check.name} did not end within ${within} s, many times what it took at snapshot 0` : reason.message;
+  return { result: reason.code === 'Interrupted' ? 'Crashed' : 'Worse', why, cut };
 }
