@@ -1,8 +1,9 @@
+import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttemptFailure } from '../attempt/failure.ts';
-import { costOf, costText, microsOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
+import { TokenBudget, type Asked, type TokenBounds } from './budget.ts';
 import type { Charge } from './notes.ts';
 
 const price = { input: '3', cachedInput: '0.30', output: '15.075' };
@@ -27,44 +28,15 @@ const failureOf = (act: () => unknown): AttemptFailure => {
   return expect.unreachable();
 };
 
-describe('money', () => {
-  it.for<[TokenUsage, number]>([
-    [usage(1_000_000, 0), 3_000_000],
-    [usage(0, 1), 16],
-    [usage(0, 40), 603],
-    [usage(1_000_000, 0, { cachedInput: 1_000_000 }), 300_000],
-    [usage(1, 0, { cachedInput: 5 }), 1],
-    [usage(0, 0), 0],
-  ])('of %o is %i millionths, rounded up', ([of, micros]) => {
-    expect(costOf(of, price)).toBe(micros);
-  });
-
-  it('is exact where binary fractions are not', () => {
-    expect(costOf(usage(10, 20), { input: '0.1', cachedInput: '0', output: '0.1' })).toBe(3);
-    expect(microsOf('0.1') + microsOf('0.2')).toBe(microsOf('0.3'));
-    expect(microsOf('0.0000019')).toBe(1);
-  });
-
-  it.for<[number, string]>([
-    [0, '0'],
-    [1, '0.000001'],
-    [1_500_000, '1.5'],
-    [20_000_000, '20'],
-  ])('%i millionths are written %s', ([micros, text]) => {
-    expect(costText(micros)).toBe(text);
-    expect(microsOf(text)).toBe(micros);
-  });
-});
-
 describe('a reservation', () => {
   it('is the worst case: the prompt and the longest answer of each proposal', () => {
     const budget = new TokenBudget({ tokens: 100_000 }, engine, nothing);
     const { charge, maxOutputTokens } = budget.reserve(asked({ n: 3 }));
-    expect(charge).toEqual({ usage: usage(3000, 6000, { estimated: true }), costMicros: costOf(usage(3000, 6000), price) });
+    expect(charge).toEqual({ usage: usage(3000, 6000, { estimated: true }), costMicros: costInMicros(price, usage(3000, 6000)) });
     expect(maxOutputTokens).toBe(2000);
     expect(budget.spent().tokens).toBe(9000);
     expect(budget.settle({ charge }, usage(1100, 50)).usage).toEqual(usage(1100, 50));
-    expect(budget.spent()).toEqual({ tokens: 1150, costMicros: costOf(usage(1100, 50), price) });
+    expect(budget.spent()).toEqual({ tokens: 1150, costMicros: costInMicros(price, usage(1100, 50)) });
   });
 
   it.for<[string, TokenBounds, number]>([
@@ -119,7 +91,7 @@ describe('the notice', () => {
     ['is due at 80 % of the money', { cost: '0.003' }, 800, '0.0024 of 0.003 in money'],
     ['needs a bound', {}, 1e9, null],
   ])('%s', ([, bounds, input, text]) => {
-    const budget = new TokenBudget(bounds, engine, nothing, [{ usage: usage(input, 0), costMicros: costOf(usage(input, 0), price) }]);
+    const budget = new TokenBudget(bounds, engine, nothing, [{ usage: usage(input, 0), costMicros: costInMicros(price, usage(input, 0)) }]);
     if (text === null) expect(budget.notice()).toBeNull();
     else expect(budget.notice()).toContain(text);
   });
@@ -144,7 +116,10 @@ const requests = fc.array(
 );
 const bounds = fc.record({
   tokens: fc.option(fc.integer({ min: 0, max: 400_000 }), { nil: undefined }),
-  cost: fc.option(fc.integer({ min: 0, max: 900_000 }).map(costText), { nil: undefined }),
+  cost: fc.option(
+    fc.integer({ min: 0, max: 900_000 }).map((micros) => fromMicros(BigInt(micros))),
+    { nil: undefined },
+  ),
 });
 
 describe('every conversation', () => {
@@ -166,7 +141,7 @@ describe('every conversation', () => {
           }
           const { tokens, costMicros } = live.spent();
           expect(tokens).toBeLessThanOrEqual(own.tokens ?? Infinity);
-          expect(costMicros).toBeLessThanOrEqual(own.cost === undefined ? Infinity : microsOf(own.cost));
+          expect(costMicros).toBeLessThanOrEqual(own.cost === undefined ? Infinity : Number(toMicros(own.cost)));
           const restored = new TokenBudget(own, engine, nothing, charges);
           expect(restored.spent()).toEqual(live.spent());
           expect(restored.notice()).toEqual(live.notice());

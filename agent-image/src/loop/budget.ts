@@ -1,3 +1,4 @@
+import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import { AttemptFailure } from '../attempt/failure.ts';
@@ -36,7 +37,6 @@ export interface Reservation {
 /** Fewest tokens of an answer that a request is lowered to. */
 const leastOutput = 512;
 const noticeShare = 0.8;
-const micros = 1_000_000n;
 
 /** Counts tokens and money of one task before they are spent. Holds no clock and no I/O. */
 export class TokenBudget {
@@ -60,7 +60,7 @@ export class TokenBudget {
     charges: readonly Charge[] = [],
   ) {
     if (bounds.cost !== undefined && engine.price === undefined) throw priceMissing(engine.expert);
-    this.#bounds = { tokens: bounds.tokens ?? Infinity, costMicros: bounds.cost === undefined ? Infinity : microsOf(bounds.cost) };
+    this.#bounds = { tokens: bounds.tokens ?? Infinity, costMicros: bounds.cost === undefined ? Infinity : Number(toMicros(bounds.cost)) };
     this.#cost = bounds.cost;
     this.#price = engine.price;
     this.#earlier = earlier;
@@ -105,7 +105,7 @@ export class TokenBudget {
     const { tokens, costMicros } = this.spent();
     const told: string[] = [];
     if (tokens >= this.#bounds.tokens * noticeShare) told.push(`${tokens} of ${this.#bounds.tokens} tokens`);
-    if (costMicros >= this.#bounds.costMicros * noticeShare) told.push(`${costText(costMicros)} of ${this.#cost ?? ''} in money`);
+    if (costMicros >= this.#bounds.costMicros * noticeShare) told.push(`${moneyOf(costMicros)} of ${this.#cost ?? ''} in money`);
     if (told.length === 0) return null;
     return `Notice: ${told.join(' and ')} of the task's budget are used. At the bound the task ends. Finish what is closest to the goal, run the checks, and submit.`;
   }
@@ -115,12 +115,12 @@ export class TokenBudget {
     const { tokens, costMicros } = this.spent();
     const lines: string[] = [];
     if (Number.isFinite(this.#bounds.tokens)) lines.push(`${Math.max(0, this.#bounds.tokens - tokens)} tokens`);
-    if (Number.isFinite(this.#bounds.costMicros)) lines.push(`${costText(Math.max(0, this.#bounds.costMicros - costMicros))} in money`);
+    if (Number.isFinite(this.#bounds.costMicros)) lines.push(`${moneyOf(Math.max(0, this.#bounds.costMicros - costMicros))} in money`);
     return lines;
   }
 
   #charge(usage: TokenUsage): Charge {
-    return { usage, costMicros: this.#price === undefined ? null : costOf(usage, this.#price) };
+    return { usage, costMicros: this.#price === undefined ? null : costInMicros(this.#price, usage) };
   }
 
   /** Which bound a charge would exceed. */
@@ -138,8 +138,8 @@ export class TokenBudget {
     const [reason, text, bound] =
       excess === 'tokens'
         ? ['TokensExceeded', `${used.tokens} tokens`, `${this.#bounds.tokens}`]
-        : ['CostExceeded', `${costText(used.costMicros)} in money`, this.#cost ?? ''];
-    const next = excess === 'tokens' ? `${needs.tokens}` : costText(needs.costMicros);
+        : ['CostExceeded', `${moneyOf(used.costMicros)} in money`, this.#cost ?? ''];
+    const next = excess === 'tokens' ? `${needs.tokens}` : moneyOf(needs.costMicros);
     throw new AttemptFailure(
       'BudgetExceeded',
       reason ?? '',
@@ -148,41 +148,8 @@ export class TokenBudget {
   }
 }
 
-/** Cost of a usage in millionths of the currency, rounded up. */
-export function costOf({ input, cachedInput, output, estimated }: TokenUsage, price: Price): number {
-  const [uncached, cached, written] = [decimal(price.input), decimal(price.cachedInput), decimal(price.output)];
-  const digits = Math.max(uncached.digits, cached.digits, written.digits);
-  const at = (one: Decimal): bigint => one.units * 10n ** BigInt(digits - one.digits);
-  // A price per million tokens is the millionths for one token. What is not known is charged at the higher price.
-  const fromCache = Math.min(cachedInput, input);
-  const first = estimated && at(cached) > at(uncached) ? at(cached) : at(uncached);
-  const sum = BigInt(input - fromCache) * first + BigInt(fromCache) * at(cached) + BigInt(output) * at(written);
-  const scale = 10n ** BigInt(digits);
-  return Number((sum + scale - 1n) / scale);
-}
-
-interface Decimal {
-  readonly units: bigint;
-  /** Digits behind the point. */
-  readonly digits: number;
-}
-
-function decimal(text: string): Decimal {
-  const [whole = '0', fraction = ''] = text.split('.');
-  return { units: BigInt(whole + fraction), digits: fraction.length };
-}
-
-/** A decimal string in millionths, rounded down: it is a bound. */
-export function microsOf(text: string): number {
-  const { units, digits } = decimal(text);
-  return Number((units * micros) / 10n ** BigInt(digits));
-}
-
-/** Millionths as a decimal string, without zeros at the end. */
-export function costText(costMicros: number): string {
-  const whole = BigInt(Math.round(costMicros));
-  const fraction = (whole % micros).toString().padStart(6, '0').replace(/0+$/, '');
-  return `${whole / micros}${fraction === '' ? '' : `.${fraction}`}`;
+function moneyOf(costMicros: number): string {
+  return fromMicros(BigInt(costMicros));
 }
 
 function plus({ tokens, costMicros }: Spent, { usage, costMicros: cost }: Charge): Spent {

@@ -1,7 +1,7 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { PlanItem } from '../tools/tool.ts';
 import { openingLength, openPlan, promptTokens, rawTokens, roomOf, type Rendered } from './context.ts';
-import { fenced } from './fence.ts';
+import { fenced } from '../models/fence.ts';
 import { observed, textTokens } from './observation.ts';
 
 /** Shares of the room of a conversation that its parts may have after a compaction; together below 1. */

@@ -1,5 +1,5 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
-import { fenced } from './fence.ts';
+import { fenced } from '../models/fence.ts';
 
 /** A check as the model gets to know it. */
 export interface CheckFacts {

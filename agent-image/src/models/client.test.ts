@@ -1,0 +1,254 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import type { ChatRequest, GatewayErrorCode, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { ChatModelsClient } from './client.ts';
+import type { ModelReply, ModelRequest } from './models.ts';
+
+const tool: ToolDefinition = { name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} }, risk: 'Execute' };
+const request: ModelRequest = {
+  messages: [
+    { role: 'System', text: 's' },
+    { role: 'User', origin: 'Goal', text: 'g' },
+  ],
+  tools: [tool],
+  n: 1,
+  maxOutputTokens: 100,
+  requestId: 'r1',
+  task: 'ns/task',
+  conversation: 'c1',
+};
+const completion = {
+  id: 'x',
+  object: 'chat.completion',
+  model: 'gen',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 5, completion_tokens: 1 },
+};
+
+/** Time whose waits between two tries pass at once and are counted; deadlines are real. */
+const hasty = (): Clock => {
+  let passed = 0;
+  return {
+    now: () => systemClock.now(),
+    monotonic: () => passed + systemClock.monotonic(),
+    after: (ms, run) => {
+      if (ms > 60_000) return systemClock.after(ms, run);
+      return systemClock.after(0, () => {
+        passed += ms;
+        run();
+      });
+    },
+  };
+};
+
+interface Seen {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: ChatRequest;
+}
+type Handler = (response: ServerResponse, seen: Seen, calls: number) => void;
+
+async function gateway(handler: Handler) {
+  const seen: Seen[] = [];
+  const server = createServer((incoming, response) => {
+    let text = '';
+    incoming.setEncoding('utf8');
+    incoming.on('data', (chunk: string) => (text += chunk));
+    incoming.on('end', () => {
+      const one = { path: incoming.url ?? '', headers: incoming.headers, body: JSON.parse(text) as ChatRequest };
+      seen.push(one);
+      handler(response, one, seen.length);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const chat = { contextTokens: 10_000, maxOutputTokens: 1000, toolCalls: 'Native' as const };
+  const expert: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url, chat };
+  const forgotten: string[] = [];
+  const client = new ChatModelsClient({
+    tokens: {
+      token: (audience) => Promise.resolve(`token-${audience}-${forgotten.length}`),
+      forget: (audience) => void forgotten.push(audience),
+    },
+    audience: 'agentfleet-gateway:ns/pool',
+    clock: hasty(),
+    random: () => 0,
+    log: silentLog,
+  });
+  const ask = (
+    change: Partial<ModelRequest> = {},
+    of: Partial<ExpertEndpoint> = {},
+    signal = new AbortController().signal,
+  ): Promise<ModelReply> => client.complete({ ...expert, ...of }, { ...request, ...change }, signal);
+  const close = async (): Promise<void> => {
+    await client.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { url, seen, forgotten, ask, json: { chat: { ...chat, toolCalls: 'Json' as const } }, [Symbol.asyncDispose]: close };
+}
+
+const send = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
+  response
+    .writeHead(status, { 'content-type': 'application/json', ...headers })
+    .end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+const refusal = (code: GatewayErrorCode, retryable: boolean, message = `cure of ${code}`) => ({
+  error: { code, message, type: 't', retryable },
+});
+
+const failureOf = async (asked: Promise<unknown>): Promise<AttemptFailure> => {
+  const error: unknown = await asked.then(
+    () => new Error('it was answered'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(AttemptFailure);
+  return error as AttemptFailure;
+};
+
+describe('asking a chat model', () => {
+  it('sends what the gateway takes, with a token for it, and reads the answer', async () => {
+    await using stage = await gateway((response) => send(response, 200, completion));
+    expect(await stage.ask({ n: 3 })).toEqual({
+      proposals: [{ text: 'hello', calls: [], finish: 'Stop', entropyNats: null }],
+      usage: { input: 5, cachedInput: 0, output: 1, estimated: false },
+    });
+    const [{ path, headers, body } = { path: '', headers: {}, body: null }] = stage.seen;
+    expect(path).toBe('/v1/chat/completions');
+    expect(headers).toMatchObject({
+      authorization: 'Bearer token-agentfleet-gateway:ns/pool-0',
+      'agentfleet-request': 'r1',
+      'agentfleet-task': 'ns/task',
+      'agentfleet-conversation': 'c1',
+    });
+    expect(body).toEqual({
+      model: 'gen',
+      n: 3,
+      max_completion_tokens: 100,
+      logprobs: true,
+      messages: [
+        { role: 'system', content: 's' },
+        { role: 'user', content: 'g' },
+      ],
+      tools: [{ type: 'function', function: { name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} } } }],
+    });
+  });
+
+  it('speaks the JSON protocol with a model that has no tool calls', async () => {
+    const content = '{"thought":"look","tool":"bash","arguments":{}}';
+    await using stage = await gateway((response) =>
+      send(response, 200, { ...completion, choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] }),
+    );
+    const { proposals } = await stage.ask({}, stage.json);
+    expect(proposals).toEqual([
+      { text: 'look', calls: [{ id: 'r1-0', name: 'bash', arguments: '{}' }], finish: 'Calls', entropyNats: null },
+    ]);
+    const body = stage.seen[0]?.body;
+    expect(body?.tools).toBeUndefined();
+    expect(body?.response_format).toMatchObject({ type: 'json_schema' });
+    expect(body?.messages[0]?.content).toContain('exactly one JSON object');
+  });
+
+  it.for<[string, number, unknown]>([
+    ['its provider is away', 502, refusal('ProviderUnreachable', true)],
+    ['it is asked too often', 429, refusal('RateLimited', true)],
+    ['it is stopping', 503, refusal('Stopping', true)],
+    ['it does not know the token yet', 401, refusal('Unauthenticated', false)],
+    ['nobody is behind the Service', 503, 'no healthy upstream'],
+    ['its answer is cut', 200, '{"choices": ['],
+  ])('asks again when %s', async ([, status, body]) => {
+    await using stage = await gateway((response, _, calls) =>
+      send(response, calls < 3 ? status : 200, calls < 3 ? body : completion, { 'retry-after': '1' }),
+    );
+    expect((await stage.ask()).proposals).toHaveLength(1);
+    expect(stage.seen).toHaveLength(3);
+    expect(new Set(stage.seen.map(({ headers }) => headers['agentfleet-request']))).toEqual(new Set(['r1']));
+    const renewed = stage.seen[2]?.headers.authorization?.endsWith('-2') === true;
+    expect(renewed).toBe(status === 401);
+  });
+
+  it('gives up after 30 s without an endpoint, so that the task waits', async () => {
+    await using stage = await gateway((response) => void response.destroy());
+    const failure = await failureOf(stage.ask());
+    expect([failure.failureClass, failure.reason]).toEqual(['Infrastructure', 'ModelUnreachable']);
+    expect(failure.message).toContain('look at the pods of the pool');
+    expect(stage.seen.length).toBeGreaterThan(5);
+    const gone = await gateway(() => undefined);
+    await gone[Symbol.asyncDispose]();
+    const nobody = await failureOf(stage.ask({}, { url: gone.url }));
+    expect(nobody.message).toContain('ECONNREFUSED');
+  });
+
+  it.for<[GatewayErrorCode, boolean, string, string]>([
+    ['ContextExceeded', false, 'AgentError', 'ContextExceeded'],
+    ['RecordEnded', false, 'AgentError', 'RecordEnded'],
+    ['InvalidRequest', false, 'AgentError', 'InvalidRequest'],
+    ['CredentialMissing', false, 'Infrastructure', 'CredentialMissing'],
+    ['CredentialRefused', false, 'Infrastructure', 'CredentialRefused'],
+    ['ModelUnknown', false, 'Infrastructure', 'ModelUnknown'],
+    ['ModelNotAtProvider', false, 'Infrastructure', 'ModelNotAtProvider'],
+    ['ProviderRefused', false, 'Infrastructure', 'ProviderRefused'],
+    ['ProviderUnreachable', false, 'Infrastructure', 'ModelUnreachable'],
+    ['ProviderTimeout', true, 'Infrastructure', 'ModelUnreachable'],
+    ['RateLimited', true, 'Infrastructure', 'RateLimited'],
+    ['Internal', false, 'Infrastructure', 'ModelFailed'],
+  ])('takes %s for an answer', async ([code, retryable, failureClass, reason]) => {
+    await using stage = await gateway((response) => send(response, 400, refusal(code, retryable)));
+    const failure = await failureOf(stage.ask());
+    expect([failure.failureClass, failure.reason]).toEqual([failureClass, reason]);
+    expect(failure.message).toContain(`cure of ${code}`);
+    expect(stage.seen.length > 1).toBe(retryable);
+  });
+
+  it.for<[string, number, unknown, string]>([
+    ['no choices', 200, { choices: [] }, 'ModelMalformed'],
+    ['another form', 200, { choices: [{ index: 0, message: { role: 'assistant', content: 7 } }] }, 'ModelMalformed'],
+    ['a page of a proxy', 404, '<html>not here</html>', 'ModelFailed'],
+    ['a redirect', 302, '', 'ModelFailed'],
+  ])('refuses an answer that has %s', async ([, status, body, reason]) => {
+    await using stage = await gateway((response) =>
+      send(response, status, body, status === 302 ? { location: 'http://127.0.0.1:1/' } : {}),
+    );
+    const failure = await failureOf(stage.ask());
+    expect([failure.failureClass, failure.reason]).toEqual(['Infrastructure', reason]);
+    expect(stage.seen).toHaveLength(1);
+  });
+
+  it('does without what a server refuses, and remembers it', async () => {
+    await using stage = await gateway((response, { body }) => {
+      if (body.logprobs === true) send(response, 400, refusal('ProviderRefused', false, "unknown field 'logprobs'"));
+      else if (body.response_format !== undefined)
+        send(response, 400, refusal('ProviderRefused', false, 'response_format is not supported'));
+      else send(response, 200, completion);
+    });
+    await stage.ask({}, stage.json);
+    expect(stage.seen).toHaveLength(3);
+    await stage.ask({}, stage.json);
+    expect(stage.seen).toHaveLength(4);
+  });
+
+  it('ends with the reason of the signal', async () => {
+    await using stage = await gateway((response) => void response.writeHead(200).write(' '));
+    const abort = new AbortController();
+    const asked = stage.ask({}, {}, abort.signal);
+    setTimeout(() => abort.abort(new Error('the lease is lost')), 50);
+    await expect(asked).rejects.toThrow('the lease is lost');
+  });
+
+  it.for([
+    [undefined, 'GatewayMissing', 'names no gateway'],
+    ['audience', 'ModelUnreachable', 'no token for it was given: forbidden'],
+  ] as const)('needs the audience %s and a token', async ([audience, reason, words]) => {
+    const tokens = { token: () => Promise.reject(new Error('forbidden')), forget: () => undefined };
+    const client = new ChatModelsClient({ tokens, audience, clock: hasty(), random: () => 0, log: silentLog });
+    const expert: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url: 'http://127.0.0.1:1' };
+    const failure = await failureOf(client.complete(expert, request, new AbortController().signal));
+    expect([failure.failureClass, failure.reason]).toEqual(['Infrastructure', reason]);
+    expect(failure.message).toContain(words);
+    await client.close();
+  });
+});

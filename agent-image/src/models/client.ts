@@ -1,0 +1,201 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import { APIError, OpenAI } from 'openai';
+import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
+import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
+import { ChatCompletion, chatHeaders, chatRoutes, type ChatRequest } from '@agentfleet/protocol/chat';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../attempt/failure.ts';
+import { proposalOf, usageOf, wireMessages, wireTools } from './convert.ts';
+import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
+import type { ChatModels, ModelProposal, ModelReply, ModelRequest } from './models.ts';
+import { modelRefusal, type ModelRefusal } from './refusal.ts';
+
+export interface ChatModelsOptions {
+  readonly tokens: Pick<TokenSource, 'token' | 'forget'>;
+  /** Audience of the gateway's tokens, of the brief; undefined: the pool has no gateway. */
+  readonly audience: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Connections to the gateway; default: own ones, kept between requests. */
+  readonly dispatcher?: Dispatcher;
+}
+
+/** How long a request is sent again after it failed first, ms. */
+const patienceMs = 30_000;
+/** How long one try may take, ms: the gateway has its own limits, and asks a model again. */
+const tryMs = 900_000;
+const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
+/** Largest answer, bytes. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+
+/** What a request may do without: some servers refuse it. */
+type Extra = 'logprobs' | 'response_format';
+const extraWords: Readonly<Record<Extra, RegExp>> = {
+  logprobs: /logprob/i,
+  response_format: /response_format|json_schema|structured|guided/i,
+};
+
+type Try = { readonly reply: ModelReply } | { readonly refusal: ModelRefusal; readonly retryAfterMs: number };
+
+/** Asks the chat models of a pool through its gateway. One instance serves one assignment. */
+export class ChatModelsClient implements ChatModels {
+  readonly #options: ChatModelsOptions;
+  readonly #dispatcher: Dispatcher;
+  readonly #validate: ValidateFunction<ChatCompletion> = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
+  /** What a model's server refused, by expert. */
+  readonly #refused = new Map<string, ReadonlySet<Extra>>();
+
+  constructor(options: ChatModelsOptions) {
+    this.#options = options;
+    // The deadline of a try counts. Probes find out that a node is gone, where a long answer is silent.
+    this.#dispatcher =
+      options.dispatcher ?? new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5000, keepAliveInitialDelay: 15_000 } });
+  }
+
+  /** Ends all connections. */
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+
+  async complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+    const { clock, random, log } = this.#options;
+    const backoff = new Backoff(retries, clock, random);
+    let until: number | null = null;
+    for (;;) {
+      signal.throwIfAborted();
+      const tried = await this.#try(expert, request, signal);
+      if ('reply' in tried) return tried.reply;
+      signal.throwIfAborted();
+      const { refusal, retryAfterMs } = tried;
+      if (this.#doesWithout(expert, refusal)) continue;
+      until ??= clock.monotonic() + patienceMs;
+      const wait = Math.max(retryAfterMs, backoff.next());
+      if (!refusal.retry || clock.monotonic() + wait > until) throw refusal.failure;
+      log.warn('a chat model is asked again', { expert: expert.name, error: refusal.failure.message, waitMs: Math.round(wait) });
+      await sleep(clock, wait, signal);
+    }
+  }
+
+  async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Try> {
+    const limit = deadline(this.#options.clock, tryMs, signal);
+    try {
+      const answer = await this.#post(expert, request, limit.signal);
+      return { reply: this.#reply(expert, request, answer) };
+    } catch (error) {
+      if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, failure: error }, retryAfterMs: 0 };
+      if (error instanceof APIError && typeof error.status === 'number') return this.#refusal(expert, error);
+      const what = limit.expired() ? `no answer within ${tryMs / 1000} s` : causeOf(error);
+      const message = `the gateway of expert ${expert.name} at ${expert.url}: ${what}; look at the pods of the pool's gateway`;
+      const failure = new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
+      return { refusal: { retry: true, code: null, failure }, retryAfterMs: 0 };
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #refusal(expert: ExpertEndpoint, { status, error, headers }: APIError): Try {
+    const refusal = modelRefusal(expert.name, Number(status), error);
+    const { audience } = this.#options;
+    if (status === 401 && audience !== undefined) this.#options.tokens.forget(audience);
+    const seconds = Number(headers?.get('retry-after') ?? 0);
+    return { refusal, retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0 };
+  }
+
+  async #post(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<unknown> {
+    const client = new OpenAI({
+      apiKey: await this.#token(expert),
+      baseURL: new URL('/v1', expert.url).href,
+      maxRetries: 0,
+      timeout: tryMs,
+      fetch: boundedFetch(this.#dispatcher),
+      // Nothing of the environment may reach it.
+      organization: null,
+      project: null,
+      logLevel: 'off',
+    });
+    const headers = {
+      [chatHeaders.request]: request.requestId,
+      [chatHeaders.task]: request.task,
+      [chatHeaders.conversation]: request.conversation,
+    };
+    const path = chatRoutes.completions.slice('/v1'.length);
+    return client.post(path, { body: this.#body(expert, request), headers, signal });
+  }
+
+  async #token({ name }: ExpertEndpoint): Promise<string> {
+    const { tokens, audience } = this.#options;
+    if (audience !== undefined) {
+      return tokens.token(audience).catch((cause: unknown) => {
+        throw new Error(`no token for it was given: ${asError(cause).message}`);
+      });
+    }
+    const message = `expert ${name} is a chat model, and the brief of the pool names no gateway; the operator writes both, so wait for it or see its log`;
+    throw new AttemptFailure('Infrastructure', 'GatewayMissing', message);
+  }
+
+  #body(expert: ExpertEndpoint, { messages, tools, n, maxOutputTokens }: ModelRequest): ChatRequest {
+    const without = this.#refused.get(expert.name);
+    const common = {
+      model: expert.name,
+      ...(n > 1 && { n }),
+      max_completion_tokens: maxOutputTokens,
+      ...(without?.has('logprobs') !== true && { logprobs: true }),
+    };
+    if (expert.chat?.toolCalls !== 'Json' || tools.length === 0)
+      return { ...common, messages: wireMessages(messages), ...(tools.length > 0 && { tools: wireTools(tools) }) };
+    const format = without?.has('response_format') === true ? {} : { response_format: jsonFormat(tools) };
+    return { ...common, messages: wireMessages(jsonConversation(messages, tools)), ...format };
+  }
+
+  /** Whether the request is sent again at once without what its server refused. */
+  #doesWithout({ name }: ExpertEndpoint, { code, failure }: ModelRefusal): boolean {
+    if (code !== 'ProviderRefused') return false;
+    const before = this.#refused.get(name) ?? new Set();
+    const extra = (Object.keys(extraWords) as Extra[]).find((one) => !before.has(one) && extraWords[one].test(failure.message));
+    if (extra === undefined) return false;
+    this.#refused.set(name, new Set([...before, extra]));
+    return true;
+  }
+
+  #reply(expert: ExpertEndpoint, request: ModelRequest, answer: unknown): ModelReply {
+    if (!this.#validate(answer)) {
+      const [error] = this.#validate.errors ?? [];
+      const what = `${error?.instancePath ?? ''} ${error?.message ?? 'has another form'}`.trim();
+      const message = `the gateway of expert ${expert.name} answered what is no chat completion: ${what}; check its version`;
+      throw new AttemptFailure('Infrastructure', 'ModelMalformed', message);
+    }
+    const json = expert.chat?.toolCalls === 'Json' && request.tools.length > 0;
+    const proposals = answer.choices.map((choice, at): ModelProposal => {
+      const id = `${request.requestId}-${at}`;
+      const proposal = proposalOf(choice, id);
+      return json ? jsonProposal(proposal, id) : proposal;
+    });
+    return { proposals, usage: usageOf(request, answer) };
+  }
+}
+
+/** A `fetch` that follows no redirect and reads no endless answer. */
+function boundedFetch(dispatcher: Dispatcher): typeof globalThis.fetch {
+  const fetch = async (url: string, init: object): Promise<Response> => {
+    const response = await undiciFetch(url, { ...init, redirect: 'manual', dispatcher });
+    const { status, headers } = response;
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      const part = chunk as Uint8Array;
+      bytes += part.length;
+      if (bytes > maxAnswerBytes) throw new Error(`it answered more than ${maxAnswerBytes} bytes`);
+      chunks.push(part);
+    }
+    return new Response(Buffer.concat(chunks), { status, headers: [...headers] });
+  };
+  return fetch as unknown as typeof globalThis.fetch;
+}
+
+/** The innermost words of an error of a connection. */
+function causeOf(error: unknown): string {
+  let at = asError(error);
+  for (let depth = 0; depth < 8 && at.cause instanceof Error; depth += 1) at = at.cause;
+  return at.message || at.name;
+}

@@ -1,0 +1,148 @@
+import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ChatCompletion, WireMessage, WireTool } from '@agentfleet/protocol/chat';
+import type { ModelProposal, ModelRequest } from './models.ts';
+
+type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;
+type Choice = ChatCompletion['choices'][number];
+
+/** What a token that a provider calls impossible counts at most, nats. */
+const mostSurprise = 20;
+/** Characters of a token, on the low side: an estimate is rather too high than too low. */
+const charsPerToken = 3;
+
+/**
+ * A conversation as the OpenAI chat API takes it. A call without its observation is left out, and so is an observation without
+ * its call: providers refuse both. Neighbours of the role user become one message, because templates of many models refuse two.
+ */
+export function wireMessages(messages: readonly ConversationMessage[]): WireMessage[] {
+  const wire: WireMessage[] = [];
+  for (let at = 0; at < messages.length; at += 1) {
+    const message = messages[at];
+    if (message === undefined || message.role === 'Tool') continue;
+    if (message.role !== 'Assistant') {
+      append(wire, message.role === 'System' ? 'system' : 'user', message.text);
+      continue;
+    }
+    wire.push(...turnOf(message, resultsAfter(messages, at)));
+  }
+  return wire;
+}
+
+type Result = Extract<ConversationMessage, { readonly role: 'Tool' }>;
+
+/** Observations between this reply and the next one. */
+function resultsAfter(messages: readonly ConversationMessage[], at: number): readonly Result[] {
+  const next = messages.findIndex((message, index) => index > at && message.role === 'Assistant');
+  return messages.slice(at + 1, next < 0 ? undefined : next).filter((message) => message.role === 'Tool');
+}
+
+/** A reply and what its calls returned. */
+function turnOf({ text, calls, providerState }: Assistant, results: readonly Result[]): readonly WireMessage[] {
+  const answered = new Set(results.map(({ callId }) => callId));
+  const sent = calls.filter(({ id }) => answered.has(id));
+  const known = new Set(sent.map(({ id }) => id));
+  if (text === '' && sent.length === 0) return [];
+  const reply: WireMessage = {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    ...(sent.length > 0 && { tool_calls: sent.map(wireCall) }),
+    // What a provider signed is that of all calls.
+    ...(providerState !== undefined && sent.length === calls.length && { provider_state: providerState }),
+  };
+  const told = results
+    .filter(({ callId }) => known.has(callId))
+    .map(({ callId, text: result }): WireMessage => ({
+      role: 'tool',
+      tool_call_id: callId,
+      content: result === '' ? '(no output)' : result,
+    }));
+  return [reply, ...told];
+}
+
+function append(wire: WireMessage[], role: 'system' | 'user', text: string): void {
+  const last = wire.at(-1);
+  if (role === 'user' && last?.role === 'user' && typeof last.content === 'string') last.content = `${last.content}\n\n${text}`;
+  else wire.push({ role, content: text });
+}
+
+/** Arguments that are no object are wrapped: templates of models parse them, and fail on others. */
+function wireCall({ id, name, arguments: text }: ToolCall): NonNullable<WireMessage['tool_calls']>[number] {
+  return { id, type: 'function', function: { name, arguments: isObject(text) ? text : JSON.stringify({ unparsed: text }) } };
+}
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
+  return tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters: { ...parameters } },
+  }));
+}
+
+/** One answer of a model. `fallbackId` names calls that came without an id, or with one that another call of the answer has. */
+export function proposalOf({ message, finish_reason: finish, logprobs }: Choice, fallbackId: string): ModelProposal {
+  const refusal = (message as { readonly refusal?: unknown }).refusal;
+  const text = textOf(message.content) || (typeof refusal === 'string' ? refusal : '');
+  const calls = callsOf(message.tool_calls ?? [], fallbackId);
+  return {
+    text,
+    calls,
+    ...(message.provider_state !== undefined && message.provider_state !== null && { providerState: message.provider_state }),
+    finish: finishOf(finish, calls.length),
+    entropyNats: surpriseOf(logprobs?.content ?? []),
+  };
+}
+
+function textOf(content: WireMessage['content']): string {
+  if (typeof content === 'string') return content;
+  const parts = content ?? [];
+  return parts.map((part) => ('text' in part && typeof part.text === 'string' ? part.text : '')).join('');
+}
+
+function callsOf(calls: NonNullable<WireMessage['tool_calls']>, fallbackId: string): readonly ToolCall[] {
+  const seen = new Set<string>();
+  return calls.map(({ id, function: { name, arguments: text } }, at) => {
+    const own = id === '' || seen.has(id) ? `${fallbackId}-${at}` : id;
+    seen.add(own);
+    return { id: own, name, arguments: text };
+  });
+}
+
+function finishOf(finish: string | null | undefined, calls: number): ModelProposal['finish'] {
+  if (finish === 'length') return 'Length';
+  if (finish === 'content_filter') return 'Filter';
+  return calls > 0 ? 'Calls' : 'Stop';
+}
+
+/** Mean surprise, nats; null without log probabilities, also where all are zero: servers that know none report that. */
+export function surpriseOf(tokens: readonly { readonly logprob: number }[]): number | null {
+  if (tokens.every(({ logprob }) => logprob === 0)) return null;
+  const sum = tokens.reduce((total, { logprob }) => total + Math.min(mostSurprise, Math.max(0, -logprob)), 0);
+  return sum / tokens.length;
+}
+
+/** What a reply used; by its length where nobody reports it. */
+export function usageOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>, { usage, choices }: ChatCompletion): TokenUsage {
+  if (usage === undefined || usage === null || usage.prompt_tokens === 0) {
+    const input = estimated([messages, tools]);
+    return { input, cachedInput: 0, output: estimated(choices.map(({ message }) => message)), estimated: true };
+  }
+  const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
+  return {
+    input: usage.prompt_tokens,
+    cachedInput: Math.min(cached, usage.prompt_tokens),
+    output: usage.completion_tokens,
+    estimated: (usage as { readonly estimated?: unknown }).estimated === true,
+  };
+}
+
+function estimated(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / charsPerToken);
+}

@@ -1,0 +1,145 @@
+import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { fenced } from './fence.ts';
+import type { ModelProposal } from './models.ts';
+
+/** What a model without tool calls writes: one object. */
+interface Act {
+  readonly thought: string;
+  readonly tool: string;
+  readonly arguments: string;
+}
+
+/**
+ * The part of the system message that explains how tools are called by a model that has no tool calls. Equal for equal tools,
+ * so that the prefix of the conversation stays.
+ */
+export function jsonInstructions(tools: readonly ToolDefinition[]): string {
+  const listed = tools.map(({ name, description, parameters }) => `- ${name}: ${description}\n  arguments: ${JSON.stringify(parameters)}`);
+  return `How to call a tool
+Each of your replies is exactly one JSON object and nothing else, no text before or after it:
+{"thought": "one or two sentences", "tool": "name of the tool", "arguments": {…}}
+It calls one tool. Its result comes in the next message, between two lines that mark it as data. Inside strings write line ends as \\n and quotes as \\".
+
+Tools
+${listed.join('\n')}`;
+}
+
+/** `response_format` that holds a server to the protocol, where it can. */
+export function jsonFormat(tools: readonly ToolDefinition[]): Readonly<Record<string, unknown>> {
+  const acts = tools.map(({ name, parameters }) => ({
+    type: 'object',
+    properties: { thought: { type: 'string' }, tool: { const: name }, arguments: parameters },
+    required: ['thought', 'tool', 'arguments'],
+    additionalProperties: false,
+  }));
+  return { type: 'json_schema', json_schema: { name: 'act', schema: acts.length === 1 ? acts[0] : { anyOf: acts } } };
+}
+
+/** The conversation for such a model: calls are text of its own, observations are messages to it. */
+export function jsonConversation(
+  messages: readonly ConversationMessage[],
+  tools: readonly ToolDefinition[],
+): readonly ConversationMessage[] {
+  return messages.map((message): ConversationMessage => {
+    if (message.role === 'System') return { ...message, text: `${message.text}\n\n${jsonInstructions(tools)}` };
+    if (message.role === 'Tool') return { role: 'User', origin: 'Notice', text: fenced(`result of ${message.name}`, message.text) };
+    if (message.role !== 'Assistant') return message;
+    const text = message.calls.length === 0 ? message.text : message.calls.map((call) => written(message.text, call)).join('\n');
+    return { role: 'Assistant', text, calls: [] };
+  });
+}
+
+function written(thought: string, { name, arguments: text }: ToolCall): string {
+  return JSON.stringify({ thought, tool: name, arguments: parsed(text) ?? text });
+}
+
+/**
+ * The proposal that such a model wrote. Takes what models make of the protocol: blocks of code, text around the object,
+ * `name` for `tool`, arguments in a string. Without an object that names a tool it is a reply without a call.
+ */
+export function jsonProposal(proposal: ModelProposal, callId: string): ModelProposal {
+  if (proposal.calls.length > 0) return proposal;
+  const act = actOf(proposal.text);
+  if (act === null) return proposal;
+  const finish = proposal.finish === 'Stop' ? 'Calls' : proposal.finish;
+  return { ...proposal, text: act.thought, finish, calls: [{ id: callId, name: act.tool, arguments: act.arguments }] };
+}
+
+function actOf(text: string): Act | null {
+  // What a model thought aloud may hold drafts of an object.
+  const said = text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
+  for (const candidate of candidates(said)) {
+    const act = actIn(parsed(candidate.text));
+    if (act !== null) return { ...act, thought: act.thought === '' ? candidate.before.trim() : act.thought };
+  }
+  return null;
+}
+
+interface Candidate {
+  readonly text: string;
+  readonly before: string;
+}
+
+/** The whole text, then each block of code, then each object in it, in this order. */
+function* candidates(text: string): Generator<Candidate> {
+  yield { text, before: '' };
+  for (const block of text.matchAll(/```[a-z]*\s*\n?([\s\S]*?)```/gi)) yield { text: block[1] ?? '', before: text.slice(0, block.index) };
+  for (const at of objectStarts(text)) {
+    const end = objectEnd(text, at);
+    if (end !== null) yield { text: text.slice(at, end), before: text.slice(0, at) };
+  }
+}
+
+/** Most places where an object may begin: a text of braces costs no more. */
+const mostStarts = 32;
+
+function* objectStarts(text: string): Generator<number> {
+  let at = text.indexOf('{');
+  for (let count = 0; at >= 0 && count < mostStarts; count += 1) {
+    yield at;
+    at = text.indexOf('{', at + 1);
+  }
+}
+
+/** Index behind the object that begins at `start`; null when it does not end. */
+function objectEnd(text: string, start: number): number | null {
+  let depth = 0;
+  let quoted = false;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (quoted) {
+      if (character === '\\') at += 1;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === '{') depth += 1;
+    else if (character === '}' && --depth === 0) return at + 1;
+  }
+  return null;
+}
+
+function actIn(value: unknown): Act | null {
+  if (!isRecord(value)) return null;
+  const inner = value['tool_call'] ?? value['function'] ?? value['action'];
+  if (isRecord(inner)) return actIn({ thought: value['thought'], ...inner });
+  const tool = value['tool'] ?? value['name'] ?? value['tool_name'] ?? inner;
+  if (typeof tool !== 'string' || tool === '') return null;
+  const given = value['arguments'] ?? value['args'] ?? value['parameters'] ?? value['input'] ?? {};
+  const { thought } = value;
+  return {
+    thought: typeof thought === 'string' ? thought : '',
+    tool,
+    arguments: typeof given === 'string' ? given : JSON.stringify(given),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
