@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -60,6 +60,7 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
         ...(authorities === undefined ? {} : { authorities }),
       }),
     openEgress: createEgress(openDialer),
+    web: { openDialer, ...(authorities === undefined ? {} : { authorities: await readFile(authorities, 'utf8') }) },
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {

@@ -3,7 +3,7 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
-import type { AddressRules, OpenEgress } from '../egress/index.ts';
+import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
 import type { ChatModels } from '../models/models.ts';
@@ -74,6 +74,8 @@ export interface EngineOptions {
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
   readonly openEgress: OpenEgress;
+  /** How the worker itself gets a page for the model; absent: it does not. */
+  readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string };
   /** Parser of sources that are measured before they are tried; absent: they are not. */
   readonly grammars?: Grammars;
 }

@@ -1,8 +1,11 @@
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Scope } from '../attempt/scope.ts';
 import { argumentReader, type Arguments } from './arguments.ts';
+import { askHuman } from './askHuman.ts';
 import { bash } from './bash.ts';
 import { editFile } from './editFile.ts';
+import { fetchPage } from './fetch.ts';
+import { proposeRepairs } from './proposeRepairs.ts';
 import { readFile } from './readFile.ts';
 import { runChecks } from './runChecks.ts';
 import { search } from './search.ts';
@@ -14,7 +17,7 @@ import { undo } from './undo.ts';
 import { updatePlan } from './updatePlan.ts';
 
 /** All tools but `bash`, which depends on the image; in the order in which models see them, `bash` first. */
-const tools: readonly Tool[] = [editFile, runChecks, submit, readFile, search, updatePlan, undo];
+const tools: readonly Tool[] = [editFile, runChecks, submit, readFile, search, updatePlan, undo, askHuman, fetchPage, proposeRepairs];
 
 /** A call whose arguments fit its tool. */
 export interface ResolvedCall {

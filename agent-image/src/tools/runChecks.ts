@@ -2,6 +2,7 @@ import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail } from '../attempt/checkRun.ts';
 import { broken, holds, prove, type Proof } from '../attempt/evidence.ts';
 import { count, plain } from './text.ts';
+import { putBack, treeNow } from './trees.ts';
 import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
@@ -33,18 +34,6 @@ function choose(names: readonly string[] | undefined, { baseline }: ToolContext)
     throw new ArgumentError(`names: there is no check ${plain(unknown)}; the checks are: ${known.join(', ') || 'none'}`);
   if (known.length === 0) throw new ArgumentError('the task has no checks that a command decides; go by its goal');
   return names === undefined || names.length === 0 ? baseline.checks : baseline.checks.filter(({ check }) => names.includes(check.name));
-}
-
-/** A snapshot of the tree as it is: the newest of the conversation where it still is that. */
-async function treeNow({ scope, memory }: ToolContext): Promise<string> {
-  const newest = memory.undoPoints.at(-1);
-  if (newest !== undefined && (await scope.hands.diff(newest.id)).entries.length === 0) return newest.id;
-  return (await scope.hands.snapshot('before checks')).id;
-}
-
-/** What ran under one check is not there for the next, nor for the model. */
-async function putBack({ scope }: ToolContext, tree: string): Promise<void> {
-  if ((await scope.hands.diff(tree)).entries.length > 0) await scope.hands.restore(tree);
 }
 
 function describe(proof: Proof): string {

@@ -137,7 +137,7 @@ const askHuman: ToolDefinition = {
   name: 'ask_human',
   risk: 'Control',
   description: 'Asks a person and waits, perhaps for hours. Only for what neither files nor commands can answer.',
-  parameters: object({ question: some('with what you know and the choices you see', 4096) }, ['question']),
+  parameters: object({ question: some('with what you know and the choices you see', 1024) }, ['question']),
 };
 
 const fetchPage: ToolDefinition = {

@@ -37,7 +37,9 @@ export interface BedOptions {
   readonly files?: Files;
   readonly spec?: Partial<AgentTaskSpec>;
   readonly pool?: Partial<PoolBrief>;
-  readonly scope?: Partial<Scope>;
+  /** In the place of what the bed has for the attempt. */
+  readonly context?: Partial<AttemptContext>;
+  readonly engine?: Partial<Scope['options']>;
 }
 
 class Memory implements LoopMemory {
@@ -102,9 +104,9 @@ export class ToolBed implements AsyncDisposable {
     const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
     const runner = new RealRunner(binary, harness.linkPath, harness.linkKey);
     await waitUntil(async () => (await harness.client().info()).ready, 10_000);
-    const { files = {}, spec = {}, pool = {}, scope = {} } = options;
-    const made = await scopeOf(harness, taskOf({ checks: [always], ...spec } as Partial<AgentTaskSpec>, files), pool);
-    const bed = new ToolBed(harness, runner, { ...made, ...scope });
+    const { files = {}, spec = {}, pool = {} } = options;
+    const task = taskOf({ checks: [always], ...spec } as Partial<AgentTaskSpec>, files);
+    const bed = new ToolBed(harness, runner, await scopeOf(harness, task, pool, options));
     await bed.#prepare();
     return bed;
   }
@@ -181,7 +183,12 @@ export class ToolBed implements AsyncDisposable {
 
 const always = { name: 'always', command: ['true'], expect: 'Pass' };
 
-async function scopeOf(harness: Harness, task: AgentTask, pool: Partial<PoolBrief>): Promise<Scope> {
+async function scopeOf(
+  harness: Harness,
+  task: AgentTask,
+  pool: Partial<PoolBrief>,
+  { context: other, engine }: BedOptions,
+): Promise<Scope> {
   const context = {
     task,
     assignment: { attempt: 1, epoch: 1 },
@@ -195,9 +202,10 @@ async function scopeOf(harness: Harness, task: AgentTask, pool: Partial<PoolBrie
     taskChanged: () => Promise.resolve(),
     signal: new AbortController().signal,
     report: () => undefined,
+    ...other,
   } as unknown as AttemptContext;
   const meter = new Meter(context.clock, context.used, {});
-  const hands = new Hands(context, meter, await context.keeper.info());
+  const hands = new Hands(context, meter, await context.keeper.info(), engine?.openEgress);
   const progress = new Progress(context, meter);
   const approvals = new Approvals({ context, hands, meter, progress, noted: [] });
   const options = {
@@ -206,6 +214,7 @@ async function scopeOf(harness: Harness, task: AgentTask, pool: Partial<PoolBrie
       const files = workspace.type === 'Inline' ? workspace.inline.files : [];
       for (const { path, content } of files) await context.keeper.writeFile(join(harness.workspace, path), content);
     },
+    ...engine,
   };
   return { context, options, hands, meter, progress, approvals } as unknown as Scope;
 }

@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { callbackify } from 'node:util';
+import { deadline, type Clock } from '@agentfleet/kube';
+import { Agent, fetch, type buildConnector } from 'undici';
+import type { Dialer } from './dial.ts';
+import { HostList, type HostPort } from './hosts.ts';
+
+/** What one page may cost. */
+export interface PageOptions {
+  readonly hosts: readonly HostPort[];
+  readonly dialer: Dialer;
+  readonly maxBytes: number;
+  /** PEM certificates that are trusted; default: those of Node. */
+  readonly authorities?: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** What stands at a URL. */
+export interface Page {
+  readonly status: number;
+  /** Of the content, as the server says; empty: it does not. */
+  readonly type: string;
+  readonly body: Buffer;
+  /** There is more than `body`. */
+  readonly cut: boolean;
+  /** Where it was found, after redirects. */
+  readonly url: string;
+}
+
+/** Why a page cannot be had, for whoever asked for it. */
+export class PageFault extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'PageFault';
+  }
+}
+
+const limitMs = 30_000;
+const maxRedirects = 5;
+const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
+
+/**
+ * Gets a page from a listed host. Each redirect is held to the list like what was asked for first, and each address is judged
+ * after its name was resolved.
+ *
+ * @throws PageFault
+ */
+export async function getPage(url: string, options: PageOptions): Promise<Page> {
+  const limit = deadline(options.clock, limitMs, options.signal);
+  const agent = new Agent({ connect: connectorOf(options, limit.signal), connections: 1 });
+  try {
+    return await follow(url, agent, options, limit.signal);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (limit.signal.aborted) throw new PageFault(`there was no whole answer within ${limitMs / 1000} s`, { cause: error });
+    throw error instanceof PageFault ? error : new PageFault(reasonOf(error), { cause: error });
+  } finally {
+    limit.dispose();
+    await agent.destroy();
+  }
+}
+
+async function follow(first: string, agent: Agent, { hosts, maxBytes }: PageOptions, signal: AbortSignal): Promise<Page> {
+  const list = new HostList(hosts);
+  let url = first;
+  for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
+    const target = targetOf(url);
+    if (!list.has(target)) throw new PageFault(notListed(target, hosts));
+    const answer = await fetch(url, { dispatcher: agent, redirect: 'manual', signal, headers: { accept, 'user-agent': 'agentfleet' } });
+    const location = answer.headers.get('location');
+    if (answer.status < 300 || answer.status >= 400 || location === null) {
+      const { body, cut } = await read(answer.body, maxBytes);
+      return { status: answer.status, type: answer.headers.get('content-type') ?? '', body, cut, url };
+    }
+    await answer.body?.cancel();
+    if (!URL.canParse(location, url)) throw new PageFault('it redirects to what is no URL');
+    url = new URL(location, url).href;
+  }
+  throw new PageFault(`it redirects more than ${maxRedirects} times`);
+}
+
+function targetOf(url: string): HostPort {
+  const { protocol, hostname: host, port, username, password } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') throw new PageFault(`${protocol} is not served; use http or https`);
+  if (username !== '' || password !== '') throw new PageFault('it holds a name and password; leave them out');
+  return { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+}
+
+function notListed({ host, port }: HostPort, hosts: readonly HostPort[]): string {
+  const known = hosts.slice(0, 20).map((one) => `${one.host}:${one.port}`);
+  return `${host}:${port} is not listed in spec.policy.network.hosts; the hosts are: ${known.join(', ') || 'none'}`;
+}
+
+async function read(body: AsyncIterable<unknown> | null, maxBytes: number): Promise<{ readonly body: Buffer; readonly cut: boolean }> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of body ?? []) {
+    const bytes = Buffer.from(part as Uint8Array);
+    parts.push(bytes.subarray(0, maxBytes - size));
+    size += bytes.length;
+    if (size > maxBytes) return { body: Buffer.concat(parts), cut: true };
+  }
+  return { body: Buffer.concat(parts), cut: false };
+}
+
+function connectorOf(options: PageOptions, signal: AbortSignal): buildConnector.connector {
+  return callbackify((to: buildConnector.Options) => connected(to, options, signal)) as unknown as buildConnector.connector;
+}
+
+/** A connection to where undici wants to go; with TLS for https, to the name that was asked for. */
+async function connected(
+  { hostname, port, protocol }: buildConnector.Options,
+  { dialer, authorities }: PageOptions,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const secure = protocol === 'https:';
+  const socket = await dialer.dial({ host: hostname, port: Number(port || (secure ? 443 : 80)) }, signal);
+  if (!secure) return socket;
+  const servername = hostname.replace(/^\[.*\]$/, '');
+  const ca = authorities === undefined ? {} : { ca: authorities };
+  const tls = connectTls({ socket, ...(isIP(servername) === 0 && { servername }), ALPNProtocols: ['http/1.1'], host: servername, ...ca });
+  await once(tls, 'secureConnect', { signal });
+  return tls;
+}
+
+/** The innermost cause: `fetch failed` says nothing. */
+function reasonOf(error: unknown): string {
+  let at = error;
+  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
+  return at instanceof Error ? at.message : String(at);
+}

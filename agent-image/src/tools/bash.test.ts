@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { openStage, timeless, type Case } from './testing/play.ts';
+
+const { binary, begin, play } = await openStage();
+
+const run = (name: string, args: object, text: Case['text'], ok = true): Case => ({ name, tool: 'bash', args, text, ok });
+
+describe.skipIf(binary === '')('bash', () => {
+  it.each([
+    run('both outputs in the order of writing', { command: 'echo a; echo b >&2; echo c' }, 'a\nb\nc\n[exit status 0, N s]'),
+    run('the exit status of the whole pipeline', { command: 'false | cat' }, '[exit status 1, N s, no output]', false),
+    run('real bash', { command: 'a=(x y); echo "${a[1]}"; pwd | sed s,.*/,,' }, 'y\nworkspace\n[exit status 0, N s]'),
+    run('standard input', { command: 'cat; printf end', stdin: 'in\n' }, 'in\nend\n[exit status 0, N s]'),
+    run('no escapes, and what hides is seen', { command: String.raw`printf '\033[31mred\033[0m \007 \342\200\256x'` }, 'red  \\u{202e}x\n[exit status 0, N s]'),
+    run('a limit of time, with what to do', { command: 'echo begun; sleep 30', timeout_seconds: 1 }, /^begun\n\[ended at its limit of 1 s; do less at once, raise timeout_seconds \(at most 600\)/, false),
+    run('a signal', { command: 'kill -SEGV $$' }, /^\[ended after \d+\.\d s by signal SIGSEGV, no output\]$/, false),
+    run('a syntax error', { command: 'if' }, /syntax error.*\n\[exit status 2, /s, false),
+    run('processes that are left', { command: 'sleep 60 & echo left' }, /^left\n\[exit status 0, \d+\.\d s, 1 process that it left running ended with it; background keeps one\]$/),
+    run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
+  ])('$name', (one) => play(one)); // prettier-ignore
+
+  it('is not run a second time under the same key', async () => {
+    const bed = await begin();
+    const first = await bed.call('bash', { command: 'echo x >> log; wc -l < log' }, 'same');
+    const again = await bed.call('bash', { command: 'echo x >> log; wc -l < log' }, 'same');
+    expect(again.text).toBe(first.text);
+    expect(await bed.read('log')).toBe('x\n');
+  });
+
+  it('keeps named processes beside other calls and snapshots', async () => {
+    const bed = await begin();
+    const bash = async (args: object): Promise<string> => timeless((await bed.call('bash', args)).text);
+    const command = 'echo up; sleep 0.2; echo x > f || echo closed; while sleep 0.1; do :; done';
+    expect(await bash({ background: 'web', command, timeout_seconds: 2 })).toMatch(/^up\n.*f: Permission denied\nclosed\n\[web runs\]$/s);
+    expect(await bash({ command: 'echo y > g' })).toBe('[exit status 0, N s, no output]');
+    expect(await bash({ background: 'web' })).toBe('[web runs, no new output]');
+    expect(await bash({ background: 'web', command: 'true' })).toMatch(/^background: web runs already; end it first/);
+    expect(await bash({ background: 'web', command: 'kill' })).toBe('[web: ended after N s: it was cancelled, no output]');
+    expect(await bash({ background: 'job', command: 'echo done; exit 3' })).toBe('done\n[job: exit status 3, N s]');
+    expect(await bash({ background: 'db' })).toBe('background: nothing was started as db; there are: web, job');
+    expect(await bash({ background: 'out', command: 'git push origin main' })).toMatch(
+      /runs in the foreground only; leave background out$/,
+    );
+    expect(await bed.propose('bash', { background: 'web', command: 'kill' })).toEqual({ rewrites: [], acts: [] });
+    expect(await bed.read('f')).toBe(null);
+  });
+
+  it('proposes its command for both gates', async () => {
+    const bed = await begin();
+    expect(await bed.propose('bash', { command: 'rm -r /' })).toEqual({ rewrites: [], acts: [{ tool: 'Shell', command: 'rm -r /' }] });
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { waitUntil } from '@agentfleet/keeper/testing';
+import type { ToolBed } from './testing/bed.ts';
+import { openStage, type Case } from './testing/play.ts';
+
+const { binary, begin, play } = await openStage();
+
+const py = 'def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return add(a, a)\n';
+const edit = (name: string, args: unknown, text: Case['text'], more: Partial<Case> = {}): Case => ({
+  name,
+  tool: 'edit_file',
+  args,
+  text,
+  ok: true,
+  files: { 'src/a.py': py },
+  ...more,
+});
+const refused = { ok: false, leaves: { 'src/a.py': py } } as const;
+const path = 'src/a.py';
+
+/** Where the machine is busy, a keeper's first parse takes longer than it may, and what it is about is not checked. */
+const parserReady = async ({ harness }: ToolBed): Promise<void> => {
+  const parsed = () => harness.client().writeFile(`${harness.workspace}/other.py`, 'x = 1\n', undefined, 'Check');
+  await waitUntil(async () => (await parsed()).syntax === 'Checked', 60_000);
+};
+
+describe.skipIf(binary === '')('edit_file', () => {
+  it.each([
+    edit('replaces what occurs once', { path, old_text: 'a - b', new_text: 'a + b' },
+      'changed src/a.py\n1 | def add(a, b):\n2 |     return a + b\n3 | \n4 | \n5 | def twice(a):', { leaves: { [path]: py.replace('a - b', 'a + b') } }),
+    edit('creates a file', { path: 'new/b.txt', new_text: 'one\ntwo\n' }, 'created new/b.txt, 2 lines', { leaves: { 'new/b.txt': 'one\ntwo\n' } }),
+    edit('does not create one that exists', { path, new_text: '' }, /^old_text: missing, and src\/a\.py exists \(\d+ bytes\); give the text of it/, refused),
+    edit('names the lines of several', { path, old_text: 'return', new_text: 'x' }, 'old_text: it occurs 2 times in src/a.py, on lines 2, 6; add lines around it to name one, or set all', refused),
+    edit('replaces all on demand', { path, old_text: 'def ', new_text: 'async def ', all: true }, /^changed src\/a\.py in 2 places\n1 \| async def add/, { leaves: { [path]: py.replaceAll('def ', 'async def ') } }),
+    edit('names whitespace', { path, old_text: 'def add(a, b):\n\treturn a - b', new_text: 'x' }, /closest:\n1 \| def add\(a, b\):\n2 \| {5}return a - b\nline 2 is " {4}return a - b", old_text has "\\treturn a - b" \(they differ in whitespace only\)$/, refused),
+    edit('shows what is closest', { path, old_text: 'return add(a, b)', new_text: 'x' }, /it does not occur in src\/a\.py; closest:\n6 \| {5}return add\(a, a\)\nline 6 is/, refused),
+    edit('sees line numbers', { path, old_text: '2 |     return a - b', new_text: 'x' }, 'old_text: it does not occur in src/a.py; old_text holds line numbers; send it without them', refused),
+    edit('sees doubled escapes', { path, old_text: String.raw`b):\n    return a - b`, new_text: 'x' }, /as two characters where the file has one; escape it once only$/, refused),
+    edit('has a hint for a wrong path', { path: 'a.py', old_text: 'x', new_text: 'y' }, 'path: there is no file a.py (there is src/a.py); correct it, or leave old_text out to create it', refused),
+    edit('stays in the workspace', { path: '../../etc/passwd', old_text: 'x', new_text: 'y' }, /^path: \.\.\/\.\.\/etc\/passwd is outside of the workspace \/.*; give a path below it, such as src\/a\.py$/, refused),
+    edit('reports new syntax errors', { path, old_text: 'return a - b', new_text: 'return (a' }, /\n\[syntax\] .*src\/a\.py has .*syntax error.* as python: line 2/s, { before: parserReady, leaves: { [path]: py.replace('a - b', '(a') } }),
+    edit('keeps the line ends of the file', { path: 'w.txt', old_text: 'a\nb', new_text: 'a\nc' }, /^changed w\.txt, with the CRLF line ends of the file\n/, { files: { 'w.txt': 'a\r\nb\r\n' }, leaves: { 'w.txt': 'a\r\nc\r\n' } }),
+    edit('leaves binary files', { path: 'x.bin', old_text: 'a', new_text: 'b' }, 'path: x.bin is not UTF-8 text; change it with a command', { ok: false, before: (bed) => bed.write('x.bin', Buffer.from([0, 97])) }),
+    edit('refuses a folder', { path: 'src', new_text: 'x' }, /^path: .*; name a file$/, refused),
+    edit('names what is missing', { file: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; new_text: missing; a string is expected; file: unknown; edit_file takes: path, old_text, new_text, all', refused),
+    edit('says where JSON ends', '{"path":"src/a.py","new_text":"abc', /^the arguments of edit_file are not JSON: they end in the middle, after 34 characters; send less in one call/, refused),
+  ])('$name', (one) => play(one)); // prettier-ignore
+
+  it('proposes the file as it will be, and writes nothing by it', async () => {
+    const bed = await begin({ files: { [path]: py } });
+    const proposed = await bed.propose('edit_file', { path, old_text: 'a - b', new_text: 'a + b' });
+    const after = Buffer.from(py.replace('a - b', 'a + b'));
+    expect(proposed).toEqual({ rewrites: [{ path, before: Buffer.from(py), after }], acts: [] });
+    expect(await bed.read(path)).toBe(py);
+  });
+
+  it('never shows a secret of the file', async () => {
+    const secret = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
+    const bed = await begin({ files: { 'c.txt': `token = ${secret}\nmode = 1\n` } });
+    const wrong = await bed.call('edit_file', { path: 'c.txt', old_text: 'token = ghp_x', new_text: 'y' });
+    const right = await bed.call('edit_file', { path: 'c.txt', old_text: 'mode = 1', new_text: 'mode = 2' });
+    const mark = await bed.call('edit_file', { path: 'c.txt', old_text: 'token = [REDACTED:Token]', new_text: 'y' });
+    expect([wrong, right, mark].map(({ text }) => text.includes(secret))).toEqual([false, false, false]);
+    expect(mark.text).toMatch(/stands for a secret that is in the file; choose lines without it$/);
+    expect(await bed.read('c.txt')).toBe(`token = ${secret}\nmode = 2\n`);
+  });
+});

@@ -1,0 +1,67 @@
+import { isUtf8 } from 'node:buffer';
+import { toolDefinition } from '@agentfleet/protocol/chat';
+import { reachOfActs } from '../attempt/acts/outward.ts';
+import { getPage, PageFault, type Page } from '../egress/index.ts';
+import { htmlText } from './html.ts';
+import { plain } from './text.ts';
+import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+
+interface FetchArguments {
+  readonly url: string;
+  readonly max_bytes?: number;
+}
+
+const defaultBytes = 65_536;
+
+/** The text at a URL of a host that the task may reach; the worker dials, by the same rules as for a command's connections. */
+export const fetchPage: Tool = {
+  definition: toolDefinition('fetch'),
+  offered: ({ context, options }) => (reachOfActs(context)?.hosts.length ?? 0) > 0 && options.web !== undefined,
+  run: async (args, context) => {
+    const { url, max_bytes: maxBytes = defaultBytes } = args as unknown as FetchArguments;
+    if (!URL.canParse(url)) throw new ArgumentError(`url: ${plain(url)} is no URL; write it with its scheme, as https://example.com/page`);
+    return observationOf(await get(url, maxBytes, context), maxBytes);
+  },
+};
+
+/** That something is sent out stands in the durable log before it is. */
+async function get(url: string, maxBytes: number, { scope }: ToolContext): Promise<Page> {
+  const { context, hands, options } = scope;
+  const reach = reachOfActs(context);
+  if (reach === null || options.web === undefined) throw new Error('fetch is offered without a way out; report this fault');
+  const { attempt } = context.assignment;
+  await hands.note('Intent', { attempt, reach: reach.mode, command: `fetch ${url.slice(0, 2000)}` });
+  await context.intentDurable();
+  const { openDialer, authorities } = options.web;
+  const { clock, signal } = context;
+  const dialer = openDialer(reach.rules);
+  try {
+    const trusted = authorities === undefined ? {} : { authorities };
+    const page = await getPage(url, { hosts: reach.hosts, dialer, maxBytes, clock, signal, ...trusted });
+    await hands.note('Fetched', { attempt, url: page.url.slice(0, 2000), status: page.status, bytes: page.body.length });
+    return page;
+  } catch (error) {
+    if (error instanceof PageFault) throw new ArgumentError(`url: ${plain(error.message)}`);
+    throw error;
+  }
+}
+
+function observationOf({ status, type, body, cut, url }: Page, maxBytes: number): Observation {
+  const [kind = ''] = type.split(';');
+  const facts = [`status ${status}`, kind.trim() === '' ? 'type unknown' : plain(kind.trim()), `${body.length} bytes`, plain(url)];
+  const more = cut ? [`the first ${maxBytes} bytes; max_bytes takes more`] : [];
+  const whole = cut ? trimmed(body) : body;
+  const isText = !whole.includes(0) && isUtf8(whole);
+  const text = isText ? plain(kind.includes('html') ? htmlText(whole.toString('utf8')) : whole.toString('utf8')).trimEnd() : '';
+  const last = `[${[...facts, ...more, ...(isText ? [] : ['not UTF-8 text'])].join(', ')}]`;
+  return { ok: status < 400 && isText, text: text === '' ? last : `${text}\n${last}` };
+}
+
+/** Without the character that a cut went through. */
+function trimmed(body: Buffer): Buffer {
+  for (let left = 0; left < 4; left += 1) {
+    const whole = body.subarray(0, body.length - left);
+    if (isUtf8(whole)) return whole;
+  }
+  return body;
+}

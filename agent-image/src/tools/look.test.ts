@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import type { Files, ToolBed } from './testing/bed.ts';
+import { openStage, type Case } from './testing/play.ts';
+
+const { binary, begin, play } = await openStage();
+
+const py = 'def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return add(a, a)\n';
+const many = Array.from({ length: 900 }, (_, n) => `line ${n + 1}\n`).join('');
+const tree: Files = { 'src/a.py': py, 'src/b.txt': 'add\nAdd\n', 'many.txt': many, 'wide.txt': `${'x'.repeat(1500)}\n`, 'empty.txt': '' };
+const look = (name: string, tool: string, args: object, text: Case['text'], more: Partial<Case> = {}): Case => ({
+  name,
+  tool,
+  args,
+  text,
+  ok: true,
+  files: tree,
+  ...more,
+});
+const no = { ok: false } as const;
+const binaryFile = { before: (bed: ToolBed) => bed.write('x.bin', Buffer.from([0, 97])) };
+
+describe.skipIf(binary === '')('read_file', () => {
+  it.each([
+    look('numbers lines', 'read_file', { path: 'src/a.py', from_line: 5 }, '5 | def twice(a):\n6 |     return add(a, a)\n[src/a.py: lines 5 to 6 of 6]'),
+    look('reads on', 'read_file', { path: 'many.txt' }, /^ {2}1 \| line 1\n.*\n400 \| line 400\n\[many\.txt: lines 1 to 400 of 900; from_line 401 reads on\]$/s),
+    look('takes a range', 'read_file', { path: 'many.txt', from_line: 9, to_line: 10 }, ' 9 | line 9\n10 | line 10\n[many.txt: lines 9 to 10 of 900; from_line 11 reads on]'),
+    look('cuts long lines', 'read_file', { path: 'wide.txt' }, /x\[… 500 more characters\]\n\[wide\.txt: 1 line\]$/),
+    look('says that a file is empty', 'read_file', { path: 'empty.txt' }, '[empty.txt is empty]'),
+    look('lists a folder', 'read_file', { path: '.' }, /^README\.md {2}16 bytes\nempty\.txt .*\nsrc\/\n.*src\/a\.py {2}\d+ bytes\n.*\[folder \.: \d+ entries, 2 levels\]$/s),
+    look('refuses a line after the last', 'read_file', { path: 'src/b.txt', from_line: 7 }, 'from_line: src/b.txt has 2 lines, 7 is after the last', no),
+    look('refuses what is no text', 'read_file', { path: 'x.bin' }, /^path: .*x\.bin is not UTF-8 text; look at it with a command$/, { ...no, ...binaryFile }),
+    look('refuses what is not there', 'read_file', { path: 'gone' }, /^path: .*; search for it, or list its folder$/, no),
+    look('refuses what is outside', 'read_file', { path: '/etc/passwd' }, /^path: .*; give a path below the workspace; read other files with a command$/, no),
+    look('refuses a handle that is none', 'read_file', { handle: 'out-9' }, /^handle: nothing is kept as out-9; /, no),
+    look('asks for a path', 'read_file', {}, 'path: missing; give a path, or the handle of an observation that was cut', no),
+  ])('$name', (one) => play(one)); // prettier-ignore
+
+  it('reads the text of a handle to its end, long lines in pieces', async () => {
+    const bed = await begin();
+    const handle = bed.memory.store('call', `${many}${'y'.repeat(2500)}`);
+    const { text } = await bed.call('read_file', { handle, from_line: 900 });
+    expect(text).toBe(`900 | line 900\n901 | ${'y'.repeat(1000)}\n902 | ${'y'.repeat(1000)}\n903 | ${'y'.repeat(500)}\n[the text of ${handle}: lines 900 to 903 of 903]`);
+  }); // prettier-ignore
+
+  it('never shows a secret', async () => {
+    const secret = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
+    const bed = await begin({ files: { 'c.txt': `token = ${secret}\n` } });
+    const shown = [await bed.call('read_file', { path: 'c.txt' }), await bed.call('search', { pattern: 'token', context: 1 })];
+    for (const { text } of shown) expect(text).toMatch(/token = \[REDACTED:Token\]/);
+  });
+});
+
+describe.skipIf(binary === '')('search', () => {
+  it.each([
+    look('finds lines', 'search', { pattern: 'def \\w+' }, /^src\/a\.py:1: def add\(a, b\):\nsrc\/a\.py:5: def twice\(a\):\n\[2 lines in 1 file; \d+ files searched\]$/),
+    look('takes a glob', 'search', { pattern: '(?i)add', glob: '*.txt' }, 'src/b.txt:1: add\nsrc/b.txt:2: Add\n[2 lines in 1 file; 4 files searched]'),
+    look('searches one file', 'search', { pattern: 'add', path: 'src/b.txt' }, 'src/b.txt:1: add\n[1 line in 1 file; 1 file searched]'),
+    look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n {2}…\n\[1 line/),
+    look('says that there is more', 'search', { pattern: 'line' }, /\[100 lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),
+    look('names what it left out', 'search', { pattern: 'nothing like it' }, /^\[no line matches; \d+ files searched, without 1 binary\]$/, binaryFile),
+    look('refuses a broken pattern', 'search', { pattern: '(a' }, /^pattern: .*; write \. \[\]/, no),
+    look('refuses a folder that is not there', 'search', { pattern: 'a', path: 'lib' }, /^path: .*; search for it, or list its folder$/, no),
+  ])('$name', (one) => play(one)); // prettier-ignore
+});
+
+describe.skipIf(binary === '')('undo and plan', () => {
+  it('lists what would be lost, puts the files back, and says what went', async () => {
+    const bed = await begin({ files: tree });
+    await bed.call('edit_file', { path: 'src/a.py', old_text: 'a - b', new_text: 'a + b' });
+    await bed.call('bash', { command: 'rm src/b.txt; mkdir d; echo x > d/e' });
+    const lost = '2 changes: d/e (new), src/b.txt (deleted)';
+    const all = '3 changes: d/e (new), src/a.py (changed), src/b.txt (deleted)';
+    expect((await bed.call('undo', {})).text).toBe(
+      `after step 2: the files as they are now\nafter step 1: would discard ${lost}\nat the start (step 0): would discard ${all}\n[undo with a step puts all files back; commands outside of the sandbox are not undone]`,
+    );
+    const [start, first] = bed.memory.undoPoints;
+    expect(await bed.call('undo', { step: 1 })).toEqual({ ok: true, changed: true, restored: first, text: `the files are as after step 1 again; discarded ${lost}` });
+    expect(await bed.read('src/b.txt')).toBe('add\nAdd\n');
+    expect(await bed.call('undo', { step: 0 })).toMatchObject({ restored: start });
+    expect(await bed.call('undo', { step: 0 })).toMatchObject({ changed: false, text: 'the files are as at the start (step 0) again; nothing differed' });
+    expect(await bed.read('src/a.py')).toBe(py);
+  }); // prettier-ignore
+
+  it('keeps a plan', async () => {
+    const bed = await begin();
+    const items = [{ text: 'look\naround', state: 'Done' }, { text: 'repair', state: 'Active' }];
+    expect((await bed.call('update_plan', { items })).text).toBe('2 items: 1 done, 1 active, 0 open');
+    expect(bed.memory.plan).toEqual([{ text: 'look around', state: 'Done' }, { text: 'repair', state: 'Active' }]);
+    const wrong = await bed.call('update_plan', { items: [{ text: 'x', state: 'pending' }, { state: 'Open' }] });
+    expect(wrong.text).toBe('items[0].state: "pending" came; one of "Open", "Active", "Done" is expected; items[1].text: missing; a string that is not empty, at most 200 characters is expected');
+  }); // prettier-ignore
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { openStage, timeless } from './testing/play.ts';
+
+const { binary, begin, play } = await openStage();
+
+const suite = (first: string, second: string): string =>
+  `echo TAP version 13; echo 1..2; echo "${first} 1 - adds"; echo "${second} 2 - subtracts"; echo noise > trace.txt; grep -q "not ok" <<< "${first} ${second}" && exit 1; exit 0\n`;
+const checks = { checks: [{ name: 'unit', command: ['bash', 'check.sh'], format: 'TAP' }], protect: { mode: 'None' } } as never;
+
+describe.skipIf(binary === '')('run_checks', () => {
+  it.each([
+    ['repaired', suite('ok', 'ok'), /^unit: holds \(exit status 0, N s\)\npass now \(1\): adds\n\nall checks hold$/],
+    ['not yet', suite('not ok', 'ok'), /^unit: does not hold .*\nstill fail \(1\): adds\n.*end of its output:\nTAP version 13\n.*\n\n0 of 1 check hold$/s],
+    ['broken', suite('ok', 'not ok'), /pass now \(1\): adds\nbroke, passed at the start \(1\): subtracts\n.*repair what the change broke\nend of its output/s],
+  ])('%s', async (_, script, text) => {
+    const bed = await begin({ files: { 'check.sh': suite('not ok', 'ok') }, spec: checks });
+    await bed.write('check.sh', script);
+    const { text: told, ok } = await bed.call('run_checks', {});
+    expect(timeless(told)).toMatch(text);
+    expect(ok).toBe(true);
+    expect([await bed.read('trace.txt'), await bed.read('check.sh')]).toEqual([null, script]);
+  }); // prettier-ignore
+
+  it('names the checks that there are', () =>
+    play({
+      name: '',
+      tool: 'run_checks',
+      args: { names: ['lint'] },
+      ok: false,
+      text: 'names: there is no check lint; the checks are: always',
+    }));
+});
+
+describe.skipIf(binary === '')('all tools', () => {
+  it('hands in with an answer', async () => {
+    const bed = await begin();
+    expect(await bed.call('submit', { answer: ' It was the port. ' })).toMatchObject({
+      ok: true,
+      submission: { answer: 'It was the port.' },
+    });
+  });
+
+  it.each([
+    ['a tool that is none', 'execute', '{}', /^there is no tool execute; the tools are: bash, edit_file, /],
+    ['no object', 'submit', '["done"]', 'the arguments of submit are ["done"]; send one JSON object with fields of: answer'],
+    ['nothing', 'submit', '', 'submit got no arguments: answer: missing; a string that is not empty is expected'],
+    ['a wrong number', 'bash', '{"command":"ls","timeout_seconds":"soon"}', 'timeout_seconds: "soon" came; an integer from 1 to 600 is expected'],
+    ['too large a number', 'bash', '{"command":"ls","timeout_seconds":9000}', 'timeout_seconds: 9000 came; an integer from 1 to 600 is expected'],
+  ])('answers to %s', (name, tool, args, text) => play({ name, tool, args, text, ok: false })); // prettier-ignore
+});
