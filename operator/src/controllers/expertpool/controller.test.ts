@@ -1,4 +1,4 @@
-import { conditionFaults, findCondition, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
+import { conditionFaults, events, findCondition, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
 import type { Condition } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
@@ -37,6 +37,21 @@ async function ready(bed: Bed): Promise<void> {
 }
 
 describe('the pool controller', () => {
+  it('tells by events when a pool becomes ready and when it is not any more', async () => {
+    await using bed = await withPool({ workers: { replicas: 1, concurrency: 2 } });
+    await ready(bed);
+    const told = (): string[] =>
+      bed.server
+        .objects(events)
+        .filter(({ regarding }) => regarding?.kind === 'ExpertPool' && regarding.name === 'coding')
+        .map(({ type, reason }) => `${type} ${reason}`);
+    const [type, reason] = ['Normal', conditionOf(bed, 'Ready')?.reason ?? ''];
+    await bed.until('an event says that it is ready', () => told().includes(`${type} ${reason}`));
+    await bed.rollOut('coding-workers', 0);
+    await bed.until('it is not ready', () => conditionOf(bed, 'Ready')?.status !== 'True');
+    await bed.until('an event says so', () => told().some((one) => one.startsWith('Warning ')));
+  });
+
   it('makes all that a pool consists of, becomes ready with it, and then writes nothing', async () => {
     await using bed = await withPool({ workers: { replicas: 1, concurrency: 2 } });
     expect(names(bed, resources.deployments)).toEqual(['platform/coding-expert-gen', 'platform/coding-workers']);
