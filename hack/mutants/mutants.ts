@@ -6,6 +6,7 @@ import { energies } from './energies.ts';
 import { execs } from './exec.ts';
 import { faults } from './faults.ts';
 import { foundations } from './foundations.ts';
+import { gateways } from './gateway.ts';
 import { verifierGates } from './gates.ts';
 import { gpus } from './gpus.ts';
 import { kubes } from './kube.ts';
@@ -77,4 +78,5 @@ export const mutants: readonly Mutant[] = [
   ...atLimits,
   ...energies,
   ...faults,
+  ...gateways,
 ];

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,6 +53,22 @@ describe('the process', () => {
     const { stats: _other, ...local } = JSON.parse(await overSocket(socket)) as Record<string, unknown>;
     expect(local).toEqual(overHttp);
     expect((await fetch(`${http}/readyz`)).status).toBe(200);
+    process.kill('SIGTERM');
+    expect(await once(process, 'exit')).toEqual([0, null]);
+  });
+
+  it('is a model gateway with that word, ready when it knows its models, and ends on SIGTERM', async () => {
+    const models = join(folder, 'models.json');
+    const env = { AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', AGENTFLEET_GATEWAY_MODELS: models };
+    const process = start(env, 'gateway');
+    const [http] = await addresses(process);
+    expect((await fetch(`${http}/readyz`)).status).toBe(503);
+    const model = { name: 'expert', engine: 'Replay', recording: folder, maxOutputTokens: 1, concurrency: 1, timeoutSeconds: 1 };
+    await writeFile(models, JSON.stringify({ format: 'agentfleet.dev/gateway/v1', models: [model] }));
+    expect((await fetch(`${http}/readyz`)).status).toBe(200);
+    const body = JSON.stringify({ model: 'expert', messages: [{ role: 'user', content: 'x' }] });
+    const response = await fetch(`${http}/v1/chat/completions`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    expect(await response.json()).toMatchObject({ error: { code: 'RecordMismatch' } });
     process.kill('SIGTERM');
     expect(await once(process, 'exit')).toEqual([0, null]);
   });

@@ -168,6 +168,9 @@ const events = [
   start(2, { ...use, input: {} }),
   delta(2, { type: 'input_json_delta', partial_json: '{"command":' }),
   delta(2, { type: 'input_json_delta', partial_json: '"ls"}' }),
+  event({ type: 'content_block_stop', index: 2 } as { type: string }),
+  start(3, { ...use, id: 'toolu_2', input: {} }),
+  event({ type: 'content_block_stop', index: 3 } as { type: string }),
   event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 5 } } as { type: string }),
   event({ type: 'message_stop' }),
 ];
@@ -182,10 +185,17 @@ describe('a stream', () => {
       '',
       '{"command":',
       '"ls"}',
+      '',
+      '{}',
     ]);
     expect(choices.at(-1)).toMatchObject({
       finish_reason: 'tool_calls',
-      delta: { provider_state: { engine: 'Anthropic', content: [thinking, { type: 'text', text: 'I look.' }, use] } },
+      delta: {
+        provider_state: {
+          engine: 'Anthropic',
+          content: [thinking, { type: 'text', text: 'I look.' }, use, { ...use, id: 'toolu_2', input: {} }],
+        },
+      },
     });
     expect(told.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });

@@ -11,6 +11,8 @@ import type { Caller } from './route.ts';
 
 /** A long conversation with what its commands printed. */
 const bodyLimit = 64 * 1024 * 1024;
+/** For the request to come; its answer may take as long as the model does. */
+const requestTimeoutMs = 120_000;
 const validate = new Ajv({ strict: false }).compile<ChatRequest>(ChatRequest);
 
 export interface AppOptions {
@@ -30,6 +32,7 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     logger: false,
     bodyLimit,
+    requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     frameworkErrors: (error, _request, reply) => answer(options, reply, error),

@@ -32,6 +32,8 @@ export interface GatewayErrorOptions {
   readonly retryable?: boolean;
   /** When to ask again, ms; undefined: nobody said. */
   readonly retryAfterMs?: number | undefined;
+  /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
+  readonly isOwn?: boolean;
   /** Status of the answer, where it is not that of the code. */
   readonly status?: number;
 }
@@ -42,6 +44,7 @@ export class GatewayError extends Error {
   readonly status: number;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  readonly isOwn: boolean;
 
   constructor(code: GatewayErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -50,6 +53,7 @@ export class GatewayError extends Error {
     this.status = options.status ?? kinds[code].status;
     this.retryable = options.retryable ?? kinds[code].retryable;
     this.retryAfterMs = options.retryAfterMs;
+    this.isOwn = options.isOwn ?? false;
   }
 
   get body(): ChatErrorBody {

@@ -1,6 +1,6 @@
-// The contract of the gateway, over HTTP against a provider that plays faults.
+// The contract of the gateway, over HTTP against a provider that a test plays.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { breakOff, FakeProvider, raw, refuse, silence, tell, type Script } from './testing/provider.ts';
+import { FakeProvider, refuse, silence, tell } from './testing/provider.ts';
 import { Stage } from './testing/harness.ts';
 
 const provider = new FakeProvider();
@@ -144,125 +144,39 @@ describe('files', () => {
   });
 });
 
-type Row = readonly [what: string, script: Script, status: number, code: string, retryable: boolean, asked: number, words: RegExp];
-const api = (status: number, message: string, code?: string): Script => refuse(status, { error: { message, code, type: 'x' } });
-const faults: readonly Row[] = [
-  [
-    '429',
-    refuse(429, { error: { message: 'slow down' } }, { 'retry-after': '0' }),
-    429,
-    'RateLimited',
-    true,
-    4,
-    /fewer requests \(429: slow/,
-  ],
-  ['429 for an hour', refuse(429, {}, { 'retry-after': '3600' }), 429, 'RateLimited', true, 1, /requestsPerMinute/],
-  ['an account without credit', api(429, 'no', 'insufficient_quota'), 400, 'ProviderRefused', false, 1, /no credit left.*billing/],
-  ['500', api(500, 'oops'), 502, 'ProviderUnreachable', true, 4, /fails \(500: oops\)/],
-  [
-    '529',
-    refuse(529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
-    502,
-    'ProviderUnreachable',
-    true,
-    4,
-    /529/,
-  ],
-  ['an expired key', api(401, 'Incorrect API key provided: sk-first-key'), 500, 'CredentialRefused', false, 1, /\[key\].*renew the key/],
-  ['an unknown model', api(404, 'The model `some-model` does not exist'), 404, 'ModelNotAtProvider', false, 1, /has no model some-model/],
-  [
-    'a model unknown to old vLLM',
-    refuse(404, { message: 'The model `x` does not exist.' }),
-    404,
-    'ModelNotAtProvider',
-    false,
-    1,
-    /no model/,
-  ],
-  ['a wrong path', refuse(404, { detail: 'Not Found' }), 400, 'ProviderRefused', false, 1, /no chat API there.*path of baseURL/],
-  ['a web page', raw('<html>', 'text/html'), 502, 'ProviderMalformed', false, 1, /content type.*baseURL/],
-  [
-    'a long conversation',
-    api(400, "This model's maximum context length is 8192"),
-    400,
-    'ContextExceeded',
-    false,
-    1,
-    /so long a conversation/,
-  ],
-  ['a refused member', api(422, 'tools: not supported'), 400, 'ProviderRefused', false, 1, /422: tools: not supported/],
-  ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', true, 4, /not JSON/],
-  ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', true, 4, /choices must NOT have fewer than 1/],
-  ['half an answer', breakOff('{"choices": [{'), 502, 'ProviderUnreachable', true, 4, /does not answer/],
-  ['a redirect', refuse(307, {}, { location: 'http://evil.test/v1' }), 400, 'ProviderRefused', false, 1, /redirects to evil\.test/],
-];
-
-describe('a fault', () => {
-  it.each(faults)('is told with code and cure: %s', async (_what, script, status, code, retryable, asked, words) => {
-    provider.play(script);
-    const answer = await stage.ask();
-    expect({ ...answer.body.error, status: answer.status }).toMatchObject({ status, code, retryable });
-    expect(answer.body.error.message).toMatch(words);
-    expect(provider.calls).toHaveLength(asked);
-    expect(answer.text + stage.log.join('') + (await stage.metrics())).not.toContain('sk-first-key');
-    expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
-  });
-
-  it('that passes is not told', async () => {
-    provider.play(api(500, 'oops'), refuse(429, {}, { 'retry-after-ms': '1' }), breakOff('{'), hello);
+describe('what waits', () => {
+  it('is refused where it waited too long, without another try', async () => {
+    await stage.models({ baseURLs: [url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
+    provider.play(hello);
     expect((await stage.ask()).status).toBe(200);
-    const metrics = await stage.metrics();
-    expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="RateLimited"} 1');
-    expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="ProviderUnreachable"} 2');
-  });
-
-  it('is told with when to ask again', async () => {
-    provider.play(refuse(429, {}, { 'retry-after': '3600' }));
-    expect((await stage.ask()).headers.get('retry-after')).toBe('3600');
-  });
-
-  it('is silence: it ends when the patience of the model does', async () => {
-    await stage.models({ baseURLs: [url], timeoutSeconds: 1 });
-    provider.play(silence);
     const { status, body } = await stage.ask();
-    expect([status, body.error.code]).toEqual([504, 'ProviderTimeout']);
-    expect(body.error.message).toContain('no answer within 1 s; raise timeoutSeconds');
-    expect(provider.calls).toHaveLength(2);
-  });
-
-  it('is a host that is not there, or that nobody listens at', async () => {
-    await stage.models({ baseURLs: ['http://127.0.0.1:1/v1'] });
-    expect((await stage.ask()).body.error).toMatchObject({ code: 'ProviderUnreachable', retryable: true });
-    await stage.models({ baseURLs: ['http://nobody.invalid/v1'] });
-    expect((await stage.ask()).body.error.message).toMatch(/nobody\.invalid\/v1.*(no DNS server knows|does not answer)/);
-  });
-
-  it('of one model is the work of its fallback', async () => {
-    const other = new FakeProvider();
-    const fallback = { name: 'second', baseURLs: [await other.start()], model: 'other' };
-    await stage.models({ baseURLs: [url], fallback: 'second' }, fallback);
-    provider.play(api(500, 'oops'));
-    other.play(hello);
-    expect((await stage.ask()).body).toMatchObject({ model: 'second', choices: [{ message: { content: 'Hello.' } }] });
-    expect(await stage.metrics()).toContain('agentfleet_gateway_fallbacks_total{model="expert",fallback="second"} 1');
-    other.play(api(401, 'no'));
-    const { body } = await stage.ask();
-    expect(body.error).toMatchObject({ code: 'CredentialRefused', retryable: true });
-    expect(body.error.message).toMatch(/expert: .*500.*; then second: .*401/);
-    await other.stop();
-  });
-
-  it('of the conversation is no work for the fallback', async () => {
-    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [url] });
-    provider.play(api(400, 'prompt is too long'));
-    expect((await stage.ask()).body.error.code).toBe('ContextExceeded');
+    expect([status, body.error.code, body.error.retryable]).toEqual([429, 'RateLimited', true]);
     expect(provider.calls).toHaveLength(1);
+    expect(await stage.metrics()).not.toContain('agentfleet_gateway_retries_total{');
+  });
+
+  it('has its time when the gateway stops, and no more is taken', async () => {
+    provider.play((call, response) => void setTimeout(() => hello(call, response), 300));
+    const asked = stage.ask();
+    await expect.poll(() => provider.calls.length).toBe(1);
+    const stopped = stage.stop();
+    expect((await asked).status).toBe(200);
+    await stopped;
+  });
+
+  it('longer than that is told to ask again', async () => {
+    provider.play(silence);
+    const asked = stage.ask();
+    await expect.poll(() => provider.calls.length).toBe(1);
+    await stage.stop();
+    expect((await asked).body.error).toMatchObject({ code: 'Stopping', retryable: true });
   });
 });
 
 describe('a caller', () => {
   it.each([
     ['asks for no model of the pool', { model: 'gpt' }, 404, 'ModelUnknown', /no model gpt: the pool has expert/],
+    ['sends what is no JSON object', { messages: 7 }, 400, 'InvalidRequest', /messages: must be array/],
     ['sends no messages', { messages: [] }, 400, 'InvalidRequest', /messages: must NOT have fewer than 1/],
     ['wants a thousand choices', { n: 1000 }, 400, 'InvalidRequest', /n: must be <= 64/],
   ])('is refused that %s', async (_what, body, status, code, words) => {

@@ -109,6 +109,7 @@ export class Gateway {
 
   async #withFallbacks<T>(name: string, signal: AbortSignal, ask: (route: Route) => Promise<T>): Promise<T> {
     const models = await this.#options.models.current();
+    this.#forgetAbsent(models);
     const asked = models.get(name);
     if (asked === undefined)
       throw new GatewayError('ModelUnknown', `there is no model ${name.slice(0, 80)}: the pool has ${[...models.keys()].join(', ')}`);
@@ -128,6 +129,15 @@ export class Gateway {
       }
     }
     throw allOf(failures);
+  }
+
+  /** Ends the connections of models that the file has no more. */
+  #forgetAbsent(models: ReadonlyMap<string, GatewayModel>): void {
+    for (const [name, route] of this.#routes) {
+      if (models.has(name) || route.lane.underWay > 0) continue;
+      this.#routes.delete(name);
+      void route.close();
+    }
   }
 
   #routeOf(model: GatewayModel): Route {

@@ -52,6 +52,7 @@ export class Lane {
     if (this.#waiting.length >= concurrency * waitingForEach)
       throw new GatewayError('RateLimited', `${this.#waiting.length} requests wait for this model; raise its concurrency or ask later`, {
         retryAfterMs: Math.max(1000, this.#untilNext()),
+        isOwn: true,
       });
     const turn = Promise.withResolvers<void>();
     const place = (): void => turn.resolve();

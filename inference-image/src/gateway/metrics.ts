@@ -47,7 +47,10 @@ export class GatewayMetrics {
         help,
         labelNames: ['model'],
         registers: [this.registry],
-        collect: () => lanes().forEach((lane, model) => own.set({ model }, read(lane))),
+        collect: () => {
+          own.reset();
+          lanes().forEach((lane, model) => own.set({ model }, read(lane)));
+        },
       });
     };
     gauge('agentfleet_gateway_in_flight', 'Requests to providers under way', ({ underWay }) => underWay);

@@ -16,7 +16,7 @@ export const retryPolicy: RetryPolicy = { attempts: 4, firstDelayMs: 500, longes
 export function delayAfter(failure: GatewayError, failures: number, random: number, policy: RetryPolicy): number | null {
   // Each timeout has cost the whole patience of the model.
   const attempts = failure.code === 'ProviderTimeout' ? Math.min(2, policy.attempts) : policy.attempts;
-  if (!failure.retryable || failures >= attempts) return null;
+  if (!failure.retryable || failure.isOwn || failures >= attempts) return null;
   const { retryAfterMs } = failure;
   if (retryAfterMs !== undefined) return retryAfterMs > policy.longestRetryAfterMs ? null : retryAfterMs + random * policy.firstDelayMs;
   const most = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** (failures - 1));

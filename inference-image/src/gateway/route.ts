@@ -93,7 +93,9 @@ export class Route {
       return await this.lane.enter(AbortSignal.any([signal, patience]));
     } catch (error) {
       if (signal.aborted || !patience.aborted) throw error;
-      throw new GatewayError('RateLimited', `${this.#model.name}: the request waited too long for its turn; raise the model's limits`);
+      throw new GatewayError('RateLimited', `${this.#model.name}: the request waited too long for its turn; raise the model's limits`, {
+        isOwn: true,
+      });
     }
   }
 }

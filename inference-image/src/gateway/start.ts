@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gateOf } from '@agentfleet/protocol/tokens';
+import type { FastifyInstance } from 'fastify';
 import { listen } from '../listen.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import { createGatewayApp } from './app.ts';
@@ -59,13 +60,21 @@ export async function startGateway({
   const address = await listen(app, config.listen);
   const stop = async (): Promise<void> => {
     stopping.abort();
-    const closing = app.close();
-    const over = new AbortController();
-    await Promise.race([closing, delay(config.drainSeconds * 1000, undefined, { signal: over.signal }).catch(() => undefined)]);
-    over.abort();
-    ended.abort(new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers'));
-    await closing;
+    await drain(app, ended, config.drainSeconds * 1000);
     await gateway.close();
   };
   return { address, stop };
+}
+
+/** Closes when the requests under way are answered; those that take longer are told to ask again. */
+async function drain(app: FastifyInstance, ended: AbortController, patienceMs: number): Promise<void> {
+  const closing = app.close();
+  // A connection whose last answer has gone is kept by its caller, and would keep the gateway.
+  const idle = setInterval(() => app.server.closeIdleConnections(), 50);
+  const over = new AbortController();
+  await Promise.race([closing, delay(patienceMs, undefined, { signal: over.signal }).catch(() => undefined)]);
+  over.abort();
+  ended.abort(new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers'));
+  await closing;
+  clearInterval(idle);
 }

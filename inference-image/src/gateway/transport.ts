@@ -6,8 +6,8 @@ import { GatewayError } from './failure.ts';
 
 type Fetch = typeof globalThis.fetch;
 
-/** The request has its own limits: connections have none beside that of their start. */
-const limits = { headersTimeout: 0, bodyTimeout: 0 } as const;
+/** An answer without an end is cut here. The request has its own limits of time. */
+const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: 64 * 1024 * 1024 } as const;
 
 /** How the provider of a model is reached: with which authorities, through which proxy. Connections are kept between requests. */
 export class Transport {

@@ -26,6 +26,7 @@ export class AnthropicStream {
       yield chunkOf(this.#model, { role: 'assistant', content: '' });
     } else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
     else if (event.type === 'content_block_delta') yield* this.#delta(event.index, event.delta);
+    else if (event.type === 'content_block_stop') yield* this.#stop(event.index);
     else if (event.type === 'message_delta') {
       this.#reason = event.delta.stop_reason;
       this.#usage = { ...(this.#usage ?? { input_tokens: 0 }), output_tokens: event.usage.output_tokens };
@@ -53,6 +54,14 @@ export class AnthropicStream {
       yield chunkOf(this.#model, { tool_calls: [piece] });
     } else if (delta.type === 'thinking_delta' && block.type === 'thinking') block.thinking += delta.thinking;
     else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
+  }
+
+  /** A call without arguments may have come without a piece of them. */
+  *#stop(index: number): Iterable<Chunk> {
+    const open = this.#blocks.get(index);
+    if (open?.block.type !== 'tool_use' || open.json !== '') return;
+    open.json = JSON.stringify(open.block.input ?? {});
+    yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
   }
 
   /** The number of a call among the calls. */

@@ -24,6 +24,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
     return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caFrom`, error, {
       retryable: false,
     });
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return malformed(where, 'without an end', error, false);
   if (code === 'ENOTFOUND')
     return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL', error);
   return failure(

@@ -112,8 +112,13 @@ export class Stage {
     return (await fetch(`${this.origin}/metrics`)).text();
   }
 
-  async close(): Promise<void> {
+  async stop(): Promise<void> {
     await this.#running?.stop();
+    this.#running = null;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
     await rm(this.folder, { recursive: true });
   }
 }

@@ -106,6 +106,17 @@ export function breakOff(text: string, type = 'application/json'): Script {
 /** Answers nothing. */
 export const silence: Script = () => undefined;
 
+/** An answer that never ends. */
+export const flood: Script = (_call, response) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const piece = Buffer.alloc(1024 * 1024, 0x20);
+  const more = (): void => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on('drain', more);
+  more();
+};
+
 /** Server-sent events, each with this data. */
 export function stream(events: readonly unknown[], done = true): Script {
   const data = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
