@@ -1,6 +1,7 @@
 // What somebody who has the role agentfleet-admin in one namespace only can make the operator do in another one. Everybody acts
 // with a token of his own and the roles of the chart; the operator runs, and nothing has a kubelet.
 import { createTransport, kubeconfigConfig, silentLog, systemClock } from '@agentfleet/kube';
+import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath, up } from '../../hack/cluster/index.ts';
@@ -231,5 +232,30 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     expect((await server.ask('GET', `${maps}/other`, { token })).status).toBe(403);
     await server.ask('DELETE', `${collection(victim, 'agenttasks')}/reads`);
     await until('it may be read no more', async () => (await server.ask('GET', `${maps}/named`, { token })).status === 403);
+  });
+
+  it('workers of a pool with chat models get tokens for their gateway, of their own account alone, and read no Secret', async () => {
+    const spec = {
+      experts: [
+        {
+          name: 'gen',
+          role: 'Generalist',
+          engine: { type: 'OpenAI', openAI: { baseURL: 'https://llm.example.com/v1', model: 'm', credential: 'llm' } },
+        },
+      ],
+      credentials: [{ name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.example.com'] }],
+    };
+    await made(`/api/v1/namespaces/${attacker}/secrets`, { metadata: { name: 'llm' }, stringData: { token: 'k' } });
+    await made(collection(attacker, 'expertpools'), pool('chat', spec), tokens['mallory']);
+    const accounts = `/api/v1/namespaces/${attacker}/serviceaccounts`;
+    const own = `/apis/apps/v1/namespaces/${attacker}/deployments/chat-gateway`;
+    await until('it has a gateway', async () => (await server.ask('GET', own)).status === 200);
+    const token = await tokenOf(attacker, 'chat-worker');
+    const spoken = { spec: { audiences: [gatewayAudience(attacker, 'chat')] } };
+    expect((await post(`${accounts}/chat-worker/token`, spoken, token)).status).toBe(201);
+    for (const other of ['open-worker', 'default'])
+      expect([other, (await post(`${accounts}/${other}/token`, spoken, token)).status]).toEqual([other, 403]);
+    expect((await server.ask('GET', `/api/v1/namespaces/${attacker}/secrets/llm`, { token })).status).toBe(403);
+    expect((await server.ask('GET', `/api/v1/namespaces/${attacker}/configmaps/chat-gateway`, { token })).status).toBe(403);
   });
 });

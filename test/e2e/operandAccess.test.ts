@@ -1,67 +1,14 @@
 // A tenant's pod asks experts, workers and the operator for what is none of its business, while the fleet works.
 import { deleteNamespace } from '../../hack/sandbox/index.ts';
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { useFleet, type Pod } from './fleet.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askingPods } from './askingPods.ts';
+import { useFleet } from './fleet.ts';
 import { oneBug } from './repositories.ts';
 
 const fleet = useFleet('access');
+const { start, ask, addressOf } = askingPods(fleet);
 const tenant = `aft-tenant-${randomBytes(3).toString('hex')}`;
-
-/** What a request came to: its status, or `silent` where nothing answers. */
-const asking = `
-const [target, method, token] = process.argv.slice(1);
-const headers = { 'content-type': 'application/json', ...(token ? { authorization: 'Bearer ' + token } : {}) };
-const body = method === 'POST' ? '{}' : undefined;
-fetch(target, { method, headers, body, signal: AbortSignal.timeout(4000) }).then(({ status }) => status, () => 'silent').then(console.log);
-`;
-
-function podOf(name: string, labels: Readonly<Record<string, string>>): object {
-  const security = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, labels },
-    spec: {
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      securityContext: { runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [
-        {
-          name: 'it',
-          image: inject('fleet').images['agent'],
-          imagePullPolicy: 'IfNotPresent',
-          command: ['/usr/local/bin/node', '-e', 'setInterval(() => {}, 1000)'],
-          resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
-          securityContext: security,
-        },
-      ],
-    },
-  };
-}
-
-async function start(namespace: string, name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
-  const pod = podOf(name, labels) as { readonly metadata: object };
-  await fleet.kubectl.apply({ ...pod, metadata: { ...pod.metadata, namespace } });
-  await fleet.kubectl.waitReady(namespace, name, 60);
-}
-
-async function ask(
-  from: { readonly namespace: string; readonly pod: string },
-  target: string,
-  method = 'GET',
-  token = '',
-): Promise<string> {
-  const command = ['/usr/local/bin/node', '-e', asking, '--', target, method, token];
-  const told = await fleet.kubectl.text(['-n', from.namespace, 'exec', from.pod, '--', ...command]);
-  return told.trim();
-}
-
-async function addressOf(namespace: string, selector: string): Promise<string> {
-  const { items } = await fleet.kubectl.json<{ readonly items: readonly Pod[] }>(['-n', namespace, 'get', 'pods', '-l', selector]);
-  const ip = items.find(({ status }) => status?.podIP !== undefined)?.status?.podIP ?? '';
-  return ip.includes(':') ? `[${ip}]` : ip;
-}
 
 const foreign = { namespace: tenant, pod: 'foreign' };
 let targets: Readonly<Record<'expert' | 'worker' | 'operator', string>>;
