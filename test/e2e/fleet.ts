@@ -177,7 +177,7 @@ async function openNamespace({ kubectl, namespace }: Fleet, podSecurity: PodSecu
 }
 
 /** The fields of a pool that send artifacts to the cluster's S3. */
-export function storageOf(): object {
+export function storageOf(): { readonly storage: object; readonly credentials: readonly object[] } {
   const { storage } = inject('fleet');
   return {
     storage: { uri: storage.uri, endpoint: storage.endpoint, forcePathStyle: true, credential: 'store' },

@@ -1,7 +1,7 @@
 // A pool with an endpoint and a key, on a real cluster: what waits for the key, who holds it, who is let in, and who reaches the model.
 import { expect, test } from 'vitest';
 import { askingPods } from './askingPods.ts';
-import { useFleet, type Pod } from './fleet.ts';
+import { storageOf, useFleet, type Pod } from './fleet.ts';
 
 const fleet = useFleet('gateway');
 const { start, answer, ask, addressOf } = askingPods(fleet);
@@ -55,9 +55,11 @@ test('a pool waits for the key of its model, and says so', async () => {
     spec: { selector: { app: 'model' }, ports },
   });
   const openAI = { baseURL: `http://model.${namespace}.svc:8080/v1`, model: 'm', credential: 'llm' };
+  const { storage, credentials } = storageOf();
   await fleet.apply('ExpertPool', 'chat', {
     experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', openAI } }],
-    credentials: [{ name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: [`model.${namespace}.svc`] }],
+    storage,
+    credentials: [...credentials, { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: [`model.${namespace}.svc`] }],
   });
   const pool = await until('it names the Secret', (one) => engines(one)?.reason === 'CredentialMissing', 240);
   expect(engines(pool)?.message).toContain(`create Secret llm with the key token in namespace ${namespace}`);

@@ -5,7 +5,9 @@ import { AttemptFailure } from '../attempt/failure.ts';
  * How well an expert fits a domain; null: not at all. The distances are small against what a planner may say, and large
  * enough that equal weights take a Specialist of the domain, then one for everything, then the Generalist.
  */
-function fit({ role, domains }: ExpertEndpoint, domain: string): number | null {
+function fit({ role, domains, chat }: ExpertEndpoint, domain: string): number | null {
+  // A chat model is asked by the tool loop: it makes no proposals.
+  if (chat !== undefined) return null;
   const named = domains.includes(domain);
   if (role === 'Specialist') return named ? 1 : domains.includes('*') ? 0.8 : null;
   if (role === 'Generalist') return named ? 0.6 : 0.5;

@@ -189,6 +189,11 @@ describe('choosing an expert', () => {
     expect(chooseExpert([python, generalist], 'go').name).toBe('gen');
   });
 
+  it('passes over chat models, which make no proposals', () => {
+    const chat = { contextTokens: 4096, maxOutputTokens: 512, toolCalls: 'Native' } as const;
+    expect(chooseExpert([generalist, { ...python, chat }], 'python').name).toBe('gen');
+  });
+
   it('says what the pool lacks', () => {
     expect(() => chooseExpert([python], 'go')).toThrow('no expert of the pool answers for go; give spec.experts of the pool a Generalist');
   });
