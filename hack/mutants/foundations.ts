@@ -243,8 +243,8 @@ export const foundations: readonly Mutant[] = [
   {
     guarantee: 'an act that a person rejected is not done',
     file: `${worker}/attempt/approvals.ts`,
-    find: 'return { decision: note.decision, by: byOf(note) };',
-    replace: "return { decision: 'Approved', by: byOf(note) };",
+    find: "const decision = note.decision === 'Approved' ? 'Approved' : 'Rejected';",
+    replace: "const decision = 'Approved';",
     test: vitest(`${worker}/attempt/approvals.test.ts`),
   },
   {

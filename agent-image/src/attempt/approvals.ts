@@ -28,6 +28,8 @@ export interface Decided {
   readonly by: string;
   /** What the order gives as its reason. */
   readonly why?: string;
+  /** Nobody decided: the time did. */
+  readonly timedOut?: true;
 }
 
 export interface Answered {
@@ -77,7 +79,12 @@ export class Approvals {
     const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`));
     if (note.decision === 'Rejected') this.#rejection = `${summary.slice(0, 200)} was rejected ${byOf(note)}`;
     const decision = note.decision === 'Approved' ? 'Approved' : 'Rejected';
-    return { decision, by: byOf(note), ...(note.why !== undefined && { why: note.why }) };
+    return {
+      decision,
+      by: byOf(note),
+      ...(note.why !== undefined && { why: note.why }),
+      ...(note.order === undefined && { timedOut: true }),
+    };
   }
 
   /** Waits for the answer to a question until its time is over; rejects with the signal's reason only. */

@@ -1,14 +1,16 @@
 import { posix } from 'node:path';
-import type { Check } from '@agentfleet/protocol/api';
+import { isArtifactCheck, isCommandCheck, type Check, type CommandCheck } from '@agentfleet/protocol/api';
 import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
+import { assertSchema } from './artifactRun.ts';
 import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
 import { seenAtBaseline } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
 import { createGate } from './gate.ts';
 import type { Prepared } from './prepare.ts';
-import { protection } from './protection.ts';
+import { exceptArtifacts, protection } from './protection.ts';
 import { reachOf } from './reach.ts';
 import type { Scope } from './scope.ts';
+import { chatStrategy } from './strategy.ts';
 import { unparsed } from './unparsed.ts';
 
 /** A check, and what it said at snapshot 0. */
@@ -22,13 +24,18 @@ export interface JudgedCheck {
 
 /** What is known once the checks ran at snapshot 0. */
 export interface Baseline {
+  /** All but the reviews. */
   readonly checks: readonly JudgedCheck[];
+  /** Checks of type Review: a person is asked when all others hold. */
+  readonly reviews: readonly Check[];
   /** Paths below the workspace at snapshot 0. */
   readonly tree: readonly string[];
   readonly protectedSet: ProtectedSet;
   readonly runner: CheckRunner;
-  /** Whether every check held already, as the task asks for. */
+  /** Whether no check failed; reviews do not count. */
   readonly holds: boolean;
+  /** There is nothing to do, and the task says that this is a success. */
+  readonly alreadyTrue: boolean;
 }
 
 /** A check that fails is run again to tell flaky tests, unless it takes longer than this. */
@@ -46,12 +53,17 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   progress.begin('baseline', 'running the checks at snapshot 0');
   const tree = await listTree(scope, empty.id, initial.id);
   const protect = { mode: task.spec.protect.mode, paths: task.spec.protect.paths ?? [] };
-  const protectedSet = await protection(tree, task.spec.checks, protect, (path) => hands.read(path));
+  const { checks: all, whenAlreadyTrue } = task.spec;
+  const [commands, artifacts] = [all.filter(isCommandCheck), all.filter(isArtifactCheck)];
+  for (const check of artifacts) assertSchema(check);
+  const found = await protection(tree, commands, protect, (path) => hands.read(path));
+  const protectedSet = exceptArtifacts(found, artifacts);
   const reach = reachOf(context, task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
   const runner: CheckRunner = { hands, task, reports: protectedSet.reports, reach };
-  await admitChecks(scope, protectedSet);
+  await admitChecks(scope, commands, protectedSet);
   const checks: JudgedCheck[] = [];
-  for (const check of task.spec.checks) {
+  // Files are looked at before a command can write one.
+  for (const check of [...artifacts, ...commands]) {
     progress.say(`running check ${check.name} at snapshot 0`);
     assertWithinBudget(scope, checks);
     checks.push(await judgeOne(check, runner));
@@ -59,11 +71,15 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   }
   if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
   await hands.note('Baseline', noteOf(context.assignment.attempt, checks));
-  assertProvable(checks);
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
+  const reviews = all.filter(({ type }) => type === 'Review');
+  const chat = chatStrategy(scope) !== null;
+  const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!chat && nothingOpen(checks)));
+  if (holds && !alreadyTrue && !chat) throw unprovable(checks);
   progress.establish('BaselineJudged');
   progress.finish('baseline', { snapshot: initial.id });
-  return { checks, tree, protectedSet, runner, holds };
+  const inOrder = all.flatMap(({ name }) => checks.find(({ check }) => check.name === name) ?? []);
+  return { checks: inOrder, reviews, tree, protectedSet, runner, holds, alreadyTrue };
 }
 
 /** Files of the workspace at snapshot 0, from the keeper: no image has to have `find` or `git`. */
@@ -74,10 +90,10 @@ async function listTree({ hands }: Scope, empty: string, initial: string): Promi
   return paths.filter((path) => !folders.has(path));
 }
 
-async function admitChecks({ context, hands, options }: Scope, set: ProtectedSet): Promise<void> {
+async function admitChecks({ context, hands, options }: Scope, commands: readonly CommandCheck[], set: ProtectedSet): Promise<void> {
   const { task } = context;
   const gate = createGate({ rails: options.rails, task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, set);
-  for (const check of task.spec.checks) {
+  for (const check of commands) {
     const decision = gate.admit(check, 'check');
     if (decision !== 'Allow') await hands.note('Admitted', { check: check.name, decision });
   }
@@ -99,7 +115,12 @@ async function judgeOne(check: Check, runner: CheckRunner): Promise<JudgedCheck>
   let first = await runCheck(check, check.format, runner);
   if (first.end.interrupted !== undefined) first = await runCheck(check, check.format, runner);
   const format = first.results.format;
-  const again = first.end.exitCode !== 0 && first.end.error === undefined && !first.end.timedOut && first.millis < repeatBelowMs;
+  const again =
+    isCommandCheck(check) &&
+    first.end.exitCode !== 0 &&
+    first.end.error === undefined &&
+    !first.end.timedOut &&
+    first.millis < repeatBelowMs;
   const baseline = again ? [first, await runCheck(check, format, runner)] : [first];
   const judgement = judgeBaseline(baseline, check.expect);
   if (judgement.accepted) return { check, baseline, judgement, format };
@@ -131,21 +152,20 @@ function assertLoads({ hands }: Scope, judged: JudgedCheck | undefined, set: Pro
   );
 }
 
-function assertProvable(checks: readonly JudgedCheck[]): void {
-  if (checks.some(({ judgement }) => judgement.failing.length > 0)) return;
-  const open = checks.filter(({ check }) => check.expect === 'Auto');
-  if (open.length === 0) return;
-  if (open.some(({ judgement }) => judgement.flaky.length > 0))
-    throw new AttemptFailure(
-      'InvalidInput',
-      'OnlyFlaky',
-      `nothing fails at snapshot 0 each time: ${seenAtBaseline(checks)}. What passes at times proves no change; make it repeatable, or add a check that fails until the goal is reached`,
-    );
-  throw new AttemptFailure(
-    'InvalidInput',
-    'NothingToProve',
-    `all checks pass at snapshot 0 already (${seenAtBaseline(checks)}), so that passing would prove no change; add a check that fails until the goal is reached`,
-  );
+/** Whether every check is to pass and nothing more. */
+function nothingOpen(checks: readonly JudgedCheck[]): boolean {
+  return checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto');
+}
+
+/** Why a pool without a chat model does not begin: nothing that it could do would be proved. */
+function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
+  if (checks.some(({ check, judgement }) => check.expect === 'Auto' && judgement.flaky.length > 0)) {
+    const message = `nothing fails at snapshot 0 each time: ${seenAtBaseline(checks)}. What passes at times proves no change; make it repeatable, or add a check that fails until the goal is reached`;
+    return new AttemptFailure('InvalidInput', 'OnlyFlaky', message);
+  }
+  const seen = checks.length === 0 ? 'there is none but a review' : seenAtBaseline(checks);
+  const message = `all checks pass at snapshot 0 already (${seen}), so that passing would prove no change; add a check that fails until the goal is reached, use a pool with a chat model, or set spec.whenAlreadyTrue to Succeed`;
+  return new AttemptFailure('InvalidInput', 'NothingToProve', message);
 }
 
 /** Most failing ids that the note names: it is bounded, and the log has the output anyway. */

@@ -1,6 +1,7 @@
 import { Redaction } from '@agentfleet/protocol/redact';
-import { defaultStepTimeoutSeconds, type AgentTask, type Check } from '@agentfleet/protocol/api';
+import { defaultStepTimeoutSeconds, isArtifactCheck, isCommandCheck, type AgentTask, type Check } from '@agentfleet/protocol/api';
 import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
+import { runArtifact } from './artifactRun.ts';
 import type { Hands } from './hands.ts';
 import type { Reach } from './reach.ts';
 
@@ -29,7 +30,8 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
 }
 
 /**
- * Runs a check once on the tree as it is: reports of earlier runs are deleted before it, and its results are read.
+ * Runs a check once on the tree as it is: reports of earlier runs are deleted before it, and its results are read. Of an
+ * Artifact the file is looked at, and nothing is deleted.
  *
  * @param format `Auto` only at the baseline; after it what the baseline had
  * @param withinSeconds ends it sooner than the task says
@@ -40,6 +42,8 @@ export async function runCheck(
   { hands, task, reports, reach }: CheckRunner,
   withinSeconds = Number.POSITIVE_INFINITY,
 ): Promise<Ran> {
+  if (isArtifactCheck(check)) return runArtifact(check, hands);
+  if (!isCommandCheck(check)) throw new TypeError(`check ${check.name} is of type ${check.type}, which nothing runs; report this fault`);
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await hands.remove(own);
   const env = namingEnvironment({});

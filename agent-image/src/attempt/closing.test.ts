@@ -38,7 +38,7 @@ async function leaves(
     signal: new AbortController().signal,
     report: () => undefined,
   } as unknown as AttemptContext;
-  const ledger = { prepared: { initial: { id: 's0' } }, proofs: [] } as unknown as Ledger;
+  const ledger = { prepared: { initial: { id: 's0' } }, proofs: [], reviews: [] } as unknown as Ledger;
   await close(context, ledger, outcome);
   return { names: store.keys('').map((key) => key.split('/').at(-1) ?? ''), bundles };
 }

@@ -24,6 +24,8 @@ export interface Ledger {
   answer?: string;
   /** What the checks said in the fresh container. */
   readonly proofs: Proof[];
+  /** What people said of the result, one for each accepted check of type Review. */
+  readonly reviews: Ran[];
   /** Newest snapshot at which all checks passed, of this attempt or an earlier one. */
   green?: string;
 }
@@ -73,8 +75,8 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
   }
 }
 
-function runsOf({ proofs, baseline }: Ledger): readonly Ran[] {
-  if (proofs.length > 0) return proofs.map(({ run }) => run);
+function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
+  if (proofs.length + reviews.length > 0) return [...proofs.map(({ run }) => run), ...reviews];
   return baseline?.checks.flatMap((judged) => judged.baseline.slice(0, 1)) ?? [];
 }
 
@@ -119,7 +121,8 @@ function noteOf({ assignment }: AttemptContext, { result, reason, class: cls }: 
 }
 
 /** Content of `report.json`: each check before and after, test by test where it is known. */
-function reportOf({ task, assignment }: AttemptContext, { baseline, proofs, prepared, result }: Ledger, outcome: Outcome): unknown {
+function reportOf({ task, assignment }: AttemptContext, ledger: Ledger, outcome: Outcome): unknown {
+  const { baseline, proofs, reviews, prepared, result } = ledger;
   return {
     format: 'agentfleet.dev/report/v1',
     task: { namespace: task.metadata.namespace, name: task.metadata.name, uid: task.metadata.uid },
@@ -131,7 +134,9 @@ function reportOf({ task, assignment }: AttemptContext, { baseline, proofs, prep
       const proof = proofs.find(({ judged }) => judged.check.name === check.name);
       return {
         name: check.name,
-        command: check.command,
+        type: check.type,
+        ...(check.command !== undefined && { command: check.command }),
+        ...(check.path !== undefined && { path: check.path }),
         expect: judgement.expect,
         failingBefore: judgement.failing,
         flaky: judgement.flaky,
@@ -141,5 +146,6 @@ function reportOf({ task, assignment }: AttemptContext, { baseline, proofs, prep
         reasons: proof?.verdict.reasons ?? [],
       };
     }),
+    reviews: (baseline?.reviews ?? []).map(({ name }) => ({ name, said: reviews.find(({ check }) => check === name)?.output ?? null })),
   };
 }

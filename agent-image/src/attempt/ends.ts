@@ -60,6 +60,7 @@ export function failedThere(proofs: readonly Proof[]): string {
 function seen({ check, baseline, judgement }: JudgedCheck): string {
   const [first] = baseline;
   if (first === undefined) return `check ${check.name} did not run`;
+  if (check.type === 'Artifact') return `check ${check.name}: ${first.output === '' ? 'the file is as it has to be' : first.output}`;
   const parts: string[] = [];
   const bad = badEnd(first);
   const [broken] = unparsed(first.output);

@@ -1,7 +1,8 @@
-import { writeAnswer } from './answer.ts';
 import { refuseAblations } from './ablations.ts';
+import { writeAnswer } from './answer.ts';
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
 import { close, summary, type Ledger } from './closing.ts';
+import { conclusion } from './conclusion.ts';
 import { BegunActs } from './acts/earlierRun.ts';
 import { Approvals } from './approvals.ts';
 import { failedThere } from './ends.ts';
@@ -15,10 +16,12 @@ import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
 import { labelled, labels, prepare, type Prepared } from './prepare.ts';
 import { Progress } from './progress.ts';
 import { repair, type Winner } from './repair.ts';
+import { reviewRejected } from './review.ts';
 import { rollBack } from './rollback.ts';
 import type { EngineOptions, Scope, StrategyScope } from './scope.ts';
 import { createSourceReader } from './sources.ts';
-import { verify } from './verify.ts';
+import { chatStrategy, hasChat } from './strategy.ts';
+import { verify, type Verified } from './verify.ts';
 
 /**
  * The engine of attempts: imports, sets up, judges the baseline, repairs, verifies, stores. It keeps nothing of a task:
@@ -33,7 +36,7 @@ export function createAttemptEngine(options: EngineOptions): AttemptEngine {
 }
 
 async function run(options: EngineOptions, context: AttemptContext): Promise<Outcome> {
-  const ledger: Ledger = { proofs: [] };
+  const ledger: Ledger = { proofs: [], reviews: [] };
   let outcome: Outcome;
   try {
     context.signal.throwIfAborted();
@@ -92,63 +95,75 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
   const baseline = await judgeAtBaseline(scope, prepared);
   ledger.baseline = baseline;
-  const { loop } = scope.options;
-  const { models } = context;
-  if (loop !== undefined && models !== undefined && hasChat(context) && !baseline.holds) {
+  const chat = baseline.alreadyTrue ? null : chatStrategy(scope);
+  if (chat !== null) {
     progress.change('localise', { state: 'Dropped' });
     progress.begin('repair', 'working with the model');
-    const conclude: StrategyScope['conclude'] = async (answer) => {
-      ledger.answer = answer;
-      await writeAnswer(scope, answer);
-      return concludeWith(scope, prepared, baseline, ledger);
-    };
-    return loop.run({ scope, prepared, baseline, models, conclude });
+    const conclude: StrategyScope['conclude'] = (answer) => concludeWith(scope, prepared, baseline, ledger, answer);
+    return chat.loop.run({ scope, prepared, baseline, models: chat.models, conclude });
   }
   const winner = await search(scope, prepared, baseline);
-  const result = await verify(scope, prepared, baseline, winner, ledger.proofs);
-  ledger.result = result;
-  ledger.green = result.id;
-  progress.change('g', { state: 'Done' });
-  progress.say('storing the artifacts', { urgent: true });
+  const { reviewed } = await proveResult(scope, prepared, baseline, winner, ledger);
   const how =
     winner === null
       ? 'nothing was changed: they held at snapshot 0 already'
       : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
-  const reason = winner === null ? 'AlreadyHolds' : 'ChecksHold';
+  const reason = winner === null ? 'AlreadyHolds' : reviewed ? 'ReviewAccepted' : 'ChecksHold';
   return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}`) };
 }
 
-/** Whether the pool has a chat model that works on goals of every kind. */
-function hasChat({ pool }: AttemptContext): boolean {
-  return pool.experts.some(({ chat, role }) => chat !== undefined && role === 'Generalist');
+/** Verifies the tree as it is; the ledger gets the result. */
+async function proveResult(scope: Scope, prepared: Prepared, baseline: Baseline, winner: Winner | null, ledger: Ledger): Promise<Verified> {
+  const { progress } = scope;
+  ledger.proofs.length = 0;
+  ledger.reviews.length = 0;
+  const verified = await verify(scope, prepared, baseline, winner, ledger);
+  ledger.result = verified.result;
+  ledger.green = verified.result.id;
+  progress.change('g', { state: 'Done' });
+  progress.say('storing the artifacts', { urgent: true });
+  return verified;
 }
 
 /** Classes of a refused result that another round of the loop may cure. */
 const curable: ReadonlySet<string> = new Set(['CheckFailed', 'PolicyViolation']);
 
-/** Proves what the loop handed in. A result that is refused is told in words; the tree is that of the result again. */
+function isCurable(error: unknown): error is AttemptFailure {
+  return error instanceof AttemptFailure && (curable.has(error.failureClass) || error.reason === reviewRejected);
+}
+
+/**
+ * Proves what the loop handed in and decides what it is worth. A result that is refused is told in words; the tree is that of
+ * the result again.
+ *
+ * @throws AttemptFailure Unproved where checks hold that prove nothing: the change is offered
+ */
 async function concludeWith(
   scope: Scope,
   prepared: Prepared,
   baseline: Baseline,
   ledger: Ledger,
+  answer: string,
 ): Promise<Outcome | { readonly refused: string }> {
   const { progress } = scope;
   progress.establish('ReachedInPlace');
-  ledger.proofs.length = 0;
+  const words = answer.trim();
+  if (words !== '') {
+    ledger.answer = words;
+    await writeAnswer(scope, words);
+  }
+  let verified: Verified;
   try {
-    const result = await verify(scope, prepared, baseline, null, ledger.proofs);
-    ledger.result = result;
-    ledger.green = result.id;
+    verified = await proveResult(scope, prepared, baseline, null, ledger);
   } catch (error) {
-    if (error instanceof AttemptFailure && curable.has(error.failureClass)) return { refused: error.message };
+    if (isCurable(error)) return { refused: error.message };
     throw error;
   }
   progress.finish('repair');
-  progress.change('g', { state: 'Done' });
-  progress.say('storing the artifacts', { urgent: true });
-  const message = bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}`);
-  return { result: 'Succeeded', reason: 'ChecksHold', message };
+  const shown = { changed: verified.changed, answer: words !== '', review: verified.reviewed };
+  const { result, reason, message } = conclusion(baseline.checks, shown);
+  if (result === 'Failed') throw new AttemptFailure('Unproved', reason, message);
+  return { result, reason, message: bounded(`${message}${failedThere(ledger.proofs)}`) };
 }
 
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {

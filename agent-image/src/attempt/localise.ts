@@ -7,6 +7,7 @@ import {
   type FocusFile,
   type Localisation,
 } from '@agentfleet/protocol/inference';
+import { isCommandCheck } from '@agentfleet/protocol/api';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
 import type { Baseline } from './baseline.ts';
 import { tail, timeoutOf, type Ran } from './checkRun.ts';
@@ -102,6 +103,7 @@ async function coverage(
 ): Promise<readonly CoverageRun[]> {
   const all: CoverageRun[] = [];
   for (const { check, format } of checks.filter((one) => runs.some((run) => run.check === one.check.name))) {
+    if (!isCommandCheck(check)) continue;
     meter.add('toolCalls');
     const timeoutSeconds = Math.min(timeoutOf(check, context.task), maxCoverageSeconds);
     const { keeper, signal } = context;

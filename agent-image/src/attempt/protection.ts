@@ -1,3 +1,4 @@
+import type { ArtifactCheck } from '@agentfleet/protocol/api';
 import { protectedPaths, type CheckCommand, type Protect, type ProtectedSet } from '../checks/index.ts';
 
 /** Rounds of reading scripts that scripts call; each finds at least one more file. */
@@ -27,6 +28,20 @@ export async function protection(
     if (wanted.size === 0 || round >= maxRounds) return set;
     for (const path of wanted) known.set(path, textOf(await read(path)));
   }
+}
+
+/** The set without the files that the agent is to make: what a check demands is never protected. */
+export function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[]): ProtectedSet {
+  if (artifacts.length === 0) return set;
+  const own = new Set(artifacts.map(({ path }) => path));
+  return {
+    ...set,
+    why: (path) => (own.has(path) ? null : set.why(path)),
+    shadows: (path) => (own.has(path) ? null : set.shadows(path)),
+    derived: (path) => !own.has(path) && set.derived(path),
+    reports: set.reports.filter((path) => !own.has(path)),
+    files: set.files.filter((path) => !own.has(path)),
+  };
 }
 
 function textOf(bytes: Buffer | null): string | undefined {

@@ -1,50 +1,69 @@
+import { isArtifactCheck } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Baseline } from './baseline.ts';
 import { changesBetween } from './changes.ts';
+import type { Ledger } from './closing.ts';
 import { broken, holds, prove, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
 import { labels, type Prepared } from './prepare.ts';
 import type { TriedNote } from './notes.ts';
 import type { Winner } from './repair.ts';
+import { review } from './review.ts';
 import type { Scope } from './scope.ts';
+
+/** A result on which all checks hold in a fresh container. */
+export interface Verified {
+  readonly result: SnapshotRecord;
+  /** Something was changed that is not only made by running the checks. */
+  readonly changed: boolean;
+  /** A person accepted it, or several did. */
+  readonly reviewed: boolean;
+}
 
 /**
  * Proves the result where nothing of the search is left: the tools container is replaced, the tree restored by hash,
- * what was changed is judged, and every check runs whole.
+ * what was changed is judged, every check runs whole, and then people are asked who have to accept it.
  *
- * @param winner null when the checks held at snapshot 0 already
- * @param proofs gets what each check said, also when the result is refused
- * @throws AttemptFailure PolicyViolation for a change that is not the agent's to make, CheckFailed when a check does not hold
+ * @param winner null when no candidate was searched for
+ * @param ledger gets what each check and person said, also when the result is refused
+ * @throws AttemptFailure PolicyViolation for a change that is not the agent's to make, CheckFailed when a check does not hold,
+ * ApprovalRejected when a person does not accept it
  */
 export async function verify(
   scope: Scope,
   prepared: Prepared,
   baseline: Baseline,
   winner: Winner | null,
-  proofs: Proof[],
-): Promise<SnapshotRecord> {
+  ledger: Pick<Ledger, 'proofs' | 'reviews' | 'answer'>,
+): Promise<Verified> {
   const { context, hands, progress } = scope;
+  const { proofs, reviews, answer } = ledger;
   progress.begin('verify', 'verifying: taking a snapshot of the result');
   const result = await hands.snapshot(labels.result);
   progress.say('verifying: waiting for a fresh tools container', { urgent: true });
   await hands.freshTools();
   const restored = await hands.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
-  const discard = await judgeResult(scope, prepared, baseline, result);
+  const { discard, paths } = await judgeResult(scope, prepared, baseline, result);
+  let clean = true;
   for (const judged of baseline.checks) {
     progress.say(`verifying: check ${judged.check.name}`, { urgent: true });
     // Code under test can write: no check sees what ran in the one before it left behind.
-    if (proofs.length > 0) await hands.restore(result.id);
-    await hands.remove(discard);
+    if (!clean) await hands.restore(result.id);
+    clean = isArtifactCheck(judged.check);
+    if (!clean) await hands.remove(discard);
     proofs.push(await proveAgain(judged, baseline));
   }
   await hands.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
   if (failed !== undefined) throw await notProved(scope, winner, failed);
+  // A change that is not there cannot be accepted.
+  const asked = paths.length > 0 ? baseline.reviews : [];
+  for (const check of asked) reviews.push(await review(scope, check, { prepared, result, paths, answer }));
   await hands.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
   progress.establish('Verified');
   progress.finish('verify', { snapshot: result.id });
-  return result;
+  return { result, changed: paths.length > 0, reviewed: asked.length > 0 };
 }
 
 /** The loss of the container is not the result's fault the first time. */
@@ -61,23 +80,32 @@ function differs(id: string): AttemptFailure {
   );
 }
 
-/** Judges what the attempt changed, and says what checks made and has to go before they run. */
+/** Judges what the attempt changed: which paths, and what checks made and has to go before they run. */
 async function judgeResult(
   { hands }: Scope,
   { initial }: Prepared,
   { protectedSet }: Baseline,
   result: SnapshotRecord,
-): Promise<readonly string[]> {
-  const { violations, discard } = await changesBetween(hands, protectedSet, initial.id, result.id);
+): Promise<{ readonly discard: readonly string[]; readonly paths: readonly string[] }> {
+  const { violations, discard, entries } = await changesBetween(hands, protectedSet, initial.id, result.id);
   const [first] = violations;
-  if (first === undefined) return discard;
+  if (first === undefined) {
+    const made = new Set(discard);
+    const changed = entries.flatMap(({ path }) => hands.relative(path) ?? []).filter((path) => !made.has(path));
+    return { discard, paths: leavesOf(changed) };
+  }
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : '';
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${more}`);
 }
 
+/** Without the folders that only hold other changes. */
+function leavesOf(paths: readonly string[]): readonly string[] {
+  return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`)));
+}
+
 async function notProved({ context, hands }: Scope, winner: Winner | null, failed: Proof): Promise<AttemptFailure> {
   const reason = broken(failed) ?? failed.verdict.reasons[0];
-  const { verdict } = failed;
+  const { verdict, judged, run } = failed;
   const infrastructure = reason?.code === 'Interrupted';
   if (winner !== null && winner.candidate !== null && !infrastructure) {
     const { candidate, from } = winner;
@@ -93,8 +121,9 @@ async function notProved({ context, hands }: Scope, winner: Winner | null, faile
     };
     await hands.note('Tried', { ...note });
   }
-  const why =
-    reason === undefined
+  const why = isArtifactCheck(judged.check)
+    ? `check ${judged.check.name}: ${run.output}`
+    : reason === undefined
       ? `check ${failed.judged.check.name}: ${verdict.stillFailing.slice(0, 3).join(', ')} still fail`
       : `${reason.message}; ${reason.cure}`;
   return new AttemptFailure(

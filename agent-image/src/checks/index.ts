@@ -1,12 +1,14 @@
 /**
  * What the runs of a task's checks prove (architecture, decision 4). Pure: no I/O, no clock.
  *
+ * - `artifact` judges a file that a check demands;
  * - `parse/` reads the results that test runners print or write, and says what cannot be believed;
  * - `compare/` compares a run with the baseline, test by test;
  * - `protect/` says which files an attempt may not touch, and judges its changes.
  *
  * May import `protocol`.
  */
+export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, compare, judgeBaseline } from './compare/index.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
 export { namingEnvironment } from './naming.ts';

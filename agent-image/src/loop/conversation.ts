@@ -4,6 +4,7 @@ import { seenAtBaseline } from '../attempt/ends.ts';
 import { findShell } from '../tools/index.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { asksForAnswer } from '../attempt/answer.ts';
+import { asked } from '../attempt/asked.ts';
 import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { TranscriptMemory } from './memory.ts';
@@ -138,7 +139,10 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
   const seconds = meter.secondsLeft();
   return {
     goal: spec.goal,
-    checks: baseline.checks.map((judged) => ({ name: judged.check.name, asks: asks(judged.check), baseline: seenAtBaseline([judged]) })),
+    checks: [
+      ...baseline.checks.map((judged) => ({ name: judged.check.name, asks: asked(judged.check), baseline: seenAtBaseline([judged]) })),
+      ...baseline.reviews.map((check) => ({ name: check.name, asks: asked(check), baseline: 'asked at the end' })),
+    ],
     root: hands.root.path,
     shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
     operating: [`${baseline.tree.length} files in the workspace`],
@@ -148,8 +152,4 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     budget: [...budget, ...(Number.isFinite(seconds) ? [`${Math.round(seconds)} seconds`] : [])],
     wantsAnswer: asksForAnswer(spec.checks),
   };
-}
-
-function asks(check: StrategyScope['baseline']['checks'][number]['check']): string {
-  return check.command.join(' ');
 }

@@ -286,8 +286,13 @@ export class Tenure {
   }
 }
 
+const successes: Readonly<Record<string, string>> = {
+  ReviewAccepted: 'a person accepted the result',
+  AnswerAccepted: 'the answer is there',
+};
+
 /** What `kubectl get` shows of the end. */
 function inBrief({ result, reason }: Outcome): string {
-  if (result === 'Succeeded') return 'done: all checks hold';
+  if (result === 'Succeeded') return `done: ${successes[reason] ?? 'all checks hold'}`;
   return result === 'Stopped' ? 'stopped as directed' : `ended: ${reason}`;
 }

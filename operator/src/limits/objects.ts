@@ -36,6 +36,28 @@ const sandbox = (path: string): Choices => ({
 /** One argument at its limit; sixteen times 64 of them would be no object that etcd takes. */
 const argument = (at: number): string => (at === 0 ? longName(8192) : String(at));
 
+/** Two checks with a schema, and commands. */
+const artifacts = 2;
+const ofArtifact =
+  (value: unknown): ((at: number) => unknown) =>
+  (at) =>
+    at < artifacts ? value : undefined;
+const ofCommand =
+  (value: unknown): ((at: number) => unknown) =>
+  (at) =>
+    at < artifacts ? undefined : value;
+const checks: Choices = {
+  'spec.checks[].type': (at) => (at < artifacts ? 'Artifact' : 'Command'),
+  'spec.checks[].command': ofCommand(Array.from({ length: 64 }, (_, at) => argument(at))),
+  'spec.checks[].timeoutSeconds': ofCommand(10),
+  'spec.checks[].format': (at) => (at < artifacts ? 'Auto' : 'NodeTest'),
+  'spec.checks[].path': ofArtifact(longName(512)),
+  'spec.checks[].minBytes': ofArtifact(1),
+  'spec.checks[].maxBytes': ofArtifact(67_108_864),
+  'spec.checks[].contains': ofArtifact(Array.from({ length: 16 }, (_, at) => longName(512, at))),
+  'spec.checks[].jsonSchema': ofArtifact(longName(16_384)),
+};
+
 const shared: Choices = {
   'spec.poolRef.name': () => longest.name,
   'spec.poolRef.namespace': () => longest.namespace,
@@ -43,7 +65,7 @@ const shared: Choices = {
   'spec.policy.profile': () => 'Default',
   'spec.profile': () => longName(63, 0),
   'spec.setup[].command[]': argument,
-  'spec.checks[].command[]': argument,
+  ...checks,
   'spec.policy.minIsolation': () => 'Container',
   'spec.attempts.rules[].class': (at) => classes[at],
   'spec.attempts.rules[].action': () => 'Fail',

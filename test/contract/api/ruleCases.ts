@@ -86,7 +86,60 @@ const duplicateCases: readonly RuleCase[] = [
   }),
 ];
 
+const command = { name: 'a', command: ['true'] };
+const artifact = { name: 'a', type: 'Artifact', path: 'out/a.json' };
+const review = { name: 'a', type: 'Review' };
+
+/** Schemas of all checks together have a bound too. */
+const schemasCase: RuleCase = change(
+  minimalTask,
+  'spec.checks',
+  ['a', 'b'].map((name) => ({ ...artifact, name, jsonSchema: `{}${' '.repeat(16_382)}` })),
+  ['a', 'b', 'c'].map((name) => ({ ...artifact, name, jsonSchema: `{}${' '.repeat(11_000)}` })),
+  'spec.checks[].jsonSchema may hold 32768 characters together; make the schemas shorter',
+);
+
+/** Which fields go with which type of check. */
+const checkCases: readonly RuleCase[] = (
+  [
+    [artifact, { ...artifact, command: ['true'] }, 'command must be set exactly when spec.checks[].type is Command; set or remove it'],
+    [command, { name: 'a' }, 'command must be set exactly when spec.checks[].type is Command; set or remove it'],
+    [review, { ...review, path: 'x' }, 'path must be set exactly when spec.checks[].type is Artifact; set or remove it'],
+    [command, { name: 'a', type: 'Artifact' }, 'path must be set exactly when spec.checks[].type is Artifact; set or remove it'],
+    [artifact, { ...artifact, path: '../a' }, "path must be relative without empty, '.' or '..' parts; write it like src/lib"],
+    [
+      { ...command, timeoutSeconds: 9 },
+      { ...review, timeoutSeconds: 9 },
+      'timeoutSeconds must be set for checks of type Command only; remove it or set the type',
+    ],
+    ...(
+      [
+        ['minBytes', 1],
+        ['maxBytes', 1],
+        ['contains', ['x']],
+        ['jsonSchema', '{}'],
+      ] as const
+    ).map(
+      ([field, value]) =>
+        [
+          { ...artifact, [field]: value },
+          { ...command, [field]: value },
+          `${field} must be set for checks of type Artifact only; remove it or set the type`,
+        ] as const,
+    ),
+    [{ ...command, format: 'TAP' }, { ...artifact, format: 'TAP' }, 'format must be set for checks of type Command only; remove it'],
+    [{ ...artifact, expect: 'Pass' }, { ...review, expect: 'Pass' }, 'expect must not be set for checks of type Review; remove it'],
+    [
+      { ...artifact, minBytes: 2, maxBytes: 2 },
+      { ...artifact, minBytes: 3, maxBytes: 2 },
+      'minBytes must not be more than spec.checks[].maxBytes; lower it',
+    ],
+  ] as const
+).map(([passes, refused, message]) => change(minimalTask, 'spec.checks', [passes], [refused], `spec.checks[].${message}`));
+
 const taskCases: readonly RuleCase[] = [
+  ...checkCases,
+  schemasCase,
   change(
     withValue(git, 'metadata.generateName', undefined),
     'metadata.name',

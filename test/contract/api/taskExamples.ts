@@ -44,7 +44,20 @@ export function fullTask(workspace: Node): Node {
       goal: 'Make the failing tests pass.',
       workspace,
       setup: [{ name: 'deps', command: ['npm', 'ci'], timeoutSeconds: 300, network: 'Allowed' }],
-      checks: [{ name: 'unit', type: 'Command', command: ['npm', 'test'], timeoutSeconds: 300, format: 'TAP', expect: 'FailThenPass' }],
+      checks: [
+        { name: 'unit', type: 'Command', command: ['npm', 'test'], timeoutSeconds: 300, format: 'TAP', expect: 'FailThenPass' },
+        {
+          name: 'report',
+          type: 'Artifact',
+          path: 'out/report.json',
+          minBytes: 2,
+          maxBytes: 4096,
+          contains: ['total'],
+          jsonSchema: '{"type":"object"}',
+        },
+        { name: 'owner', type: 'Review' },
+      ],
+      whenAlreadyTrue: 'Work',
       protect: { mode: 'Default', paths: ['tests/**'] },
       policy: {
         profile: 'Strict',

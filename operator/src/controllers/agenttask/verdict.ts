@@ -104,12 +104,17 @@ export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined
     const result = given.status === 'True' ? 'Succeeded' : given.reason === cancelledReason ? 'Cancelled' : 'Failed';
     return { result, reason: given.reason, message: given.message };
   }
-  if (ending?.result === 'Succeeded') return { result: 'Succeeded', reason: 'ChecksPassed', message: ending.message };
+  if (ending?.result === 'Succeeded') return { result: 'Succeeded', reason: provedBy(ending.reason), message: ending.message };
   const running = assignment !== undefined && open && ending === undefined;
   if (cancel !== 'None' && !running) {
     return { result: 'Cancelled', reason: cancelledReason, message: ending?.message ?? `cancelled (${cancel}) as ${by(facts)} says` };
   }
   return running ? undefined : failure(facts, books, ending);
+}
+
+/** The reason of the condition Succeeded: checks, unless a person or an answer is what counted. */
+function provedBy(reason: string): string {
+  return reason === 'ReviewAccepted' || reason === 'AnswerAccepted' ? reason : 'ChecksPassed';
 }
 
 function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined): Verdict | undefined {

@@ -12,6 +12,8 @@ const byItself: Readonly<Record<FailureClass, AttemptAction>> = {
   Infrastructure: 'Ignore',
   AgentError: 'RollbackAndRetry',
   CheckFailed: 'RollbackAndRetry',
+  // Checks that do not ask for a change do not the next time either.
+  Unproved: 'Fail',
   Vetoed: 'RollbackAndRetry',
   PolicyViolation: 'Fail',
   BudgetExceeded: 'Fail',

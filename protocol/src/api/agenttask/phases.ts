@@ -19,6 +19,7 @@ export const failureClasses = [
   'Infrastructure',
   'AgentError',
   'CheckFailed',
+  'Unproved',
   'Vetoed',
   'PolicyViolation',
   'BudgetExceeded',

@@ -85,6 +85,14 @@ export const AgentTaskSpec = guarded(
     workspace: immutable('spec.workspace', Workspace),
     setup: optional(immutable('spec.setup', setup)),
     checks: immutable('spec.checks', checks),
+    whenAlreadyTrue: immutable(
+      'spec.whenAlreadyTrue',
+      choice(
+        'Where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once.',
+        ['Work', 'Succeed'],
+        'Work',
+      ),
+    ),
     protect: immutable('spec.protect', Protect),
     policy: immutable('spec.policy', Policy),
     budget: Budget,

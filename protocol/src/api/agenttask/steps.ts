@@ -1,6 +1,20 @@
 import type { Static } from 'typebox';
 import { execBounds } from '../../keeper/exec.ts';
-import { atomicList, choice, integer, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { maxFileBytes } from '../../keeper/files.ts';
+import {
+  atomicList,
+  choice,
+  integer,
+  labelName,
+  listByKey,
+  optional,
+  relativePath,
+  rule,
+  setOf,
+  struct,
+  text,
+  type Rule,
+} from '../schema/index.ts';
 
 /** Wall time of a set-up step or check that names none, in seconds; never more than the task's deadline. */
 export const defaultStepTimeoutSeconds = 600;
@@ -37,26 +51,107 @@ export type SetupStep = Static<typeof SetupStep>;
 /** How results of a check are read. */
 export const checkFormats = ['Auto', 'Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest'] as const;
 
-/** One proof that the goal is reached. */
-export const Check = struct('One proof that the goal is reached.', {
-  name: labelName('Name in status and messages.'),
-  type: choice('What proves it; Command is the exit status and output of a program.', ['Command'], 'Command'),
-  command: command('spec.checks[].command'),
-  timeoutSeconds,
-  format: choice('How single tests are told apart in the output; Exit looks at the exit status only.', checkFormats, 'Auto'),
-  expect: choice(
-    'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0.',
-    ['Auto', 'Pass', 'FailThenPass'],
-    'Auto',
+/** What proves that a goal is reached. */
+export const checkTypes = ['Command', 'Artifact', 'Review'] as const;
+export type CheckType = (typeof checkTypes)[number];
+
+/** Largest size that `minBytes` and `maxBytes` may name: that of a file that the keeper reads. */
+const maxArtifactBytes = maxFileBytes;
+
+/** Characters of `spec.checks[].jsonSchema`. */
+export const maxSchemaCharacters = 16_384;
+
+function onlyFor(type: CheckType, ...fields: readonly string[]): readonly Rule[] {
+  return fields.map((field) =>
+    rule(
+      `self.type == '${type}' || !has(self.${field})`,
+      `spec.checks[].${field} must be set for checks of type ${type} only; remove it or set the type`,
+    ),
+  );
+}
+
+const ofType: readonly Rule[] = [
+  rule(
+    "self.type == 'Command' ? has(self.command) : !has(self.command)",
+    'spec.checks[].command must be set exactly when spec.checks[].type is Command; set or remove it',
   ),
-});
+  rule(
+    "self.type == 'Artifact' ? has(self.path) : !has(self.path)",
+    'spec.checks[].path must be set exactly when spec.checks[].type is Artifact; set or remove it',
+  ),
+  ...onlyFor('Command', 'timeoutSeconds'),
+  ...onlyFor('Artifact', 'minBytes', 'maxBytes', 'contains', 'jsonSchema'),
+  rule("self.type == 'Command' || self.format == 'Auto'", 'spec.checks[].format must be set for checks of type Command only; remove it'),
+  rule("self.type != 'Review' || self.expect == 'Auto'", 'spec.checks[].expect must not be set for checks of type Review; remove it'),
+  rule(
+    '!has(self.minBytes) || !has(self.maxBytes) || self.minBytes <= self.maxBytes',
+    'spec.checks[].minBytes must not be more than spec.checks[].maxBytes; lower it',
+  ),
+];
+
+/** One proof that the goal is reached. */
+export const Check = struct(
+  'One proof that the goal is reached.',
+  {
+    name: labelName('Name in status and messages.'),
+    type: choice(
+      'What proves it. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold.',
+      checkTypes,
+      'Command',
+    ),
+    command: optional(command('spec.checks[].command')),
+    path: optional(relativePath('With Artifact: a regular file below the workspace that must be there at the end.', 'spec.checks[].path')),
+    minBytes: optional(integer('Least size of the file.', 0, maxArtifactBytes)),
+    maxBytes: optional(integer('Greatest size of the file.', 0, maxArtifactBytes)),
+    contains: optional(
+      atomicList('Texts that the file must hold, each of them.', text('A text, compared as it is.', { max: 512, min: 1 }), {
+        max: 16,
+        min: 1,
+      }),
+    ),
+    jsonSchema: optional(
+      text('JSON Schema (draft 2020-12), as JSON, that the file must fulfil as JSON.', { max: maxSchemaCharacters, min: 2 }),
+    ),
+    timeoutSeconds,
+    format: choice('How single tests are told apart in the output; Exit looks at the exit status only.', checkFormats, 'Auto'),
+    expect: choice(
+      'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0.',
+      ['Auto', 'Pass', 'FailThenPass'],
+      'Auto',
+    ),
+  },
+  { rules: ofType },
+);
 export type Check = Static<typeof Check>;
+
+/** A check that runs a program. */
+export type CommandCheck = Check & { readonly type: 'Command'; readonly command: readonly string[] };
+
+/** A check that looks at a file. */
+export type ArtifactCheck = Check & { readonly type: 'Artifact'; readonly path: string };
+
+export function isCommandCheck(check: Check): check is CommandCheck {
+  return check.type === 'Command' && check.command !== undefined;
+}
+
+export function isArtifactCheck(check: Check): check is ArtifactCheck {
+  return check.type === 'Artifact' && check.path !== undefined;
+}
 
 /** `spec.setup`. */
 export const setup = listByKey('Commands before snapshot 0, in this order.', 'name', SetupStep, { max: 16 });
 
 /** `spec.checks`. */
-export const checks = listByKey('What must hold for the task to be called Succeeded.', 'name', Check, { max: 16, min: 1 });
+export const checks = listByKey('What must hold for the task to be called Succeeded.', 'name', Check, {
+  max: 16,
+  min: 1,
+  rules: [
+    rule(
+      `self.map(check, has(check.jsonSchema) ? size(check.jsonSchema) : 0).sum() <= ${2 * maxSchemaCharacters}`,
+      `spec.checks[].jsonSchema may hold ${2 * maxSchemaCharacters} characters together; make the schemas shorter`,
+    ),
+  ],
+});
 
 /** `spec.protect`. */
 export const Protect = struct(
