@@ -1,5 +1,6 @@
 import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
+import { execBounds, maxFileBytes } from '@agentfleet/protocol/keeper';
 import { atLimit, longKey, longName, type Choices, type Node } from './atLimit.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
@@ -49,11 +50,11 @@ const ofCommand =
 const checks: Choices = {
   'spec.checks[].type': (at) => (at < artifacts ? 'Artifact' : 'Command'),
   'spec.checks[].command': ofCommand(Array.from({ length: 64 }, (_, at) => argument(at))),
-  'spec.checks[].timeoutSeconds': ofCommand(10),
+  'spec.checks[].timeoutSeconds': ofCommand(execBounds.maxTimeoutSeconds),
   'spec.checks[].format': (at) => (at < artifacts ? 'Auto' : 'NodeTest'),
   'spec.checks[].path': ofArtifact(longName(512)),
-  'spec.checks[].minBytes': ofArtifact(1),
-  'spec.checks[].maxBytes': ofArtifact(67_108_864),
+  'spec.checks[].minBytes': ofArtifact(maxFileBytes),
+  'spec.checks[].maxBytes': ofArtifact(maxFileBytes),
   'spec.checks[].contains': ofArtifact(Array.from({ length: 16 }, (_, at) => longName(512, at))),
   'spec.checks[].jsonSchema': ofArtifact(longName(16_384)),
 };
