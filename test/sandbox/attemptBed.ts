@@ -18,6 +18,8 @@ import { noMind } from '@agentfleet/agent/mind';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
+import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import type { ChatModels } from '../../agent-image/src/models/models.ts';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec, type Approval } from '@agentfleet/protocol/api';
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
@@ -44,6 +46,9 @@ export interface RunOptions {
   readonly status?: AgentTask['status'];
   readonly experts?: Experts;
   readonly mind?: Mind;
+  readonly models?: ChatModels;
+  /** Messages of people that the model has not got yet. */
+  readonly people?: () => ReturnType<NonNullable<AttemptContext['messages']>>;
   readonly pool?: Partial<PoolBrief>;
   readonly onReport?: (report: Report) => void;
 }
@@ -79,6 +84,7 @@ export class AttemptBed implements AsyncDisposable {
     const openDialer = createDialer({ clock: systemClock, env: {}, ...names });
     const engine: AttemptEngine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      loop: loopStrategy,
       importWorkspace: (workspace, { rules, ...ports }) =>
         importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch: folder }),
       collectCoverage,
@@ -88,7 +94,8 @@ export class AttemptBed implements AsyncDisposable {
   }
 
   /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
-  begin(sandbox: Sandbox, { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, pool: more, onReport }: RunOptions): Run {
+  begin(sandbox: Sandbox, options: RunOptions): Run {
+    const { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, models, people, pool: more, onReport } = options;
     const controller = new AbortController();
     const messages: string[] = [];
     const task = taskOf(sandbox, spec, status);
@@ -103,6 +110,8 @@ export class AttemptBed implements AsyncDisposable {
       pool,
       keeper: sandbox.clientWith({ epoch }),
       experts: experts ?? new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([this.#expert]),
+      ...(models !== undefined && { models }),
+      ...(people !== undefined && { messages: people }),
       mind: mind ?? noMind({ compute, experts: [this.#expert.name] }),
       store: this.store,
       clock: systemClock,

@@ -1,0 +1,84 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
+import { gatewayModelsVariable, type GatewayModel } from '@agentfleet/protocol/gateway';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { ChatModelsClient, type ChatModels } from '../../agent-image/src/models/index.ts';
+import { readGateway } from '../../inference-image/src/gateway/config.ts';
+import { startGateway, type RunningGateway } from '../../inference-image/src/gateway/index.ts';
+import { Logger } from '../../inference-image/src/logger.ts';
+
+/** Recorded conversations, one a file. */
+export const recordings = join(import.meta.dirname, 'conversations');
+
+/**
+ * Base URL of a server that answers in place of the recordings, as `mailbox-model` does: then each conversation is played anew,
+ * and its recording is written. Unset: recordings are played, and a prompt or an observation that differs fails.
+ */
+const live = process.env['AGENTFLEET_PLAY'];
+
+const common = { name: 'gen', maxOutputTokens: 4096, concurrency: 8, timeoutSeconds: 3600 } as const;
+
+/** A real gateway in this process, with one model: the recordings, or a live endpoint that is recorded. */
+export class ConversationBed implements AsyncDisposable {
+  readonly models: ChatModels;
+  readonly expert: ExpertEndpoint;
+  readonly #gateway: RunningGateway;
+  readonly #client: ChatModelsClient;
+  readonly #folder: string;
+
+  private constructor(gateway: RunningGateway, folder: string) {
+    this.#gateway = gateway;
+    this.#folder = folder;
+    this.#client = new ChatModelsClient({
+      tokens: { token: () => Promise.resolve('none'), forget: () => undefined },
+      audience: 'gateway',
+      clock: systemClock,
+      random: Math.random,
+      log: silentLog,
+    });
+    this.models = this.#client;
+    const chat = { contextTokens: 64_000, maxOutputTokens: 4096, toolCalls: 'Native' } as const;
+    this.expert = { name: 'gen', role: 'Generalist', engine: 'OpenAI', chat, domains: ['*'], url: gateway.address };
+  }
+
+  static async open(): Promise<ConversationBed> {
+    const folder = await mkdtemp(join(tmpdir(), 'conversations-'));
+    await mkdir(join(folder, 'recorded'));
+    const model: GatewayModel =
+      live === undefined
+        ? { ...common, engine: 'Replay', recording: recordings }
+        : { ...common, engine: 'OpenAI', baseURLs: [live], model: 'mailbox' };
+    await writeFile(join(folder, 'models.json'), JSON.stringify({ format: 'agentfleet.dev/gateway/v1', models: [model] }));
+    const config = readGateway({
+      AGENTFLEET_LISTEN: '127.0.0.1:0',
+      AGENTFLEET_AUTHENTICATION: 'None',
+      [gatewayModelsVariable]: join(folder, 'models.json'),
+      LOG_LEVEL: 'error',
+      ...(live !== undefined && { AGENTFLEET_RECORD_TO: join(folder, 'recorded') }),
+    });
+    const logger = new Logger('error', (line) => console.error(line), Date.now);
+    return new ConversationBed(await startGateway({ config, logger }), folder);
+  }
+
+  /** Keeps what was played live as the recording of a name; nothing where recordings are played. */
+  async keep(name: string, description: string, goal: string): Promise<void> {
+    if (live === undefined) return;
+    const folder = join(this.#folder, 'recorded');
+    for (const file of await readdir(folder)) {
+      const lines = (await readFile(join(folder, file), 'utf8')).trim().split('\n');
+      const exchanges = lines.map((line) => JSON.parse(line) as RecordedExchange);
+      if (!JSON.stringify(exchanges[0]?.messages ?? []).includes(JSON.stringify(goal).slice(1, -1))) continue;
+      await mkdir(recordings, { recursive: true });
+      await writeFile(join(recordings, `${name}.json`), `${JSON.stringify(conversationOf(exchanges, description), undefined, 2)}\n`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.close();
+    await this.#gateway.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
