@@ -120,18 +120,30 @@ function bearerOf({ config: { tokenFile }, clock, log }: StartOptions): Bearer |
   return bearerFromFile(tokenFile, clock, (error) => log.warn('the token for experts cannot be read', { error: asError(error).message }));
 }
 
+function renew(lease: WorkerLease): Pick<LiveParts, 'renewing' | 'renewal'> {
+  const renewing = new AbortController();
+  return { renewing, renewal: lease.run(renewing.signal) };
+}
+
+/** Deadlines of callers count. Probes find out that a node is gone, where a long answer of a model is silent. */
+function connectionsToModels(): Agent {
+  const connect = { timeout: 5000, keepAliveInitialDelay: 15_000 };
+  return new Agent({ connect, keepAliveTimeout: 10_000, headersTimeout: 0, bodyTimeout: 0 });
+}
+
 function begin(options: StartOptions, { transport, brief, metrics }: Parts, first: PoolBrief): LiveParts {
   const { config, clock, random, log, engine, openStore, keeperPort } = options;
-  const { pod } = config;
+  const { pod, concurrency } = config;
   const lease = new WorkerLease({ client: new ResourceClient(transport, leases, 'lease'), pod, pool: first.pool.name, clock, log });
   const fenced = fencedTransport(transport, lease.fence);
-  const dispatcher = new Agent({ connect: { timeout: 5000 }, keepAliveTimeout: 10_000 });
+  const dispatcher = connectionsToModels();
   const bearer = bearerOf(options);
   const factory = new TenureFactory({
     transport: fenced,
     config,
     brief: () => brief.current ?? first,
     experts: new ExpertsClient({ clock, random, log, dispatcher, bearer }),
+    dispatcher,
     bearer,
     engine,
     openStore,
@@ -143,7 +155,7 @@ function begin(options: StartOptions, { transport, brief, metrics }: Parts, firs
   });
   const table: TaskTable = new TaskTable({
     pod,
-    concurrency: config.concurrency,
+    concurrency,
     find: (key) => watches.find(key),
     fresh: () => lease.fresh,
     begin: (task, onSpent) => factory.begin(task, onSpent),
@@ -157,8 +169,7 @@ function begin(options: StartOptions, { transport, brief, metrics }: Parts, firs
     table.syncAll(watches.keys());
   });
   brief.onChange(({ namespaces }) => watches.setNamespaces(namespaces));
-  const renewing = new AbortController();
-  return { lease, table, watches, renewing, renewal: lease.run(renewing.signal), dispatcher };
+  return { lease, table, watches, ...renew(lease), dispatcher };
 }
 
 /** The Lease is renewed until the last report is written, and goes only then. */

@@ -1,4 +1,4 @@
-import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
+import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
@@ -40,13 +40,13 @@ function begin(sandbox: Sandbox, scenario: Scenario): Run {
     pool: { experts: [talks.expert] },
     people: () => (message === undefined || steps < 3 ? [] : [{ id: 'order-1', text: message, by: 'ann' }]),
     onReport: ({ pendingApproval, progress }) => {
-      if (progress?.message.startsWith('step ') === true) steps += 1;
+      if (progress?.message?.startsWith('step ') === true) steps += 1;
       if (pendingApproval === undefined) return;
       const says = people[asked] ?? 'Rejected';
       asked += 1;
       const how = typeof says === 'string' ? { decision: says } : { decision: 'Answered' as const, answer: says.answer };
       const rest = { orderRef: { name: `order-${asked}` }, requester: 'ann', at: '2031-04-02T11:00:00Z' };
-      run.decide({ action: pendingApproval.action, ...how, ...rest } as Approval);
+      run.decide({ action: pendingApproval.action, ...how, ...rest });
     },
   });
   return run;

@@ -21,6 +21,7 @@ import {
   type PoolBrief,
 } from '@agentfleet/protocol/pool';
 import type { Bearer } from '@agentfleet/protocol/tokens';
+import type { Dispatcher } from 'undici';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
@@ -28,6 +29,7 @@ import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
+import { ChatModelsClient, type ChatModels } from '../models/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
 import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
@@ -41,6 +43,8 @@ export interface TenureFactoryOptions {
   readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
   readonly brief: () => PoolBrief;
   readonly experts: ExpertsClient;
+  /** Connections to the model gateway; absent: own ones. */
+  readonly dispatcher?: Dispatcher;
   /** The token for copies of requests; absent: none. */
   readonly bearer?: Bearer | undefined;
   readonly engine: AttemptEngine;
@@ -98,6 +102,7 @@ export class TenureFactory {
       engine: typeof assigned === 'string' ? withoutRevision(engine, assigned) : engine,
       pool,
       experts: mirroredExperts(experts.of(pool.experts), mirror),
+      models: this.#models(pool, log),
       mirror,
       openMind: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
@@ -118,6 +123,14 @@ export class TenureFactory {
       onSuperseded: onSpent,
     };
     return new Tenure(options, task);
+  }
+
+  /** The chat models of a pool, asked by a token for its gateway; undefined where it has none. */
+  #models({ gateway }: PoolBrief, log: Log): ChatModels | undefined {
+    if (gateway === undefined) return undefined;
+    const { clock, random, dispatcher } = this.#options;
+    const own = { tokens: this.#tokens, audience: gateway.audience, clock, random, log };
+    return new ChatModelsClient({ ...own, ...(dispatcher !== undefined && { dispatcher }) });
   }
 
   /** Copies requests of a task that was assigned in the shadow phase of a rollout, as long as the brief says that it lasts. */

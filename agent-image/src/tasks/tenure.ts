@@ -3,6 +3,7 @@ import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Mind } from '../attempt/mind.ts';
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
+import type { ChatModels } from '../models/index.ts';
 import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
 import type { Mirror } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
@@ -20,6 +21,8 @@ export interface TenureOptions {
   /** The brief as of the assignment; later ones count for later attempts. */
   readonly pool: PoolBrief;
   readonly experts: Experts;
+  /** Undefined: the pool has no chat model. */
+  readonly models?: ChatModels | undefined;
   /** The learned parts for one run of the engine, until its signal. */
   readonly openMind: (task: AgentTask, signal: AbortSignal) => Mind;
   /** Copies requests to a revision in shadow; undefined: the task is in no shadow phase. */
@@ -243,7 +246,7 @@ export class Tenure {
   }
 
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
-    const { pool, experts, openMind, store, clock, log, readConfigMap, reporter } = this.#options;
+    const { pool, experts, models, openMind, store, clock, log, readConfigMap, reporter } = this.#options;
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error('a tenure needs a task with an assignment');
     const { keeper } = sandbox;
@@ -257,7 +260,7 @@ export class Tenure {
     };
     const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
     const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
-    const mine = { task, assignment, pool, keeper, experts, mind, store, clock, log, used: this.#used };
+    const mine = { task, assignment, pool, keeper, experts, models, mind, store, clock, log, used: this.#used };
     const intentDurable = (): Promise<void> => this.#copies.intent(signal);
     return { ...mine, ...messagesOf(this.#newest, reporter), readConfigMap, intentDurable, approvals, taskChanged, signal, report };
   }
