@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
+import { AttemptFailure } from '../../agent-image/src/attempt/failure.ts';
 import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
 
@@ -101,5 +102,26 @@ describe.skipIf('why' in built)('the tool loop', () => {
         expect(said(messages).map((line) => line.replaceAll(own.harness.dir, ''))).toEqual(expected.slice(0, messages.length));
       expect(second.reported.patch).not.toContain('looked\n+looked');
     }
+  });
+
+  /** Refuses this many requests after the first one as too long. */
+  const overflowing = (count: number): ScriptedModels =>
+    new ScriptedModels((request, n) => {
+      if (n > 1 && n - 2 < count) throw new AttemptFailure('AgentError', 'ContextExceeded', 'the conversation is too long');
+      return repair(request, n);
+    });
+
+  test('shortens a conversation that the provider calls too long, and pays for no refusal', async () => {
+    const run = bed.begin(spec, overflowing(1));
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    // The first step, the summary of it, and all three steps again, whose messages it replaced.
+    expect(run.reported.usage).toMatchObject({ tokensIn: 1001 + 1003 + 1004 + 1005 + 1006, tokensOut: 250 });
+  });
+
+  test('ends when every request is called too long, and names the cure', async () => {
+    const run = bed.begin(spec, overflowing(Infinity));
+    const outcome = await bed.engine.run(run.context);
+    expect(outcome).toMatchObject({ class: 'InvalidInput', reason: 'ContextTooSmall' });
+    expect(outcome.message).toContain('set contextTokens of the engine');
   });
 });

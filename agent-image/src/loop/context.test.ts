@@ -40,10 +40,18 @@ describe('tokens of a prompt', () => {
     expect(corrected(1.5, { estimated: 150, reported: 100 })).toBeCloseTo(1.4);
     expect(corrected(1, { estimated: 100, reported: 100_000 })).toBe(4);
     expect(corrected(1, { estimated: 100, reported: 0 })).toBe(1);
-    expect(overflowed(initialCorrection)).toBeGreaterThan(1.5);
     let correction = initialCorrection;
     for (let n = 0; n < 40; n += 1) correction = corrected(correction, { estimated: 1000 * correction, reported: 900 });
     expect(correction).toBeCloseTo(0.9, 2);
+  });
+
+  it('goes up after a refusal, and says what is wrong when requests stay too long', () => {
+    const after = [initialCorrection];
+    const refused = (): number => after.push(overflowed(after.at(-1) ?? 1, window, 'gen'));
+    while ((after.at(-1) ?? 4) < 4) refused();
+    expect(after).toEqual(after.toSorted((a, b) => a - b));
+    expect(after.length).toBeLessThan(8);
+    expect(refused).toThrow('set contextTokens of the engine to what the model takes');
   });
 
   it('is due for a compaction at 70 % of the window without the answer', () => {

@@ -55,9 +55,18 @@ export function corrected(correction: number, seen: { readonly estimated: number
   return Math.min(correctionBounds.most, Math.max(correctionBounds.least, next));
 }
 
-/** The correction after a provider refused a request as too long. */
-export function overflowed(correction: number): number {
-  return Math.min(correctionBounds.most, correction * 1.3);
+/**
+ * The correction after a provider refused a request as too long.
+ *
+ * @throws AttemptFailure InvalidInput ContextTooSmall: requests of a fraction of contextTokens were refused
+ */
+export function overflowed(correction: number, { contextTokens }: Window, expert: string): number {
+  if (correction < correctionBounds.most) return Math.min(correctionBounds.most, correction * 1.3);
+  throw new AttemptFailure(
+    'InvalidInput',
+    'ContextTooSmall',
+    `the provider of expert ${expert} refuses requests as too long that are far below its contextTokens, ${contextTokens}: set contextTokens of the engine to what the model takes`,
+  );
 }
 
 /** Tokens of a prompt from which on the conversation is compacted. */

@@ -64,6 +64,8 @@ class Loop {
   readonly #acts: ActScope;
   readonly #budget: TokenBudget;
   #correction = initialCorrection;
+  /** The last request that the gateway refused unanswered; it costs nothing. */
+  #refused: string | null = null;
   /** What the number of proposals of the next step is decided by. */
   #signals: { readonly entropyNats: number | null; readonly disagreement: number | null; readonly risk: number | null } = {
     entropyNats: null,
@@ -118,7 +120,7 @@ class Loop {
         return await this.#request(step, n);
       } catch (error) {
         if (!(error instanceof AttemptFailure) || error.reason !== 'ContextExceeded') throw error;
-        this.#correction = overflowed(this.#correction);
+        this.#correction = overflowed(this.#correction, this.#expert.chat, this.#expert.name);
         await this.#compact();
       }
     }
@@ -211,6 +213,7 @@ class Loop {
   /** Lets the beginning of the conversation give way to a summary, by the model where it can, else to an extract. */
   async #compact(): Promise<void> {
     const { transcript } = this.#conversation;
+    if (transcript.history.length === 0) return;
     const rendered = this.#rendered();
     const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered);
     this.#at.scope.progress.say('summarising the conversation, which grew too long');
@@ -238,12 +241,16 @@ class Loop {
     const { context } = this.#at.scope;
     const request = newExecId();
     const reservation = this.#budget.reserve({ promptTokens: prompt, maxOutputTokens: most, n });
-    await this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge });
+    const refused = this.#refused === null ? {} : { refused: this.#refused };
+    await this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge, ...refused });
     const { namespace = '', name, uid = '' } = context.task.metadata;
     const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request };
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
-    const reply = await this.#whenReachable(send);
+    const reply = await this.#whenReachable(send).catch((error: unknown) => {
+      if (error instanceof AttemptFailure && error.failureClass === 'AgentError') this.#refused = request;
+      throw error;
+    });
     return { reply, request, charged: this.#budget.settle(reservation, reply.usage) };
   }
 

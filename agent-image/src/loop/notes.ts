@@ -13,7 +13,14 @@ export interface LoopNotes {
   /** The prefix, which never changes; `tree` is what the conversation begins on. */
   readonly ConversationBegan: { readonly system: string; readonly goal: string; readonly expert: string; readonly tree: TreeMark };
   /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
-  readonly ModelAsked: { readonly step: number; readonly request: string; readonly n: number; readonly reserved: Charge };
+  readonly ModelAsked: {
+    readonly step: number;
+    readonly request: string;
+    readonly n: number;
+    readonly reserved: Charge;
+    /** An earlier request that was refused unanswered, and costs nothing. */
+    readonly refused?: string;
+  };
   readonly ModelReplied: {
     readonly step: number;
     readonly request: string;

@@ -141,7 +141,7 @@ export class Transcript {
       this.#trees = [{ step: 0, ...note.tree }];
     },
     ModelAsked: (note) => {
-      if (this.#asked !== null) this.#lost.push(estimated(this.#asked.reserved));
+      if (this.#asked !== null && this.#asked.request !== note.refused) this.#lost.push(estimated(this.#asked.reserved));
       this.#asked = note;
     },
     ModelReplied: ({ step, request, proposals, charged }) => {
