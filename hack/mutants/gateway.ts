@@ -38,6 +38,6 @@ export const gateways: readonly Mutant[] = [
     file: 'protocol/src/chat/recording.ts',
     find: 'b[at]?.role !== role || b[at].text !== text',
     replace: 'b[at]?.role !== role',
-    test: vitest('replay'),
+    test: { kind: 'vitest', path: 'protocol/src/chat' },
   },
 ];

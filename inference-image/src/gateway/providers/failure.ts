@@ -18,7 +18,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
   const { status } = error as { readonly status?: unknown };
   if (typeof status === 'number') return refused(status, error, where);
-  const told = detailOf(error, where);
+  const told = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
     return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caFrom`, error, {
@@ -111,6 +111,13 @@ function codeOf(error: unknown): string | null {
     if (typeof code === 'string') return code;
   }
   return null;
+}
+
+/** The first cause: libraries wrap it in errors that say less. */
+function rootOf(error: unknown): unknown {
+  let root = error;
+  for (let depth = 0; root instanceof Error && root.cause !== undefined && depth < 8; depth += 1) root = root.cause;
+  return root;
 }
 
 function headerOf(error: unknown, name: string): string | null {
