@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { answer } from './commands/answer.ts';
 import { cancel } from './commands/cancel.ts';
+import { message } from './commands/message.ts';
 import { show } from './commands/show.ts';
 import { tasks } from './commands/tasks.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -33,6 +34,30 @@ function addAnswer(program: Command, dispatch: Dispatch, type: 'Approve' | 'Reje
       const flags = command.optsWithGlobals<OrderFlags>();
       const { reason, action, timeout: timeoutSeconds } = flags;
       return dispatch.connected(flags, (context) => answer(context, { type, task, timeoutSeconds, ...given({ reason, action }) }));
+    });
+}
+
+function addWords(program: Command, dispatch: Dispatch): void {
+  program
+    .command('answer <task> <text>')
+    .description('answer the question that the task waits with')
+    .option('--action <digest>', 'the question that is meant; it is an error when another one waits')
+    .option('--timeout <seconds>', 'how long to wait for the operator', seconds, 60)
+    .action((task: string, text: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<OrderFlags>();
+      const { action, timeout: timeoutSeconds } = flags;
+      const options = { type: 'Answer', task, message: text, timeoutSeconds, ...given({ action }) } as const;
+      return dispatch.connected(flags, (context) => answer(context, options));
+    });
+  program
+    .command('message <task> <text>')
+    .description('give the model of the task words, which it gets at its next step')
+    .option('--wait', 'until the model has them')
+    .option('--timeout <seconds>', 'how long to wait', seconds, 300)
+    .action((task: string, text: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<OrderFlags>();
+      const { wait = false, timeout: timeoutSeconds } = flags;
+      return dispatch.connected(flags, (context) => message(context, { task, message: text, wait, timeoutSeconds }));
     });
 }
 
@@ -82,6 +107,7 @@ export function createProgram(dispatch: Dispatch): Command {
     .showHelpAfterError('look at the options with --help');
   addAnswer(program, dispatch, 'Approve');
   addAnswer(program, dispatch, 'Reject');
+  addWords(program, dispatch);
   addCancel(program, dispatch);
   addViews(program, dispatch);
   addEvidence(program, dispatch);

@@ -84,6 +84,48 @@ describe('fleet approve and reject', () => {
   });
 });
 
+describe('fleet answer and message', () => {
+  const asks = { ...pendingApproval, kind: 'Question', summary: 'Which port?', question: 'Which port?' };
+  const asking = { status: { ...waiting.status, run: { ...waiting.status.run, pendingApproval: asks } } };
+
+  test('answer the question that waits', async () => {
+    await using api = await bed(asking);
+    api.operator = () => ({ state: 'Done' });
+    expect((await fleet(api, ['show', 'one'])).out).toMatch(/Question: +Which port\?[^]*fleet answer one -n team <text>/);
+    const { code, out } = await fleet(api, ['answer', 'one', '8080']);
+    expect([code, out]).toEqual([0, expect.stringContaining('answered for AgentTask one: Which port?')]);
+    expect([...api.orders.values()]).toMatchObject([{ spec: { type: 'Answer', action, message: '8080', requester: 'ann' } }]);
+  });
+
+  test.each([
+    ['an approval of a question', asking, ['approve', 'one'], /waits with a question; answer it with "fleet answer one <text>"/],
+    ['an answer to an act', waiting, ['answer', 'one', 'yes'], /asks no question; decide about what waits/],
+    [
+      'a message to a task that has ended',
+      { status: { phase: 'Failed', finished: 'true' } },
+      ['message', 'one', 'go'],
+      /has ended already/,
+    ],
+  ] as const)('nothing is ordered by %s', async (_, parts, args, message) => {
+    await using api = await bed(parts);
+    const { code, err } = await fleet(api, [...args]);
+    expect([code, api.orders.size]).toEqual([1, 0]);
+    expect(err).toMatch(message);
+  });
+
+  test('message gives the model words, and waits for it when asked to', async () => {
+    await using api = await bed({ status: { phase: 'Running', finished: 'false' } });
+    api.operator = (_, looks) =>
+      looks < 3 ? { state: 'Accepted', message: 'at its next step' } : { state: 'Done', message: 'the model has it' };
+    expect((await fleet(api, ['message', 'one', 'use port 8080'])).out).toContain('AgentTask one: at its next step');
+    expect((await fleet(api, ['message', 'one', 'go on', '--wait'])).out).toContain('AgentTask one: the model has it');
+    expect([...api.orders.values()]).toMatchObject([
+      { spec: { type: 'Message', message: 'use port 8080' } },
+      { spec: { message: 'go on' } },
+    ]);
+  });
+});
+
 describe('fleet cancel', () => {
   test('is done when the operator took it on, or with --wait when the task has ended', async () => {
     await using api = await bed();

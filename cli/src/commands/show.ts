@@ -42,9 +42,12 @@ function clockOf(clock: NonNullable<NonNullable<AgentTask['status']>['clock']>, 
 function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return [];
+  const { kind = 'Act', summary, question, evidence, expires } = pending;
+  const where = `${name} -n ${namespace ?? ''}`;
+  const how = kind === 'Question' ? `fleet answer ${where} <text>` : `fleet approve ${where}, or fleet reject ${where}`;
   return [
-    ...pairs({ Act: pending.summary, Why: pending.evidence, Digest: pending.action }),
-    `Answer within ${duration(Date.parse(pending.expires) - now)}: fleet approve ${name} -n ${namespace ?? ''}, or fleet reject ${name} -n ${namespace ?? ''}`,
+    ...pairs({ [kind]: question ?? summary, Why: evidence, Digest: pending.action }),
+    `Answer within ${duration(Date.parse(expires) - now)}: ${how}`,
   ];
 }
 

@@ -68,9 +68,13 @@ function baseline({ checks }: Fields): Told {
   return { kind: 'Baseline', text: `${plural(lines.length, 'check')} before any change`, more: lines };
 }
 
-function approval(decision: string, { summary, action, order, requester }: Fields): Told {
+function approval(decision: string, { summary, action, answer, order, requester }: Fields): Told {
   const by = textOf(requester) === '' ? 'nobody answered in time' : `by ${textOf(requester)}, order ${textOf(order)}`;
-  return { kind: 'Approval', text: `${decision}: ${textOf(summary)} (${by})`, more: [`act ${textOf(action)}`] };
+  return {
+    kind: 'Approval',
+    text: `${decision}: ${textOf(summary)} (${by})`,
+    more: [...(textOf(answer) === '' ? [] : [`answer: ${textOf(answer)}`]), `act ${textOf(action)}`],
+  };
 }
 
 function egress({ mode, requests, others }: Fields): Told {
@@ -99,6 +103,8 @@ const tellers: Readonly<Record<string, (data: Fields) => Told>> = {
   Baseline: baseline,
   Approved: (data) => approval('Approved', data),
   Rejected: (data) => approval('Rejected', data),
+  Answered: (data) => approval('Answered', data),
+  Unanswered: (data) => approval('Unanswered', data),
   Egress: egress,
   Green: ({ snapshot }) => ({ kind: 'Outcome', text: `all checks hold in a fresh container, snapshot ${textOf(snapshot)}` }),
   Outcome: outcome,
