@@ -5,6 +5,7 @@ import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
+import { toolsPage } from './tools.ts';
 import { featureFiles, tracerFiles } from './tracer.ts';
 
 /** Path from the repository's root → content. */
@@ -13,6 +14,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...apiFiles(),
     ...chartFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
+    ['docs/reference/tools.md', toolsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
     ['agent-image/src/coverage/program.json', tracerFiles()],
     ['agent-image/src/features/program.json', featureFiles()],

@@ -100,7 +100,7 @@ function expected(schema: Schema): string {
   const bounds = [
     minimum !== undefined && maximum !== undefined ? ` from ${minimum} to ${maximum}` : '',
     type === 'string' && minLength > 0 ? ' that is not empty' : '',
-    type === 'string' && maxLength !== undefined && maxLength < 65_536 ? `, at most ${maxLength} characters` : '',
+    type === 'string' && maxLength !== undefined ? `, at most ${maxLength} characters` : '',
     maxItems === undefined ? '' : `, at most ${maxItems} items`,
     pattern === undefined ? '' : ` that matches ${pattern}`,
   ].join('');

@@ -22,7 +22,7 @@ export interface BackgroundCall {
 
 /** Starts a process, ends it, or looks at it. */
 export async function background(call: BackgroundCall, context: ToolContext): Promise<Observation> {
-  const known = context.memory.processes?.find(({ name }) => name === call.name);
+  const known = context.memory.processes.find(({ name }) => name === call.name);
   if (call.command === undefined || call.command.trim() === 'kill') {
     if (known === undefined) throw new ArgumentError(`background: nothing was started as ${call.name}; ${others(context)}`);
     if (call.command === undefined) return look(known, call, context);
@@ -47,7 +47,7 @@ async function assertRoom(
   if ((await scope.hands.info()).snapshots.engine !== 'CAS')
     throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
   const running = [];
-  for (const one of memory.processes ?? []) if (await runs(one, context)) running.push(one.name);
+  for (const one of memory.processes) if (await runs(one, context)) running.push(one.name);
   if (known !== undefined && running.includes(name))
     throw new ArgumentError(`background: ${name} runs already; end it first with the command "kill", or take another name`);
   if (running.length >= maxRunning)
@@ -82,6 +82,6 @@ async function look(process: BackgroundProcess, { wait = defaultWait }: Backgrou
 }
 
 function others({ memory }: ToolContext): string {
-  const names = (memory.processes ?? []).map(({ name }) => name);
+  const names = memory.processes.map(({ name }) => name);
   return names.length === 0 ? 'start it with a command' : `there are: ${names.join(', ')}`;
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
+import { toolDefinitions } from '@agentfleet/protocol/chat';
 import { createDialer, createEgress, type Dialer } from '../egress/index.ts';
 import { listening } from '../egress/testing.ts';
 import type { BedOptions } from './testing/bed.ts';
@@ -68,6 +69,14 @@ describe.skipIf(binary === '')('fetch', () => {
     const dialer: Dialer = { dial: (to, signal) => judged.dial(to.host === 'docs.example' ? here : to, signal) };
     return { spec: { policy }, engine: { openEgress: createEgress(() => dialer), web: { openDialer: () => dialer } } };
   }; // prettier-ignore
+
+  it('is there with all other tools, in their order, where policy and pool allow everything', async () => {
+    const { spec, engine } = fetching();
+    const policy = { ...spec?.policy, approvals: { require: ['External'] } } as never;
+    const experts = [{ name: 'search', role: 'Specialist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' }] as never;
+    const bed = await begin({ spec: { policy }, pool: { experts }, ...(engine !== undefined && { engine }) });
+    expect(bed.tools.definitions).toEqual(toolDefinitions);
+  });
 
   it.each([
     ['text of HTML', '/page', {}, true, /^Docs\n\nUse <port> 8080\.\n\[status 200, text\/html, \d+ bytes, http:\/\/docs\.example:\d+\/page\]$/],

@@ -11,8 +11,14 @@ export type CommandShell = (typeof commandShells)[number];
 type Schema = Readonly<Record<string, unknown>>;
 
 const described = (description: string): Schema => (description === '' ? {} : { description });
-const text = (description: string, maxLength = 65_536): Schema => ({ type: 'string', maxLength, ...described(description) });
-const some = (description: string, maxLength = 65_536): Schema => ({ type: 'string', minLength: 1, maxLength, ...described(description) });
+const bounded = (maxLength?: number): Schema => (maxLength === undefined ? {} : { maxLength });
+const text = (description: string): Schema => ({ type: 'string', ...described(description) });
+const some = (description: string, maxLength?: number): Schema => ({
+  type: 'string',
+  minLength: 1,
+  ...bounded(maxLength),
+  ...described(description),
+});
 const integer = (minimum: number, maximum: number, description: string): Schema => ({ type: 'integer', minimum, maximum, description });
 const object = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
   type: 'object',
@@ -38,7 +44,7 @@ export function bashDefinition(shell: CommandShell): ToolDefinition {
       `Runs a command line with ${program} in the workspace; returns stdout and stderr in order, then the exit status. ` +
       `Each call is a new shell: cd and variables do not last. ${pipelines[shell]} There is no terminal.`,
     parameters: object({
-      command: some('may have several lines; "kill" with background ends that process'),
+      command: some('may have several lines; "kill" with background ends that process', 65_536),
       timeout_seconds: integer(1, commandSeconds.max, `default ${commandSeconds.default}; how long to wait for one in background: 1`),
       background: {
         type: 'string',
@@ -59,8 +65,8 @@ const editFile: ToolDefinition = {
   parameters: object(
     {
       path: path('below the workspace'),
-      old_text: text('', 262_144),
-      new_text: text('', 262_144),
+      old_text: text(''),
+      new_text: text(''),
       all: { type: 'boolean', description: 'replace every occurrence' },
     },
     ['path', 'new_text'],

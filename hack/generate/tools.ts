@@ -1,0 +1,80 @@
+import { commandSeconds, toolDefinitions, toolsVersion, type ToolDefinition } from '@agentfleet/protocol/chat';
+
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+/** When a model does not have a tool; all others are always there. */
+const leftOut: Readonly<Record<string, string>> = {
+  bash: 'where the image has no `/bin/sh`',
+  ask_human: 'without `spec.policy.approvals`',
+  fetch: 'unless `spec.policy.network.mode` is `Allowed`',
+  propose_repairs: 'in pools without a `Synth` expert of the role Generalist or Specialist',
+};
+
+/** Tokens of what a request says about tools, estimated as a quarter of its characters. */
+export function toolTokens(): number {
+  const sent = toolDefinitions.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters },
+  }));
+  return Math.ceil(sent.reduce((sum, one) => sum + JSON.stringify(one).length, 0) / 4);
+}
+
+/** The tools of models behind a chat API as a Markdown page. */
+export function toolsPage(): string {
+  return [
+    '<!-- Made by `npm run generate` from protocol/src/chat/definitions.ts. -->',
+    '# Tools of the agent',
+    '',
+    ...wrapped(
+      `What a model behind a chat API can do in a task, version ${toolsVersion}. All descriptions together cost about ${toolTokens()} tokens of each request, which prompt caches keep. Calls of the risks Edit and Execute pass both gates before anything is done, and what a command leaves is judged after it; a refusal is an answer that the model goes on from. A command is run once, whoever takes the task over.`,
+    ),
+    '',
+    ...wrapped(
+      `Commands have ${commandSeconds.default} s by default and ${commandSeconds.max} s at most. Answers are plain text: output, then a line in brackets with how it ended. What is too long is cut in the middle and kept under a handle that \`read_file\` takes. Secrets are shown as \`[REDACTED:Kind]\`.`,
+    ),
+    '',
+    ...wrapped(
+      'A process in the background runs beside other calls and may write no file, so that snapshots stay exact; at most four run, an hour each, and none when another worker takes over. Sandboxes with the snapshot engine `Overlay` keep none.',
+    ),
+    ...toolDefinitions.flatMap(section),
+    '',
+  ].join('\n');
+}
+
+function section({ name, description, parameters, risk }: ToolDefinition): readonly string[] {
+  const { properties = {}, required = [] } = parameters as Schema;
+  const fields = Object.entries(properties).map(
+    ([field, schema]) => `- \`${field}\`${required.includes(field) ? '' : '?'}: ${told(schema)}`,
+  );
+  const missing = leftOut[name] === undefined ? '' : ` Left out ${leftOut[name]}.`;
+  const words = wrapped(`${description} Risk: ${risk}.${missing}`);
+  return ['', `## ${name}`, '', ...words, ...(fields.length > 0 ? ['', ...fields] : [])];
+}
+
+/** Lines of at most 130 characters. */
+function wrapped(text: string): readonly string[] {
+  return text.match(/.{1,130}(?:\s|$)/g)?.map((line) => line.trimEnd()) ?? [];
+}
+
+function told({ type = '', description, minimum, maximum, items, enum: values }: Schema): string {
+  const range = minimum === undefined || maximum === undefined || maximum >= 999_999 ? '' : ` from ${minimum} to ${maximum}`;
+  const of = items === undefined ? '' : ` of ${itemsOf(items)}`;
+  const choices = values === undefined ? '' : ` (${values.join(', ')})`;
+  return `${type}${range}${of}${choices}${description === undefined ? '' : `; ${description}`}`;
+}
+
+function itemsOf({ type = '', properties }: Schema): string {
+  if (properties === undefined) return type;
+  return `objects with ${Object.entries(properties)
+    .map(([name, { enum: values }]) => `\`${name}\`${values === undefined ? '' : ` (${values.join(', ')})`}`)
+    .join(' and ')}`;
+}
