@@ -262,6 +262,13 @@ export const foundations: readonly Mutant[] = [
     test: vitest(`${worker}/egress`),
   },
   {
+    guarantee: 'a page that a model asks for leads to no host that its task does not list',
+    file: `${worker}/egress/page.ts`,
+    find: 'if (!list.has(target)) throw',
+    replace: 'if (redirects === 0 && !list.has(target)) throw',
+    test: vitest(`${worker}/tools/outside.test.ts`),
+  },
+  {
     guarantee: 'git reaches nothing past the guard for addresses',
     file: `${worker}/workspace/git/environment.ts`,
     find: "config.set('http.proxy', proxy.url);",
