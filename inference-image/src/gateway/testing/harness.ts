@@ -67,7 +67,7 @@ export class Stage {
     this.time += 10_000;
   }
 
-  async start(more: Readonly<Record<string, string>> = {}): Promise<void> {
+  async start(more: Readonly<Record<string, string>> = {}, silenceMs = 500): Promise<void> {
     const config = readGateway({
       AGENTFLEET_LISTEN: '127.0.0.1:0',
       AGENTFLEET_AUTHENTICATION: 'None',
@@ -77,7 +77,7 @@ export class Stage {
       ...more,
     });
     const logger = new Logger('debug', (line) => this.log.push(line), Date.now);
-    this.#running = await startGateway({ config, logger, policy: quickPolicy, silenceMs: 500, clock: () => this.time });
+    this.#running = await startGateway({ config, logger, policy: quickPolicy, silenceMs, clock: () => this.time });
   }
 
   get origin(): string {
