@@ -72,6 +72,12 @@ function endpointCases(one: (typeof engines)[number]): readonly RuleCase[] {
       { type },
       `${path} must be set exactly when ${engine}.type is ${type}; ${member}`,
     ),
+    {
+      base: withValue(pool, 'spec.policy', { maxBudget: { cost: '5' } }),
+      passes: { [`${at}.price`]: { input: '1', output: '2' } },
+      refused: {},
+      message: `${path}.price must be set beside spec.policy.maxBudget.cost, which counts by it; add it, or bound spec.policy.maxBudget.tokens instead`,
+    },
     change(
       pool,
       `${at}.credential`,

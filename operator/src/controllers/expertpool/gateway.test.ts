@@ -172,7 +172,7 @@ describe('what a gateway is told', () => {
     expect(briefOf(snapshot).experts[1]).toMatchObject({
       engine: 'VLLM',
       url: 'http://coding-gateway.platform.svc:8090',
-      chat: { contextTokens: 4096 },
+      chat: { contextTokens: 4096, price: { input: '0', cachedInput: '0', output: '0' } },
     });
   });
 

@@ -28,11 +28,14 @@ function address(
 
 const hostPattern = '^https?://([-.a-z0-9]+|\\\\[[0-9a-f:.]+\\\\])(:[0-9]+)?';
 
-const Price = struct('Price per million tokens, in the currency of the pool; default: none, and nothing counts against budgets of cost.', {
-  input: money('Of tokens of a request.'),
-  cachedInput: optional(money('Of those that the provider read from a cache; default: as input.')),
-  output: money('Of tokens of an answer.'),
-});
+const Price = struct(
+  'Price per million tokens, in the currency of the pool; default: none, and tasks with a budget of cost are not worked on.',
+  {
+    input: money('Of tokens of a request.'),
+    cachedInput: optional(money('Of those that the provider read from a cache; default: as input.')),
+    output: money('Of tokens of an answer.'),
+  },
+);
 
 const CaBundle = struct('A key of a ConfigMap of the namespace with the authorities of the server, PEM; default: the usual ones.', {
   name: objectName('Name of the ConfigMap.'),
@@ -151,7 +154,7 @@ export const fallbackRule = rule(
   'spec.experts[].fallback must be the name of another expert of the pool that is a chat model; correct the name, or remove it',
 );
 
-function credentialRules(member: (typeof members)[number]): readonly Rule[] {
+function specRules(member: (typeof members)[number]): readonly Rule[] {
   const path = `${engine}.${member}.credential`;
   const at = `e.engine.${member}`;
   const every = (demand: string): string => `self.experts.all(e, !has(${at}) || !has(${at}.credential) || ${demand})`;
@@ -175,12 +178,16 @@ function credentialRules(member: (typeof members)[number]): readonly Rule[] {
       every(`!(${elsewhere})`),
       `${path} must not be that of spec.storage or spec.modelCache, which workers hold; add an entry of spec.credentials for the model`,
     ),
+    rule(
+      `!has(self.policy.maxBudget) || !has(self.policy.maxBudget.cost) || self.experts.all(e, !has(${at}) || has(${at}.price))`,
+      `${engine}.${member}.price must be set beside spec.policy.maxBudget.cost, which counts by it; add it, or bound spec.policy.maxBudget.tokens instead`,
+    ),
   ];
 }
 
-/** Rules over `spec` that tie chat models to credentials and the gateway. */
+/** Rules over `spec` that tie chat models to credentials, budgets and the gateway. */
 export const chatRules = [
-  ...members.flatMap(credentialRules),
+  ...members.flatMap(specRules),
   rule(
     `!has(self.gateway) || self.experts.exists(e, ${isChat('e')})`,
     'spec.gateway must be set beside an expert that is a chat model (OpenAI, Anthropic, Replay of the format Chat, VLLM with toolCallParser) only; remove it, or add one',

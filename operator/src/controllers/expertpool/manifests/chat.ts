@@ -13,6 +13,9 @@ const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 3
 const mostOutputTokens = 8192;
 const engineTimeoutSeconds = 300;
 
+/** What nobody sends a bill for: budgets of cost count nothing for it. */
+const free: Price = { input: '0', cachedInput: '0', output: '0' };
+
 /** Whether the gateway is all that serves an expert: it has no pods of its own. */
 export function isBehindGateway(expert: Expert): boolean {
   const { engine } = expert;
@@ -48,7 +51,7 @@ export function chatModel(expert: Expert): ChatModel | undefined {
     return { contextTokens, maxOutputTokens, toolCalls, ...priceOf(endpoint) };
   }
   const contextTokens = engine.type === 'VLLM' ? engine.vLLM.maxModelLen : recorded.contextTokens;
-  return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native' };
+  return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native', price: free };
 }
 
 /** File with the authorities of an expert's server. */
