@@ -75,7 +75,7 @@ function endpointCases(one: (typeof engines)[number]): readonly RuleCase[] {
     {
       base: withValue(pool, 'spec.policy', { maxBudget: { cost: '5' } }),
       passes: { [`${at}.price`]: { input: '1', output: '2' } },
-      refused: {},
+      refused: { [`${at}.price`]: undefined },
       message: `${path}.price must be set beside spec.policy.maxBudget.cost, which counts by it; add it, or bound spec.policy.maxBudget.tokens instead`,
     },
     change(
