@@ -101,14 +101,20 @@ export class ToolBed implements AsyncDisposable {
 
   /** @param binary of {@link builtRunner} */
   static async open(binary: string, options: BedOptions = {}): Promise<ToolBed> {
-    const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
-    const runner = new RealRunner(binary, harness.linkPath, harness.linkKey);
-    await waitUntil(async () => (await harness.client().info()).ready, 10_000);
     const { files = {}, spec = {}, pool = {} } = options;
     const task = taskOf({ checks: [always], ...spec } as Partial<AgentTaskSpec>, files);
-    const bed = new ToolBed(harness, runner, await scopeOf(harness, task, pool, options));
-    await bed.#prepare();
-    return bed;
+    const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
+    const runner = new RealRunner(binary, harness.linkPath, harness.linkKey);
+    try {
+      await waitUntil(async () => (await harness.client().info()).ready, 10_000);
+      const bed = new ToolBed(harness, runner, await scopeOf(harness, task, pool, options));
+      await bed.#prepare();
+      return bed;
+    } catch (error) {
+      await runner.kill();
+      await harness[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   async #prepare(): Promise<void> {
