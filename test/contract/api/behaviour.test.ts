@@ -46,6 +46,7 @@ describe.runIf(enabled)('custom resources in use', () => {
     expect(body.spec).toEqual({
       ...(example.minimalTask['spec'] as Node),
       checks: [{ name: 'unit', command: ['npm', 'test'], type: 'Command', format: 'Auto', expect: 'Auto' }],
+      whenAlreadyTrue: 'Work',
       profile: 'default',
       priority: 0,
       protect: { mode: 'Default' },

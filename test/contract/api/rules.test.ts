@@ -112,7 +112,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     ['spec.workspace.type', 'Claim'],
     ['spec.policy.approvals.onTimeout', 'Approve'],
-    ['spec.checks[0].type', 'Review'],
     ['spec.budget.whenExceeded', 'Pause'],
   ] as const)('refuses %s: %s, which nothing obeys yet', async ([field, value]) => {
     const { status, body } = await tryCreate(withValue(runningTask, field, value));
