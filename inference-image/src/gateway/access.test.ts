@@ -136,7 +136,7 @@ describe('a provider', () => {
     await stage.models(model);
     const { error } = (await stage.ask()).body;
     expect(error).toMatchObject({ code: 'ProviderUnreachable', retryable: false });
-    expect(error.message).toMatch(/certificate that is not trusted.*caFrom/);
+    expect(error.message).toMatch(/certificate that is not trusted.*caBundleRef/);
     expect(provider.calls).toHaveLength(1);
     await provider.stop();
     proxy.close();

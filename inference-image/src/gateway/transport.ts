@@ -20,7 +20,10 @@ export class Transport {
   async fetchOf({ name, caFile, proxy }: GatewayModel): Promise<Fetch> {
     const authority = caFile === undefined ? null : await readFile(caFile, 'utf8').catch(() => null);
     if (caFile !== undefined && authority === null)
-      throw new GatewayError('ProviderUnreachable', `the authorities of ${name} cannot be read: create the object that caFrom names`);
+      throw new GatewayError(
+        'ProviderUnreachable',
+        `the authorities of ${name} cannot be read: create the ConfigMap that caBundleRef names`,
+      );
     const key = JSON.stringify([authority, proxy ?? null]);
     if (this.#kept?.key !== key) {
       // What is under way on the old connections ends on them.

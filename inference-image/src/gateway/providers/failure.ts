@@ -21,9 +21,15 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   const told = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
-    return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caFrom`, error, {
-      retryable: false,
-    });
+    return failure(
+      'ProviderUnreachable',
+      where,
+      `has a certificate that is not trusted (${code}): name its authority in caBundleRef`,
+      error,
+      {
+        retryable: false,
+      },
+    );
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return malformed(where, 'without an end', error, false);
   if (code === 'ENOTFOUND')
     return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL', error);
