@@ -22,7 +22,15 @@ import { testConfig } from '../../operator/src/controllers/expertpool/testing/be
 import { longName } from '../../operator/src/limits/atLimit.ts';
 import { faultsOf } from '../../operator/src/limits/bounds.ts';
 import { told } from '../../operator/src/limits/told.ts';
-import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from '../../operator/src/limits/objects.ts';
+import {
+  artifacts,
+  beyondRunning,
+  largestModel,
+  largestOrder,
+  largestPool,
+  largestTask,
+  longest,
+} from '../../operator/src/limits/objects.ts';
 import type { Pod } from '../../operator/src/runtime/objects.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
@@ -194,7 +202,9 @@ describe.runIf(enabled)('the largest objects', () => {
     expect(await refused({ ...largestTask('Git'), metadata: long }, resources.agentTasks as Resource)).toContain(words);
     expect(await refused({ ...largestPool(), metadata: long }, resources.expertPools as Resource)).toContain(words);
     expect(await refused({ ...largestModel(), metadata: long }, resources.energyModels as Resource)).toContain(words);
-    const huge = largestTask('Git', { 'spec.checks[].command[]': () => 'x'.repeat(8192) });
+    const huge = largestTask('Git', {
+      'spec.checks[].command': (at) => (at < artifacts ? undefined : Array.from({ length: 64 }, () => 'x'.repeat(8192))),
+    });
     expect(await refused(huge, resources.agentTasks as Resource)).toMatch(/too large|limit/i);
   });
 

@@ -1,8 +1,10 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog, systemClock } from '@agentfleet/kube';
-import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
+import { conversationOf, type ChatRequest, type Conversation, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, type GatewayModel } from '@agentfleet/protocol/gateway';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { ChatModelsClient, type ChatModels } from '../../agent-image/src/models/index.ts';
@@ -14,10 +16,11 @@ import { Logger } from '../../inference-image/src/logger.ts';
 export const recordings = join(import.meta.dirname, 'conversations');
 
 /**
- * Base URL of a server that answers in place of the recordings, as `mailbox-model` does: then each conversation is played anew,
- * and its recording is written. Unset: recordings are played, and a prompt or an observation that differs fails.
+ * Base URL of a server that answers in place of the recordings: then each conversation is played anew, and its recording is
+ * written. `again`: the recorded answers are given again although a prompt or an observation is another one now, and what comes
+ * of that is written, to be read before it is committed. Unset: recordings are played, and whatever differs fails.
  */
-const live = process.env['AGENTFLEET_PLAY'];
+const asked = process.env['AGENTFLEET_PLAY'];
 
 const common = { name: 'gen', maxOutputTokens: 4096, concurrency: 8, timeoutSeconds: 3600 } as const;
 
@@ -28,9 +31,11 @@ export class ConversationBed implements AsyncDisposable {
   readonly #gateway: RunningGateway;
   readonly #client: ChatModelsClient;
   readonly #folder: string;
+  readonly #server: Server | undefined;
 
-  private constructor(gateway: RunningGateway, folder: string) {
+  private constructor(gateway: RunningGateway, folder: string, server: Server | undefined) {
     this.#gateway = gateway;
+    this.#server = server;
     this.#folder = folder;
     this.#client = new ChatModelsClient({
       tokens: { token: () => Promise.resolve('none'), forget: () => undefined },
@@ -45,6 +50,8 @@ export class ConversationBed implements AsyncDisposable {
   }
 
   static async open(): Promise<ConversationBed> {
+    const again = asked === 'again' ? await answersAgain() : undefined;
+    const live = again?.baseURL ?? asked;
     const folder = await mkdtemp(join(tmpdir(), 'conversations-'));
     await mkdir(join(folder, 'recorded'));
     const model: GatewayModel =
@@ -60,17 +67,17 @@ export class ConversationBed implements AsyncDisposable {
       ...(live !== undefined && { AGENTFLEET_RECORD_TO: join(folder, 'recorded') }),
     });
     const logger = new Logger('error', (line) => console.error(line), Date.now);
-    return new ConversationBed(await startGateway({ config, logger }), folder);
+    return new ConversationBed(await startGateway({ config, logger }), folder, again?.server);
   }
 
   /** Keeps what was played live as the recording of a name; nothing where recordings are played. */
   async keep(name: string, description: string, goal: string): Promise<void> {
-    if (live === undefined) return;
+    if (asked === undefined) return;
     const folder = join(this.#folder, 'recorded');
     for (const file of await readdir(folder)) {
       const lines = (await readFile(join(folder, file), 'utf8')).trim().split('\n');
       const exchanges = lines.map((line) => JSON.parse(line) as RecordedExchange);
-      if (!JSON.stringify(exchanges[0]?.messages ?? []).includes(JSON.stringify(goal).slice(1, -1))) continue;
+      if (goalLine(exchanges[0]?.messages ?? []) !== goal) continue;
       await mkdir(recordings, { recursive: true });
       await writeFile(join(recordings, `${name}.json`), `${JSON.stringify(conversationOf(exchanges, description), undefined, 2)}\n`);
     }
@@ -79,6 +86,35 @@ export class ConversationBed implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.close();
     await this.#gateway.stop();
+    this.#server?.close();
+    this.#server?.closeAllConnections();
     await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** A server that gives the n-th recorded answer of the conversation with this goal, whatever else the request says. */
+async function answersAgain(): Promise<{ readonly server: Server; readonly baseURL: string }> {
+  const known: Conversation[] = [];
+  for (const file of await readdir(recordings)) known.push(JSON.parse(await readFile(join(recordings, file), 'utf8')) as Conversation);
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const { messages } = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
+      const goal = goalLine(messages);
+      const found = known.find(({ exchanges: [first] }) => goalLine(first?.request.messages ?? []) === goal);
+      const at = messages.filter(({ role }) => role === 'assistant').length;
+      const answer = found?.exchanges[at]?.response;
+      response.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(answer ?? { error: { message: `no answer ${at} for ${goal}`, type: 'invalid_request_error' } }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+}
+
+/** The goal in the first message of a user: its second line. */
+function goalLine(messages: RecordedExchange['messages']): string {
+  const first = messages.find(({ role }) => role === 'user')?.content;
+  return typeof first === 'string' ? (first.split('\n')[1] ?? '') : '';
 }

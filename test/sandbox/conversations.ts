@@ -154,7 +154,7 @@ print("ok")
   {
     name: 'protected',
     shows: 'a refused edit of a test is an observation, and the work goes on',
-    goal: 'Make the failing tests pass.',
+    goal: 'Make the failing tests pass: test_median.py says what a median is.',
     files: {
       'median.py': 'def median(values):\n    values = sorted(values)\n    return values[len(values) // 2]\n',
       'test_median.py':
@@ -331,7 +331,7 @@ class Inventory(unittest.TestCase):
   {
     name: 'gives-up',
     shows: 'a goal that cannot be reached ends without a success',
-    goal: 'Make the failing tests pass.',
+    goal: 'Make the failing tests of limits.py pass.',
     files: {
       'limits.py': 'LIMIT = 3\n',
       'test_limits.py':

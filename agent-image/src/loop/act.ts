@@ -29,6 +29,8 @@ export interface ActScope {
   readonly gate: Gate;
   readonly tools: ToolSet;
   readonly memory: TranscriptMemory;
+  /** Id of the conversation. */
+  readonly conversation: string;
 }
 
 /** What came of a call. */
@@ -156,9 +158,9 @@ function refusal({ scope }: ActScope, why: string): Acted {
 }
 
 /** Whether the keeper knows the first command of a call. */
-export async function isBegun({ context }: Scope, call: Pick<Call, 'step' | 'index'>): Promise<boolean> {
+export async function isBegun({ context }: Scope, conversation: string, call: Pick<Call, 'step' | 'index'>): Promise<boolean> {
   try {
-    await context.keeper.waitFor(execIdOf(context, keyOf(context, call), 0), 0);
+    await context.keeper.waitFor(execIdOf(context, callKeyOf(conversation, call), 0), 0);
     return true;
   } catch (error) {
     if (error instanceof KeeperRefusal && error.code === 'AF_EXEC_UNKNOWN') return false;
@@ -166,9 +168,9 @@ export async function isBegun({ context }: Scope, call: Pick<Call, 'step' | 'ind
   }
 }
 
-/** Names a call for ever: the same in all workers of its attempt. */
-function keyOf({ assignment }: AttemptContext, { step, index }: Pick<Call, 'step' | 'index'>): string {
-  return `${assignment.attempt}.${step}.${index}`;
+/** Names a call for ever: the same in all workers and attempts of its conversation. */
+export function callKeyOf(conversation: string, { step, index }: Pick<Call, 'step' | 'index'>): string {
+  return `${conversation}.${step}.${index}`;
 }
 
 function contextOf(
@@ -177,7 +179,7 @@ function contextOf(
   { approved = false, identity }: { readonly approved?: boolean; readonly identity?: ActIdentity } = {},
 ): ToolContext {
   const { scope, prepared, baseline, gate, memory } = at;
-  const callKey = keyOf(scope.context, call);
+  const callKey = callKeyOf(at.conversation, call);
   const execId = (n: number): string => execIdOf(scope.context, callKey, n);
   return { scope, prepared, baseline, gate, memory, approved, callKey, execId, ...(identity !== undefined && { identity }) };
 }

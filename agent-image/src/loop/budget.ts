@@ -2,6 +2,9 @@ import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import { AttemptFailure } from '../attempt/failure.ts';
+import type { SpentTokens } from '../attempt/meter.ts';
+import type { Scope } from '../attempt/scope.ts';
+import type { ChatExpert } from './conversation.ts';
 import type { Charge } from './notes.ts';
 
 /** Bounds of a task over all its attempts; absent: none. */
@@ -173,4 +176,25 @@ function priceMissing(expert: string): AttemptFailure {
     'PriceMissing',
     `spec.budget.cost bounds the task, and expert ${expert} of the pool has no price: set price (input, cachedInput, output per million tokens) in its engine, or bound spec.budget.tokens instead`,
   );
+}
+
+/** The bounds of the task, or else of the pool, over what all attempts spend. */
+export function budgetOf({ context }: Scope, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
+  const { task, pool, used } = context;
+  const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
+  const { tokensIn, tokensOut, cost = '0' } = used.earlier;
+  const earlier = { tokens: tokensIn + tokensOut, costMicros: Number(toMicros(cost)) };
+  return new TokenBudget(bounds, { expert: name, price: chat.price }, earlier, charges);
+}
+
+/** What these charges come to, for the meter. */
+export function spentBy(charges: readonly Charge[]): SpentTokens {
+  const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);
+  const priced = charges.filter(({ costMicros }) => costMicros !== null);
+  return {
+    input: sum(({ usage }) => usage.input),
+    cachedInput: sum(({ usage }) => usage.cachedInput),
+    output: sum(({ usage }) => usage.output),
+    cost: priced.length === 0 ? null : sum(({ costMicros }) => costMicros ?? 0),
+  };
 }

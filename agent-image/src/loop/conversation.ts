@@ -90,6 +90,7 @@ export async function openConversation(
   const { start } = prepared;
   if (start.id !== prepared.initial.id) await scope.hands.restore(start.id);
   await conversation.record('ConversationBegan', {
+    id: String(scope.context.assignment.attempt),
     system: systemPrompt,
     goal: goalMessage(facts),
     expert: expert.name,
@@ -107,7 +108,7 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
   const next = lost || transcript.open === null ? undefined : openCalls(transcript.open)[0];
   const at = next === undefined || transcript.open === null ? null : { step: transcript.open.step, index: next.index };
   // A command that an earlier worker began goes on with the tree as it was found; anything else begins on the recorded one.
-  const resumedAt = at !== null && (await isBegun(scope, at)) ? at : null;
+  const resumedAt = at !== null && (await isBegun(scope, transcript.began?.id ?? '', at)) ? at : null;
   const conversation = new Conversation(scope, transcript, { constraints, resumedAt });
   if (lost) {
     const back = found ?? { step: 0, ...markOf(prepared.initial) };

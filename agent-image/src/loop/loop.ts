@@ -1,16 +1,15 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { asksForAnswer } from '../attempt/answer.ts';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { createGate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
-import type { SpentTokens } from '../attempt/meter.ts';
-import type { Scope, StrategyScope } from '../attempt/scope.ts';
-import { toMicros } from '@agentfleet/protocol/api';
+import type { StrategyScope } from '../attempt/scope.ts';
 import type { ModelReply } from '../models/models.ts';
 import { toolsFor } from '../tools/index.ts';
-import { act, consider, type Acted, type ActScope } from './act.ts';
-import { TokenBudget } from './budget.ts';
+import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
+import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
 import { chooseAct } from './chooseAct.ts';
 import { planCompaction, summaryText } from './compaction.ts';
 import { howMany } from './compute.ts';
@@ -34,7 +33,7 @@ import { openCalls } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
 const maxRefusedSubmissions = 5;
-/** How long a model that does not answer is waited for, with the clocks of the task paused, and between two tries; ms. */
+/** How long a model that does not answer is waited for, which costs no wallSeconds, and between two tries; ms. */
 const away = { mostMs: 600_000, betweenMs: 15_000 };
 
 /**
@@ -88,7 +87,15 @@ class Loop {
     const conversation = await openConversation(at, expert, (charges) => budgetOf(scope, expert, charges).left());
     const absolute = (path: string): string => hands.absolute(path);
     const gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
-    const acts = { scope, prepared, baseline, gate, tools: await toolsFor(scope), memory: conversation.memory };
+    const acts = {
+      scope,
+      prepared,
+      baseline,
+      gate,
+      tools: await toolsFor(scope),
+      memory: conversation.memory,
+      conversation: conversation.transcript.began?.id ?? '',
+    };
     const budget = budgetOf(scope, expert, conversation.transcript.charges);
     return new Loop(at, conversation, expert, acts, budget);
   }
@@ -168,14 +175,26 @@ class Loop {
   async handIn(answer: string): Promise<Outcome | null> {
     const { transcript } = this.#conversation;
     this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
-    const concluded = await this.#at.conclude(answer);
+    const failing = await this.#failingInPlace();
+    const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
     if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
-    await this.#conversation.record('SubmissionRefused', { step: transcript.step, why: refused });
-    await this.#conversation.notice(`The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is.`);
+    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is.`;
+    await this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
     return null;
+  }
+
+  /** What the checks say in place, when they do not all hold: a fresh container is for what may pass. Null: it may. */
+  async #failingInPlace(): Promise<string | null> {
+    const { transcript } = this.#conversation;
+    const checks = this.#acts.tools.definitions.some(({ name }) => name === 'run_checks');
+    // An answer becomes a file of the workspace only when it is judged.
+    if (transcript.holds || !checks || asksForAnswer(this.#at.scope.context.task.spec.checks)) return null;
+    const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
+    const { text, holds } = await act(this.#acts, { call, step: transcript.step, index: maxCalls, tree: this.#tree, resumed: false });
+    return holds === false ? text : null;
   }
 
   /** Nudges a conversation that stands still, once for a step. @throws AttemptFailure Stuck, PolicyViolation */
@@ -254,7 +273,7 @@ class Loop {
     return { reply, request, charged: this.#budget.settle(reservation, reply.usage) };
   }
 
-  /** Waits for a model that is away, with the clocks of the task paused. @throws AttemptFailure Infrastructure */
+  /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */
   async #whenReachable(ask: () => Promise<ModelReply>): Promise<ModelReply> {
     const { context, meter, progress } = this.#at.scope;
     const until = context.clock.monotonic() + away.mostMs;
@@ -311,6 +330,7 @@ class Loop {
       step,
       index,
       callId: id,
+      callKey: callKeyOf(this.#acts.conversation, { step, index }),
       tool: name,
       text: text === '' ? '(no output)' : text,
       ok,
@@ -320,31 +340,12 @@ class Loop {
       ...(restored !== undefined && { restored }),
       ...(plan !== undefined && { plan }),
       ...(acted.process !== undefined && { process: acted.process }),
+      ...(acted.holds !== undefined && { holds: acted.holds }),
       ...(submission !== undefined && { answer: submission.answer }),
       ...(energy !== undefined && { energy }),
     });
     this.#at.scope.progress.count(transcript.step, transcript.step);
   }
-}
-
-/** The bounds of the task, or else of the pool, over what all attempts spend. */
-function budgetOf({ context }: Scope, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
-  const { task, pool, used } = context;
-  const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
-  const { tokensIn, tokensOut, cost = '0' } = used.earlier;
-  const earlier = { tokens: tokensIn + tokensOut, costMicros: Number(toMicros(cost)) };
-  return new TokenBudget(bounds, { expert: name, price: chat.price }, earlier, charges);
-}
-
-function spentBy(charges: readonly Charge[]): SpentTokens {
-  const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);
-  const priced = charges.filter(({ costMicros }) => costMicros !== null);
-  return {
-    input: sum(({ usage }) => usage.input),
-    cachedInput: sum(({ usage }) => usage.cachedInput),
-    output: sum(({ usage }) => usage.output),
-    cost: priced.length === 0 ? null : sum(({ costMicros }) => costMicros ?? 0),
-  };
 }
 
 /** A call whose result is recorded. */

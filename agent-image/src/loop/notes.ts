@@ -11,7 +11,14 @@ export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
  */
 export interface LoopNotes {
   /** The prefix, which never changes; `tree` is what the conversation begins on. */
-  readonly ConversationBegan: { readonly system: string; readonly goal: string; readonly expert: string; readonly tree: TreeMark };
+  readonly ConversationBegan: {
+    /** The same in all attempts that go on with it. */
+    readonly id: string;
+    readonly system: string;
+    readonly goal: string;
+    readonly expert: string;
+    readonly tree: TreeMark;
+  };
   /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
   readonly ModelAsked: {
     readonly step: number;
@@ -58,7 +65,7 @@ export interface LoopNotes {
   /** The tree is that after `toStep` again and nothing newer was kept: what came after it was not done. */
   readonly ConversationRewound: { readonly step: number; readonly toStep: number };
   /** A submission that the checks refused. */
-  readonly SubmissionRefused: { readonly step: number; readonly why: string };
+  readonly SubmissionRefused: { readonly step: number; readonly text: string };
 }
 
 /** What one request costs. */
@@ -74,11 +81,15 @@ export interface CallObserved {
   /** Index of the call in its reply. */
   readonly index: number;
   readonly callId: string;
+  /** See `ToolContext.callKey`. */
+  readonly callKey: string;
   readonly tool: string;
   readonly text: string;
   readonly ok: boolean;
   /** It was left out: too many calls, or after one that handed in. */
   readonly notRun?: true;
+  /** Every check of the task held on the tree. */
+  readonly holds?: boolean;
   /** The rule that refused it; absent: it was done. */
   readonly refused?: string;
   /** The tree after it, where it changed. */

@@ -91,6 +91,14 @@ export class Transcript {
     this.#asked = null;
   }
 
+  /** Whether all checks were seen to hold on the tree as it is. */
+  get holds(): boolean {
+    const last = this.#observations.findLast(
+      ({ tree, restored, holds }) => tree !== undefined || restored !== undefined || holds !== undefined,
+    );
+    return last?.holds === true && last.tree === undefined;
+  }
+
   get observations(): readonly CallObserved[] {
     return this.#observations;
   }
@@ -193,7 +201,8 @@ export class Transcript {
       this.#replies = this.#replies.filter(({ step }) => step <= toStep);
       this.#open = null;
     },
-    SubmissionRefused: () => {
+    SubmissionRefused: ({ step, text }) => {
+      this.#say(step, { role: 'User', origin: 'Notice', text });
       this.#refusedSubmissions += 1;
       this.#submission = null;
     },
@@ -227,7 +236,7 @@ function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | u
     outcome,
     digest: resultDigest(observed?.text ?? ''),
     ...(observed?.refused !== undefined && { rule: ruleOf(observed.refused) }),
-    ...((waiting.has(name) || observed?.process !== undefined) && { waited: true }),
+    ...((waiting.has(name) || (observed?.process !== undefined && observed.ok)) && { waited: true }),
   };
 }
 

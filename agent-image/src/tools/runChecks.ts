@@ -23,7 +23,7 @@ export const runChecks: Tool = {
     const held = proofs.filter(holds).length;
     const all = chosen.length === context.baseline.checks.length;
     const sum = held === proofs.length ? `all ${all ? '' : 'of these '}checks hold` : `${held} of ${count(proofs.length, 'check')} hold`;
-    return { text: [...proofs.map(describe), sum].join('\n\n'), ok: true };
+    return { text: [...proofs.map(describe), sum].join('\n\n'), ok: true, holds: all && held === proofs.length };
   },
 };
 

@@ -77,6 +77,8 @@ export interface Observation {
   readonly ok: boolean;
   /** The tree may have changed. */
   readonly changed?: boolean;
+  /** Set by `run_checks`: whether every check of the task holds on the tree as it is. */
+  readonly holds?: boolean;
   /** Set by `submit`: the model says that the goal is reached. */
   readonly submission?: Submission;
   /** Set by `undo`: the snapshot that the tree is again. */

@@ -38,7 +38,7 @@ const sandbox = (path: string): Choices => ({
 const argument = (at: number): string => (at === 0 ? longName(8192) : String(at));
 
 /** Two checks with a schema, and commands. */
-const artifacts = 2;
+export const artifacts = 2;
 const ofArtifact =
   (value: unknown): ((at: number) => unknown) =>
   (at) =>
@@ -134,6 +134,8 @@ export function largestOrder(type: 'Approve' | 'Cancel', requester: string): Age
   const choices: Choices = {
     'spec.type': () => type,
     'spec.requester': () => requester,
+    // Of answers and messages only.
+    'spec.message': () => undefined,
     ...(type === 'Cancel' ? { 'spec.action': () => undefined } : {}),
   };
   const metadata = { name: longest.order, namespace: longest.namespace };

@@ -92,9 +92,8 @@ export class BegunActs {
   }
 
   /** A call of a conversation whose result the model has seen has ended. */
-  #observe({ attempt, step, index }: { readonly attempt?: unknown; readonly step?: unknown; readonly index?: unknown }): void {
-    const state = `${String(attempt)}.${String(step)}.${String(index)}`;
-    for (const begun of this.#begun.values()) if (begun.state === state) this.#begun.set(begun.action, { ...begun, judged: true });
+  #observe({ callKey }: { readonly callKey?: unknown }): void {
+    for (const begun of this.#begun.values()) if (begun.state === callKey) this.#begun.set(begun.action, { ...begun, judged: true });
   }
 
   /** What held in place is found again from its snapshot; where nothing was run again the end is still unknown. */

@@ -73,7 +73,7 @@ function refused(status: number, error: unknown, where: Where): GatewayError {
   if (modelWords.test(told)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
-  return fail('ProviderRefused', `refuses the request (${quoted}): correct what it names`);
+  return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
 }
 
 function failure(

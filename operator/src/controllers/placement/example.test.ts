@@ -49,6 +49,13 @@ const unused = [
   'experts[].engine.replay',
   'experts[].engine.llama',
   'experts[].engine.adapter',
+  // Models behind an API are in examples/chat.yaml.
+  'experts[].engine.openAI',
+  'experts[].engine.anthropic',
+  'experts[].fallback',
+  'experts[].engine.vLLM.toolCallParser',
+  'experts[].engine.vLLM.reasoningParser',
+  'experts[].engine.vLLM.chatTemplate',
   'experts[].engine.vLLM.sleepAfterSeconds',
   'experts[].engine.vLLM.turnSeconds',
   'experts[].engine.vLLM.drainSeconds',

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { play, type ChatRequest, type Conversation } from '@agentfleet/protocol/chat';
+
+/**
+ * A server of the OpenAI chat API for who has the key, which plays recorded conversations: the provider that a pool's `baseURL`
+ * names. Runs in a pod, bundled into one file. Arguments: folder of the recordings, key.
+ */
+const [folder = '', key = ''] = process.argv.slice(2);
+const conversations = new Map(
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => [file, JSON.parse(readFileSync(join(folder, file), 'utf8')) as Conversation]),
+);
+
+/** As a model that thinks a little: what dies meanwhile dies in the middle of a request. */
+const thinkingMs = 1000;
+
+createServer((request, response) => {
+  const answer = (status: number, body: unknown): void => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body));
+  };
+  if (request.headers.authorization !== `Bearer ${key}`)
+    return answer(401, { error: { message: 'no such key', type: 'invalid_request_error' } });
+  const parts: Buffer[] = [];
+  request.on('data', (part: Buffer) => parts.push(part));
+  request.on('end', () => {
+    const asked = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
+    const played = play(conversations, asked);
+    if (played.type !== 'Answer') console.error(played.message);
+    if (played.type === 'Answer') setTimeout(() => answer(200, played.response), thinkingMs);
+    else answer(400, { error: { message: played.message, type: 'invalid_request_error' } });
+  });
+}).listen(8080, '::');
