@@ -75,7 +75,8 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
 
 function named(failing: readonly string[]): string {
   const ids = failing.filter((id) => id !== wholeRun).slice(0, 3);
-  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')})`;
+  const more = failing.filter((id) => id !== wholeRun).length - ids.length;
+  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
 }
 
 /** The last line that a command printed often is the reason that it gives. */

@@ -79,7 +79,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   scope.meter.add('candidates');
   const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
   const verdict = gate.judge(proposed);
-  if (!verdict.allowed) return refusal(at, `gate 1: ${verdict.why}`);
+  if (!verdict.allowed) return refusal(at, verdict.why.replace(/ \(Deny\)$/, ''));
   const node = { state: context.callKey } as SearchNode;
   const { unseen } = await earlierRun(scope, node, candidate);
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);

@@ -24,7 +24,7 @@ const leastObservation = 150;
 const reminderSteps = 8;
 const reminderGap = 3;
 const reminderGoalTokens = 600;
-const reminderHead = 'Reminder, written by the fleet';
+const reminderHead = 'Reminder';
 
 /** Tokens of a request's messages and tools, estimated by their length. */
 export function promptTokens(messages: readonly ConversationMessage[], tools: readonly ToolDefinition[], correction: number): number {
@@ -135,7 +135,7 @@ export function reminder(history: readonly ConversationMessage[], reminded: Remi
 
 function reminderText({ goal, constraints, plan }: Reminded): string {
   const parts = [
-    `${reminderHead}: the work goes on; nothing new is asked.`,
+    `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
     `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens })}`,
   ];
   if (constraints.length > 0) parts.push(`Limits\n${constraints.map((line) => `- ${line}`).join('\n')}`);

@@ -130,6 +130,14 @@ export function markOf({ id, manifestDigest }: SnapshotRecord): TreeMark {
   return { id, digest: manifestDigest };
 }
 
+/** Most files that are named. */
+const maxFiles = 8;
+
+function filesOf(tree: readonly string[]): string {
+  if (tree.length === 0) return 'It holds no files yet.';
+  return tree.length <= maxFiles ? `Its files: ${tree.join(', ')}.` : `It holds ${tree.length} files.`;
+}
+
 /** What the first messages tell of the task and its place. */
 async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[]): Promise<PromptFacts> {
   const { context, hands, meter } = scope;
@@ -146,7 +154,7 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     ],
     root: hands.root.path,
     shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
-    operating: [`${baseline.tree.length} files in the workspace`],
+    operating: [filesOf(baseline.tree)],
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],

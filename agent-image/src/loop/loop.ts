@@ -2,6 +2,7 @@ import { newExecId } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import { asksForAnswer } from '../attempt/answer.ts';
+import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { createGate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
@@ -181,7 +182,8 @@ class Loop {
     const { refused } = concluded;
     if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
-    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is.`;
+    const left = maxRefusedSubmissions - transcript.refusedSubmissions - 1;
+    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is; after ${left} more refused submissions the task ends. Your answer is kept: if the goal cannot be reached, submit again and say why.`;
     await this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
     return null;
   }
@@ -379,13 +381,14 @@ function leftOut(submitted: boolean, calls: number): Acted {
   return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
 }
 
-/** Most characters of a text that is kept for later; a note of the event log is bounded. */
-const maxKept = 60_000;
-
+/** A text that is kept for later, cut to what a note of the event log takes beside the rest of it. */
 function bounded(text: string): string {
-  if (text.length <= maxKept) return text;
-  const half = maxKept / 2;
-  return `${text.slice(0, half)}\n[… ${text.length - maxKept} characters were not kept …]\n${text.slice(-half)}`.toWellFormed();
+  for (let most = text.length; ; most = Math.floor(most * 0.8)) {
+    const half = Math.floor(most / 2);
+    const missing = `\n[… ${text.length - 2 * half} characters were not kept: write such output to a file and search it …]\n`;
+    const cut = most === text.length ? text : `${text.slice(0, half)}${missing}${text.slice(-half)}`.toWellFormed();
+    if (Buffer.byteLength(JSON.stringify(cut)) <= maxNoteBytes - 4096) return cut;
+  }
 }
 
 /** The first words of a call, for the plan. */

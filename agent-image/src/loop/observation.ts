@@ -76,7 +76,7 @@ export function observed(raw: string, { tokens = observationTokens, handle, corr
   const tail = tailOf(text, bytes - Math.floor(bytes * headShare));
   const missing = text.slice(head.length, text.length - tail.length);
   const lines = missing.split('\n').length;
-  const how = handle === undefined ? 'the rest was not kept' : `read_file {handle: "${handle()}"} reads the whole text`;
+  const how = handle === undefined ? 'the rest was not kept' : `read_file {handle: "${handle()}"} reads it`;
   const what = `about ${textTokens(missing, correction)} of ${textTokens(text, correction)} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
 }

@@ -22,7 +22,9 @@ export const runChecks: Tool = {
     }
     const held = proofs.filter(holds).length;
     const all = chosen.length === context.baseline.checks.length;
-    const sum = held === proofs.length ? `all ${all ? '' : 'of these '}checks hold` : `${held} of ${count(proofs.length, 'check')} hold`;
+    const review = context.baseline.reviews.length > 0 ? '; a person reviews the result after submit' : '';
+    const sum =
+      held === proofs.length ? `all ${all ? '' : 'of these '}checks hold${review}` : `${held} of ${count(proofs.length, 'check')} hold`;
     return { text: [...proofs.map(describe), sum].join('\n\n'), ok: true, holds: all && held === proofs.length };
   },
 };

@@ -6,6 +6,6 @@ export const submit: Tool = {
   definition: toolDefinition('submit'),
   run: ({ answer }) => {
     const submission = { answer: String(answer).trim() };
-    return Promise.resolve({ ok: true, text: 'handed in', submission });
+    return Promise.resolve({ ok: true, text: 'handed in: the checks run now; what they refuse comes back in a message', submission });
   },
 };
