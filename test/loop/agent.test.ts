@@ -80,6 +80,24 @@ describe.skipIf('why' in built)('the tool loop', () => {
   const notes = ['ConversationBegan', 'ModelAsked', 'ModelReplied', 'ReplyChosen', 'CallObserved'];
   const isNote = (method: string, kind: unknown): boolean => method === 'note' && notes.includes(String(kind));
 
+  test.each<readonly [what: string, dies: (method: string, argument: unknown) => boolean]>([
+    ['a command had ended that the model has not seen', (method, body) => method === 'run' && JSON.stringify(body).includes('echo looked')],
+    ['a file was written that the model has not seen', (method, path) => method === 'writeFile' && String(path).endsWith('calc.py')],
+  ])('goes on when a worker died after %s, and does nothing twice', async (_, dies) => {
+    const first = bed.begin(spec, new ScriptedModels(repair));
+    // The workspace is imported by a write, too.
+    const imported = dies('writeFile', 'calc.py') ? 2 : 1;
+    await expect(bed.engine.run(dying(first, dies, imported))).rejects.toBe('Lost');
+    const second = bed.begin(spec, new ScriptedModels(repair));
+    expect(await bed.engine.run(second.context)).toMatchObject({ result: 'Succeeded' });
+    expect(await bed.ran('echo looked')).toBe(1);
+    expect(second.reported.patch).toMatch(/^\+    return a \+ b$/m);
+    expect(second.reported.patch?.match(/^\+looked$/gm)).toHaveLength(1);
+    const texts = (await bed.notes()).filter(({ kind }) => kind === 'CallObserved').map(({ data }) => String(data['text']));
+    expect(texts.filter((text) => text.startsWith('changed calc.py'))).toHaveLength(1);
+  });
+
+  /** A worker that is lost closes its attempt, and the next one goes on; one that hands over leaves the attempt open. */
   test('goes on at the same message when a worker dies at any of them, and runs nothing twice', async () => {
     const whole = new ScriptedModels(repair);
     await bed.engine.run(bed.begin(spec, whole).context);
@@ -91,7 +109,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
       const first = own.begin(spec, new ScriptedModels(repair));
       await expect(own.engine.run(dying(first, isNote, nth))).rejects.toBe('Lost');
       const models = new ScriptedModels(repair);
-      const second = own.begin(spec, models);
+      const second = own.begin(spec, models, {}, 1 + (nth % 2));
       expect(await own.engine.run(second.context), `after note ${nth}`).toMatchObject({ result: 'Succeeded' });
       const kinds = (await own.notes()).map(({ kind }) => kind);
       expect(kinds.filter((kind) => kind === 'ModelReplied')).toHaveLength(3);

@@ -126,7 +126,7 @@ export class AgentBed implements AsyncDisposable {
     return runner;
   }
 
-  begin(spec: Partial<AgentTaskSpec>, models: ChatModels, own: Partial<AttemptContext> = {}): AgentRun {
+  begin(spec: Partial<AgentTaskSpec>, models: ChatModels, own: Partial<AttemptContext> = {}, attempt = 1): AgentRun {
     const controller = new AbortController();
     const epoch = this.epoch;
     this.epoch += 1;
@@ -134,7 +134,7 @@ export class AgentBed implements AsyncDisposable {
     const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
     const context: AttemptContext = {
       task: taskOf(spec),
-      assignment: { attempt: 1, epoch } as AttemptContext['assignment'],
+      assignment: { attempt, epoch } as AttemptContext['assignment'],
       pool,
       keeper: this.harness.client(epoch),
       experts: { choose: () => chat, generate: () => Promise.reject(new Error('nobody searches here')) },

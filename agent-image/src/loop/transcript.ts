@@ -273,13 +273,13 @@ const kinds: ReadonlySet<string> = new Set<Kind>([
 ]);
 
 /**
- * Reads the conversation of an attempt out of an event log. An attempt that follows one which the infrastructure ended goes on
- * with its conversation; any other begins its own.
+ * Reads the conversation of an attempt out of an event log. An attempt that follows one which the infrastructure ended, or which
+ * was cut off with its worker, goes on with its conversation; any other begins its own.
  */
 export class TranscriptReader {
   #current = new Transcript();
   #attempt = 0;
-  #goesOn = false;
+  #goesOn = true;
 
   readonly visit = ({ type, body }: AuditRecord): void => {
     if (type !== 'Noted') return;
@@ -288,6 +288,7 @@ export class TranscriptReader {
     const { attempt } = data as { readonly attempt?: unknown };
     if (typeof attempt !== 'number') return;
     if (kind === 'Outcome') this.#goesOn = (data as { readonly class?: unknown }).class === 'Infrastructure';
+    if (kind === 'RolledBack') this.#goesOn = false;
     if (!kinds.has(kind)) return;
     this.#enter(attempt);
     this.#current.apply(kind as Kind, data as LoopNotes[Kind]);
@@ -304,6 +305,6 @@ export class TranscriptReader {
     if (this.#attempt !== 0 && !this.#goesOn) this.#current = new Transcript();
     this.#current.settle();
     this.#attempt = attempt;
-    this.#goesOn = false;
+    this.#goesOn = true;
   }
 }
