@@ -65,7 +65,7 @@ const faults: readonly Row[] = [
     1,
     /so long a conversation/,
   ],
-  ['a refused member', api(422, 'tools: not supported'), 400, 'ProviderRefused', false, 1, /422: tools: not supported/],
+  ['a refused member', api(422, 'tools: not supported'), 400, 'InvalidRequest', false, 1, /422: tools: not supported/],
   ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', true, 4, /not JSON/],
   ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', true, 4, /choices must NOT have fewer than 1/],
   ['half an answer', breakOff('{"choices": [{'), 502, 'ProviderUnreachable', true, 4, /does not answer/],

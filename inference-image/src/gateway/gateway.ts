@@ -167,7 +167,7 @@ export class Gateway {
     try {
       return await this.#retried(route, body, caller);
     } catch (error) {
-      if (error instanceof GatewayError && error.code === 'ProviderRefused') return null;
+      if (error instanceof GatewayError && error.code === 'InvalidRequest') return null;
       throw error;
     }
   }

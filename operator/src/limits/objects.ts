@@ -130,12 +130,11 @@ export const beyondRunning: Choices = {
 };
 
 /** An order with the longest names, in a user's name. */
-export function largestOrder(type: 'Approve' | 'Cancel', requester: string): AgentTaskOrder {
+export function largestOrder(type: 'Approve' | 'Answer' | 'Cancel', requester: string): AgentTaskOrder {
   const choices: Choices = {
     'spec.type': () => type,
     'spec.requester': () => requester,
-    // Of answers and messages only.
-    'spec.message': () => undefined,
+    ...(type === 'Answer' ? {} : { 'spec.message': () => undefined }),
     ...(type === 'Cancel' ? { 'spec.action': () => undefined } : {}),
   };
   const metadata = { name: longest.order, namespace: longest.namespace };
