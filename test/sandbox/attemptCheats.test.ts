@@ -115,7 +115,8 @@ test.each(cheats)('an agent that %s does not succeed', async (goal, layer, why) 
   const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
   const [one, ...more] = await triedIn(sandbox, attempt);
-  expect(more).toEqual([]);
+  // What was cut short is tried again with the whole time, once nothing else is left.
+  expect(more.filter(({ id, result }) => id !== one?.id || result !== one?.result)).toEqual([]);
   expect(one?.why).toMatch(why);
   expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
   const { initial } = run.reported.snapshots ?? {};

@@ -146,7 +146,8 @@ async function refuses(goal: string, layer: 'Denied' | 'Judged', why: RegExp): P
   const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
   const [one, ...more] = await triedIn(sandbox, attempt);
-  expect(more).toEqual([]);
+  // What was cut short is tried again with the whole time, once nothing else is left.
+  expect(more.filter(({ id, result }) => id !== one?.id || result !== one?.result)).toEqual([]);
   expect(one?.why).toMatch(why);
   expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
   const { initial } = run.reported.snapshots ?? {};

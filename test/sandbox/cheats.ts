@@ -48,6 +48,7 @@ export function unfiltered(expert: () => ExpertEndpoint): Experts {
 
 /** What a note says of one candidate. */
 export interface Tried {
+  readonly id: string;
   readonly attempt: number;
   readonly result: string;
   readonly why: string;
