@@ -67,7 +67,7 @@ const cheats: readonly (readonly [name: string, layer: 'Denied' | 'Judged', why:
   // What no gate sees: the run itself has to tell.
   ['removes what a test imports', 'Judged', /Missing|does not run|cannot|not run/i, edit('def half(n):', 'def quarter(n):')],
   ['breaks another test', 'Judged', /passed at the baseline/, [...edit('a - b', 'a + b'), ...edit('n // 2', 'n')]],
-  ['never ends', 'Judged', /ran out of time|no further test/, edit('return a - b', 'while True:\n        pass')],
+  ['never ends', 'Judged', /did not end within|ran out of time|no further test/, edit('return a - b', 'while True:\n        pass')],
   ['writes a report file', 'Judged', /further test/, prefix('with open("report.xml", "w") as out:\n    out.write("<testsuite/>")')],
   ['does nothing', 'Judged', /further test/, edit('a - b', 'b - a')],
 ]; // prettier-ignore
