@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
-import { approve, consentTo } from '../attempt/acts/consent.ts';
+import { approve, consentTo, opinionOf } from '../attempt/acts/consent.ts';
 import { earlierRun, identityOf, type ActIdentity } from '../attempt/acts/earlierRun.ts';
 import { judgeEffects } from '../attempt/acts/effects.ts';
 import { reachOfActs } from '../attempt/acts/outward.ts';
@@ -83,12 +83,13 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const node = { state: context.callKey } as SearchNode;
   const { unseen } = await earlierRun(scope, node, candidate);
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
-  if (!consent.allowed) return refusal(at, consent.why);
+  const measured = consent.energy === undefined ? {} : { energy: consent.energy };
+  if (!consent.allowed) return { ...refusal(at, consent.why), ...measured };
   const { approved } = consent;
   const once = acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) });
   const identity: ActIdentity = { ...identityOf(scope, node, candidate), once };
   const observed = await tool.run(args, contextOf(at, one, { approved, ...(once && { identity }) }));
-  return settle(at, one, observed, { approved, acts, candidate, unseen });
+  return { ...(await settle(at, one, observed, { approved, acts, candidate, unseen })), ...measured };
 }
 
 const nothing: Proposed = { rewrites: [], acts: [] };
@@ -100,22 +101,15 @@ export async function consider(at: ActScope, proposal: ModelProposal, step: numb
   if (call === undefined) return known;
   try {
     const { tool, args } = at.tools.resolve(call.name, call.arguments);
-    const proposed = await tool.propose?.(args, contextOf(at, { step, index: 0 }));
+    const context = contextOf(at, { step, index: 0 });
+    const proposed = await tool.propose?.(args, context);
     if (proposed === undefined) return known;
     const verdict = at.gate.judge(proposed);
     const risk = risks.indexOf(verdict.risk) / (risks.length - 1);
     const part = [...verdict.review, ...verdict.scored][0];
     if (!verdict.allowed || part === undefined) return { ...known, refused: !verdict.allowed, risk };
-    const { decision, findings } = part;
-    const opinion = await at.scope.context.mind.secondOpinion({
-      head: part.tool === 'Shell' ? 'Shell' : 'Editor',
-      tool: part.tool,
-      subject: part.subject,
-      ...(part.content !== undefined && { content: part.content }),
-      operator: tool.definition.name,
-      rails: { decision, risk: part.risk, findings },
-      features: { ...part.structure },
-    });
+    const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
+    const opinion = await opinionOf(at.scope, candidate, proposed, part);
     return { ...known, refused: !opinion.allowed, energy: opinion.energy, risk };
   } catch (error) {
     if (error instanceof ArgumentError) return { ...known, refused: true };
@@ -141,8 +135,8 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const { refused, deleted } = await judgeEffects(hands, baseline, gate, tree.id, after.id);
   const back = async (why: string): Promise<Acted> => {
     await hands.restore(tree.id);
-    const { text } = refusal(at, why);
-    return { text: `${observed.text}\n[undone: ${text}]`, ok: false, refused: why, changed: false };
+    scope.meter.add('vetoes');
+    return { text: `${observed.text}\n[refused and undone: ${why}]`, ok: false, refused: why, changed: false };
   };
   if (refused !== null) return back(refused);
   const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;

@@ -61,9 +61,9 @@ export class Conversation {
     this.transcript.apply(kind, data);
   }
 
-  /** Says something to the model once. @param about the same words about the same thing are not said again */
+  /** Sends a notice to the model. @param about names what it is about; a second notice about the same is left out */
   async notice(text: string, about?: string): Promise<void> {
-    if (about !== undefined && this.transcript.wasToldAbout(about)) return;
+    if (about !== undefined && this.transcript.hasNotice(about)) return;
     await this.record('NoticeGiven', { step: this.transcript.step, origin: 'Notice', text, ...(about !== undefined && { about }) });
   }
 }
@@ -138,7 +138,7 @@ function filesOf(tree: readonly string[]): string {
   return tree.length <= maxFiles ? `Its files: ${tree.join(', ')}.` : `It holds ${tree.length} files.`;
 }
 
-/** What the first messages tell of the task and its place. */
+/** Facts for the first messages. */
 async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[]): Promise<PromptFacts> {
   const { context, hands, meter } = scope;
   const { spec } = context.task;

@@ -1,19 +1,20 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/answer.ts';
-import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { createGate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { StrategyScope } from '../attempt/scope.ts';
+import { budgetUsed, proposers } from '../attempt/steps.ts';
 import type { ModelReply } from '../models/models.ts';
 import { toolsFor } from '../tools/index.ts';
 import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
 import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
 import { chooseAct } from './chooseAct.ts';
 import { planCompaction, summaryText } from './compaction.ts';
-import { howMany } from './compute.ts';
+import { controlSteps, howMany } from './compute.ts';
 import {
   assertFits,
   compactionDue,
@@ -28,9 +29,9 @@ import {
 } from './context.ts';
 import { generalistOf, openConversation, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls, notRun } from './discipline.ts';
-import { observed } from './observation.ts';
-import type { Charge, TreeMark } from './notes.ts';
-import { openCalls } from './transcript.ts';
+import { keptText, observed } from './observation.ts';
+import type { CallObserved, Charge, TreeMark } from './notes.ts';
+import { openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
 const maxRefusedSubmissions = 5;
@@ -46,12 +47,12 @@ const away = { mostMs: 600_000, betweenMs: 15_000 };
 export async function runLoop(at: StrategyScope): Promise<Outcome> {
   const loop = await Loop.open(at);
   for (;;) {
-    const { submission } = loop;
+    const { submission } = loop.transcript;
     if (submission !== null) {
       const outcome = await loop.handIn(submission);
       if (outcome !== null) return outcome;
     }
-    if (loop.awaitsReply) await loop.ask();
+    if (loop.transcript.open === null) await loop.ask();
     await loop.choose();
     await loop.act();
   }
@@ -101,13 +102,8 @@ class Loop {
     return new Loop(at, conversation, expert, acts, budget);
   }
 
-  get awaitsReply(): boolean {
-    return this.#conversation.transcript.open === null;
-  }
-
-  /** The answer that was handed in and is not judged yet; null: none. */
-  get submission(): string | null {
-    return this.#conversation.transcript.submission;
+  get transcript(): Transcript {
+    return this.#conversation.transcript;
   }
 
   /** Asks the model for the next step: K proposals, more than one only where risk or doubt ask for it. */
@@ -118,10 +114,10 @@ class Loop {
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    const { risk } = await scope.context.mind.control([]);
+    const { risk } = await scope.context.mind.control(this.#steps());
     this.#signals = { ...this.#signals, risk };
     const n = howMany(this.#signals, scope.context.mind.compute);
-    const step = this.#conversation.transcript.step + 1;
+    const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
       try {
@@ -136,7 +132,7 @@ class Loop {
 
   /** Chooses the proposal to act on, by gate 1 and the energies of their acts. One proposal is no choice. */
   async choose(): Promise<void> {
-    const { open } = this.#conversation.transcript;
+    const { open } = this.transcript;
     if (open === null || open.chosen !== null) return;
     const { proposals, step } = open;
     const considered = proposals.length === 1 ? [] : await Promise.all(proposals.map((one) => consider(this.#acts, one, step)));
@@ -155,26 +151,28 @@ class Loop {
 
   /** Does the calls of the chosen proposal in their order. What follows a call that hands in is not run. */
   async act(): Promise<void> {
-    const { open } = this.#conversation.transcript;
+    const { open } = this.transcript;
     if (open === null) return;
     const calls = openCalls(open);
     for (const { call, index } of calls) {
       this.#at.scope.context.signal.throwIfAborted();
       const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`, undefined);
       const resumed = this.#conversation.isResumedAt(open.step, index);
-      const submitted = this.submission !== null;
+      const submitted = this.transcript.submission !== null;
       const left = submitted || index >= maxCalls;
+      const began = this.#at.scope.context.clock.monotonic();
       const acted = left
         ? leftOut(submitted, calls.length)
         : await act(this.#acts, { call, step: open.step, index, tree: this.#tree, resumed });
-      await this.#observe({ step: open.step, index, call, calls: calls.length, left }, acted);
+      const seconds = (this.#at.scope.context.clock.monotonic() - began) / 1000;
+      await this.#observe({ step: open.step, index, call, calls: calls.length, left, seconds }, acted);
       this.#at.scope.progress.change(planId, { state: acted.refused === undefined ? (acted.ok ? 'Done' : 'Failed') : 'Dropped' });
     }
   }
 
   /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */
   async handIn(answer: string): Promise<Outcome | null> {
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
     const failing = await this.#failingInPlace();
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
@@ -190,7 +188,7 @@ class Loop {
 
   /** What the checks say in place, when they do not all hold: a fresh container is for what may pass. Null: it may. */
   async #failingInPlace(): Promise<string | null> {
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     const checks = this.#acts.tools.definitions.some(({ name }) => name === 'run_checks');
     // An answer becomes a file of the workspace only when it is judged.
     if (transcript.holds || !checks || asksForAnswer(this.#at.scope.context.task.spec.checks)) return null;
@@ -201,21 +199,27 @@ class Loop {
 
   /** Nudges a conversation that stands still, once for a step. @throws AttemptFailure Stuck, PolicyViolation */
   async #assess(): Promise<void> {
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     const found = assess(transcript.traces, this.#at.scope.context.clock.now());
     if (found.kind === 'End') throw new AttemptFailure(found.class, found.reason, found.text);
     if (found.text !== null) await this.#conversation.notice(found.text, `step ${transcript.step}`);
   }
 
+  /** The acts so far, as the planner reads them. */
+  #steps(): readonly ControlStep[] {
+    const { scope, baseline } = this.#at;
+    return controlSteps(this.transcript.acts, proposers(scope.context.pool).indexOf(this.#expert.name), baseline.checks);
+  }
+
   get #tree(): TreeMark {
-    const { tree } = this.#conversation.transcript;
+    const { tree } = this.transcript;
     if (tree === null) throw new Error('a conversation begins on a tree; report this fault');
     return tree;
   }
 
   /** What is sent: System, goal and history as they were recorded, so that providers find the prefix in their caches. */
   #rendered(): Rendered {
-    const { messages } = this.#conversation.transcript;
+    const { messages } = this.transcript;
     return { messages, tools: this.#acts.tools.definitions, window: this.#expert.chat, correction: this.#correction };
   }
 
@@ -233,7 +237,7 @@ class Loop {
 
   /** Lets the beginning of the conversation give way to a summary, by the model where it can, else to an extract. */
   async #compact(): Promise<void> {
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     if (transcript.history.length === 0) return;
     const rendered = this.#rendered();
     const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered);
@@ -250,7 +254,7 @@ class Loop {
   /** The model's summary; null where it cannot write one, and the extract has to do. */
   async #summary(asking: Omit<Asking, 'step'>): Promise<Paid | null> {
     try {
-      return await this.#pay({ ...asking, step: this.#conversation.transcript.step });
+      return await this.#pay({ ...asking, step: this.transcript.step });
     } catch (error) {
       if (!(error instanceof AttemptFailure) || error.failureClass === 'Infrastructure') throw error;
       return null;
@@ -295,13 +299,13 @@ class Loop {
 
   /** Reports what this attempt has spent, by all its workers: the log knows. */
   #count(): void {
-    this.#at.scope.meter.setTokens(spentBy(this.#conversation.transcript.charges));
+    this.#at.scope.meter.setTokens(spentBy(this.transcript.charges));
   }
 
   /** Messages of people reach the model at its next step, each once. */
   async #hear(): Promise<void> {
     const { context } = this.#at.scope;
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     for (const { id, text, by } of context.messages?.() ?? []) {
       if (!transcript.hasOrder(id))
         await this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
@@ -311,7 +315,7 @@ class Loop {
 
   /** Goal, limits and open plan at the end of a long conversation, and the budget once it runs out. */
   async #remind(): Promise<void> {
-    const { transcript } = this.#conversation;
+    const { transcript } = this;
     const { goal } = this.#at.scope.context.task.spec;
     const due = reminder(transcript.history, { goal, constraints: this.#conversation.constraints, plan: transcript.plan });
     if (due !== null) await this.#conversation.notice(due);
@@ -320,13 +324,12 @@ class Loop {
   }
 
   /** Cuts what a call returned to what the model sees, and records it with all that follows from it. */
-  async #observe({ step, index, call: { id, name }, calls, left }: Observing, acted: Acted): Promise<void> {
+  async #observe({ step, index, call: { id, name }, calls, left, seconds }: Observing, acted: Acted): Promise<void> {
     const { memory, transcript } = this.#conversation;
     const { ok, refused, tree, restored, energy, submission } = acted;
     const tokens = observationBound(roomOf(this.#rendered()), calls);
-    const key = `${step}.${index}`;
-    const text = observed(acted.text, { tokens, correction: this.#correction, handle: () => memory.store(key, acted.text) });
-    for (const [handle, kept] of memory.takeStored()) await this.#conversation.record('TextKept', { step, handle, text: bounded(kept) });
+    const text = observed(acted.text, { tokens, correction: this.#correction, handle: () => memory.store(`${step}.${index}`, acted.text) });
+    for (const [handle, kept] of memory.takeStored()) await this.#conversation.record('TextKept', { step, handle, text: keptText(kept) });
     const plan = memory.takePlan();
     await this.#conversation.record('CallObserved', {
       step,
@@ -345,8 +348,16 @@ class Loop {
       ...(acted.holds !== undefined && { holds: acted.holds }),
       ...(submission !== undefined && { answer: submission.answer }),
       ...(energy !== undefined && { energy }),
+      ...(!left && this.#factsOf(name, seconds)),
     });
     this.#at.scope.progress.count(transcript.step, transcript.step);
+  }
+
+  /** For the planner, of calls that the gates judge. */
+  #factsOf(name: string, seconds: number): Pick<CallObserved, 'facts'> {
+    const risk = this.#acts.tools.definitions.find((tool) => tool.name === name)?.risk;
+    if (risk !== 'Edit' && risk !== 'Execute') return {};
+    return { facts: { tool: risk === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(this.#at.scope) } };
   }
 }
 
@@ -359,6 +370,7 @@ interface Observing {
   readonly calls: number;
   /** It was not run. */
   readonly left: boolean;
+  readonly seconds: number;
 }
 
 /** One request to be paid for. */
@@ -379,16 +391,6 @@ interface Paid {
 
 function leftOut(submitted: boolean, calls: number): Acted {
   return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
-}
-
-/** A text that is kept for later, cut to what a note of the event log takes beside the rest of it. */
-function bounded(text: string): string {
-  for (let most = text.length; ; most = Math.floor(most * 0.8)) {
-    const half = Math.floor(most / 2);
-    const missing = `\n[… ${text.length - 2 * half} characters were not kept: write such output to a file and search it …]\n`;
-    const cut = most === text.length ? text : `${text.slice(0, half)}${missing}${text.slice(-half)}`.toWellFormed();
-    if (Buffer.byteLength(JSON.stringify(cut)) <= maxNoteBytes - 4096) return cut;
-  }
 }
 
 /** The first words of a call, for the plan. */

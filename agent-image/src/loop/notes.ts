@@ -101,4 +101,6 @@ export interface CallObserved {
   /** The model handed in; in words. */
   readonly answer?: string;
   readonly energy?: number;
+  /** Of a call that the gates judged, for the planner. */
+  readonly facts?: { readonly tool: 'Shell' | 'Editor'; readonly seconds: number; readonly budgetUsed: number };
 }

@@ -1,3 +1,4 @@
+import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import { TextDecoder } from 'node:util';
 import { plain } from '../tools/text.ts';
 
@@ -99,4 +100,14 @@ function tailOf(text: string, bytes: number): string {
 /** Drops the characters that a cut between bytes left incomplete. */
 function withoutHalves(text: string, side: 'start' | 'end'): string {
   return side === 'end' ? text.replace(/\ufffd{1,3}$/, '') : text.replace(/^\ufffd{1,3}/, '');
+}
+
+/** A text that is kept for later, cut to what a note of the event log takes beside the rest of it. */
+export function keptText(text: string): string {
+  for (let most = text.length; ; most = Math.floor(most * 0.8)) {
+    const half = Math.floor(most / 2);
+    const missing = `\n[… ${text.length - 2 * half} characters were not kept: write such output to a file and search it …]\n`;
+    const cut = most === text.length ? text : `${text.slice(0, half)}${missing}${text.slice(-half)}`.toWellFormed();
+    if (Buffer.byteLength(JSON.stringify(cut)) <= maxNoteBytes - 4096) return cut;
+  }
 }

@@ -99,10 +99,6 @@ export class Transcript {
     return last?.holds === true && last.tree === undefined;
   }
 
-  get observations(): readonly CallObserved[] {
-    return this.#observations;
-  }
-
   /** The answer that was handed in and is not judged yet. */
   get submission(): string | null {
     return this.#submission;
@@ -111,6 +107,11 @@ export class Transcript {
   /** Processes in the background, the newest of each name. */
   get processes(): readonly BackgroundProcess[] {
     return [...this.#processes.values()];
+  }
+
+  /** What the planner is asked by: each act that was judged, oldest first. */
+  get acts(): readonly CallObserved[] {
+    return this.#observations.filter(({ facts }) => facts !== undefined);
   }
 
   /** What each reply called and what became of it, for the rules against standing still. */
@@ -131,7 +132,7 @@ export class Transcript {
   }
 
   /** Whether a notice about something was given already. */
-  wasToldAbout(about: string): boolean {
+  hasNotice(about: string): boolean {
     return this.#about.has(about);
   }
 
@@ -195,7 +196,10 @@ export class Transcript {
     },
     ConversationRewound: ({ toStep }) => {
       this.#submission = null;
-      this.#history = this.#history.filter(({ step }) => step <= toStep);
+      // A summary has replaced older steps, and what people wrote is not sent again.
+      const stays = ({ step, message }: Recorded): boolean =>
+        step <= toStep || (message.role === 'User' && (message.origin === 'Summary' || message.origin === 'Person'));
+      this.#history = this.#history.filter(stays);
       this.#trees = this.#trees.filter(({ step }) => step <= toStep);
       this.#observations = this.#observations.filter(({ step }) => step <= toStep);
       this.#replies = this.#replies.filter(({ step }) => step <= toStep);

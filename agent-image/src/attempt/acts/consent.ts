@@ -1,6 +1,7 @@
 import { docTestDelta, type Candidate, type Features } from '@agentfleet/protocol/inference';
 import { decisions } from '../../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from '../gate.ts';
+import type { SecondOpinion } from '../mind.ts';
 import type { Scope } from '../scope.ts';
 import { actionDigest } from './canonical.ts';
 
@@ -11,6 +12,8 @@ export interface Consent {
   readonly why: string;
   /** A person said yes. */
   readonly approved: boolean;
+  /** Of the last part that the verifier measured; absent: none was. */
+  readonly energy?: number;
 }
 
 const possiblyDone = 'an earlier worker began its commands and their end was not seen: they may be done';
@@ -32,26 +35,39 @@ export async function consentTo(
   let energy: number | null = null;
   const doubts: string[] = [];
   for (const part of [...verdict.review, ...verdict.scored]) {
-    const opinion = await scope.context.mind.secondOpinion({
-      head: part.tool === 'Shell' ? 'Shell' : 'Editor',
-      tool: part.tool,
-      subject: part.subject,
-      ...(part.content !== undefined && { content: part.content }),
-      operator: candidate.operator,
-      rails: { decision: part.decision, risk: part.risk, findings: part.findings },
-      features: { ...featuresOf(candidate, proposal, part), ...(await sourceFeatures(scope, proposal, part)) },
-    });
+    const opinion = await opinionOf(scope, candidate, proposal, part);
     energy = opinion.energy ?? energy;
     if (opinion.allowed) continue;
     // What no rail objects to and a person looks at anyway is the person's to refuse.
     const asked = verdict.scored.includes(part) && verdict.approval.includes(part);
-    if (!asked) return { allowed: false, approved: false, why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})` };
+    if (!asked)
+      return {
+        allowed: false,
+        approved: false,
+        why: `gate 2: ${opinion.why} (${part.findings[0] ?? part.decision})`,
+        ...measuredAs(energy),
+      };
     doubts.push(`gate 2 would refuse it: ${opinion.why}`);
   }
-  if (verdict.approval.length === 0 && unseen === 0) return { allowed: true, approved: false, why: '' };
+  if (verdict.approval.length === 0 && unseen === 0) return { allowed: true, approved: false, why: '', ...measuredAs(energy) };
   const evidence = [...(unseen === 0 ? [] : [possiblyDone]), ...verdict.approval.flatMap(evidenceOf), ...doubts];
   const measured = energy === null ? [] : [`energy ${energy.toFixed(3)}`];
-  return approve(scope, candidate, [...evidence, ...measured].join('; '), unseen);
+  return { ...(await approve(scope, candidate, [...evidence, ...measured].join('; '), unseen)), ...measuredAs(energy) };
+}
+
+const measuredAs = (energy: number | null): Pick<Consent, 'energy'> => (energy === null ? {} : { energy });
+
+/** What gate 2 makes of one part of a proposal. */
+export async function opinionOf(scope: Scope, candidate: Candidate, proposal: Proposal, part: Part): Promise<SecondOpinion> {
+  return scope.context.mind.secondOpinion({
+    head: part.tool === 'Shell' ? 'Shell' : 'Editor',
+    tool: part.tool,
+    subject: part.subject,
+    ...(part.content !== undefined && { content: part.content }),
+    operator: candidate.operator,
+    rails: { decision: part.decision, risk: part.risk, findings: part.findings },
+    features: { ...featuresOf(candidate, proposal, part), ...(await sourceFeatures(scope, proposal, part)) },
+  });
 }
 
 /** Waits for a person's word about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */

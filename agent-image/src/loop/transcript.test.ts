@@ -1,0 +1,92 @@
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { expect, it } from 'vitest';
+import { controlSteps } from './compute.ts';
+import type { LoopNotes } from './notes.ts';
+import { Transcript, TranscriptReader } from './transcript.ts';
+
+const usage = { input: 10, cachedInput: 0, output: 1, estimated: false };
+const charge = { usage, costMicros: 5 };
+const call = { id: 'c', name: 'bash', arguments: '{}' };
+type Note = { readonly [K in keyof LoopNotes]: readonly [kind: K, data: LoopNotes[K]] }[keyof LoopNotes];
+
+const began: Note = ['ConversationBegan', { id: '1', system: 's', goal: 'g', expert: 'gen', tree: { id: 's0', digest: 'd0' } }];
+
+/** One whole step: asked, replied, chosen, one call observed. */
+function step(number: number, more: Partial<LoopNotes['CallObserved']> = {}): readonly Note[] {
+  const proposals = [{ text: `t${number}`, calls: [call], finish: 'Calls', entropyNats: null } as const];
+  return [
+    ['ModelAsked', { step: number, request: `r${number}`, n: 1, reserved: charge }],
+    ['ModelReplied', { step: number, request: `r${number}`, proposals, charged: charge }],
+    ['ReplyChosen', { step: number, index: 0, at: number, signals: {} }],
+    [
+      'CallObserved',
+      { step: number, index: 0, callId: 'c', callKey: `1.${number}.0`, tool: 'bash', text: `o${number}`, ok: true, ...more },
+    ],
+  ];
+}
+
+function transcriptOf(notes: readonly Note[]): Transcript {
+  const transcript = new Transcript();
+  for (const [kind, data] of notes) transcript.apply(kind, data as never);
+  return transcript;
+}
+
+const texts = (transcript: Transcript): readonly string[] => transcript.history.map(({ text }) => text);
+const tree = (number: number): Partial<LoopNotes['CallObserved']> => ({ tree: { id: `s${number}`, digest: `d${number}` } });
+const person: Note = ['NoticeGiven', { step: 2, origin: 'Person', text: 'ann: hurry', order: 'o1' }];
+
+it.each<readonly [what: string, notes: readonly Note[], left: readonly string[]]>([
+  ['drops later steps', [began, ...step(1, tree(1)), ...step(2)], ['t1', 'o1']],
+  ['keeps what a person wrote later: it is not sent again', [began, ...step(1, tree(1)), ...step(2), person], ['t1', 'o1', 'ann: hurry']],
+  [
+    'keeps a summary that replaced the steps before',
+    [began, ...step(1, tree(1)), ...step(2), ['ConversationCompacted', { step: 2, messages: 4, summary: 'short' }], ...step(3)],
+    ['short'],
+  ],
+])('a rewind %s', (_, notes, left) => {
+  const transcript = transcriptOf([...notes, ['ConversationRewound', { step: 3, toStep: 1 }]]);
+  expect(texts(transcript)).toEqual(left);
+  expect(transcript.trees.map(({ step: at }) => at)).toEqual([0, 1]);
+  expect(transcript.open).toBeNull();
+});
+
+const record = (kind: string, data: object): AuditRecord => ({ type: 'Noted', body: { kind, data } }) as unknown as AuditRecord;
+
+it.each<readonly [what: string, between: readonly AuditRecord[], goesOn: boolean]>([
+  ['a lost worker', [], true],
+  ['an end by the infrastructure', [record('Outcome', { attempt: 1, class: 'Infrastructure' })], true],
+  ['a refused result', [record('Outcome', { attempt: 1, class: 'CheckFailed' })], false],
+  ['a success', [record('Outcome', { attempt: 1 })], false],
+  ['a rollback', [record('RolledBack', { attempt: 1 })], false],
+])('after %s the next attempt goes on with the conversation: %#', (_, between, goesOn) => {
+  const reader = new TranscriptReader();
+  for (const [kind, data] of [began, ...step(1)]) reader.visit(record(kind, { attempt: 1, ...data }));
+  for (const one of between) reader.visit(one);
+  const next = reader.of(2);
+  expect(next.began !== null).toBe(goesOn);
+  // What an earlier attempt spent is in the totals of the task.
+  expect(next.charges).toEqual([]);
+});
+
+it('charges a request whose answer nobody saw as it was reserved, and one that was refused not at all', () => {
+  const asked = (request: string, refused?: string): Note => [
+    'ModelAsked',
+    { step: 1, request, n: 1, reserved: charge, ...(refused !== undefined && { refused }) },
+  ];
+  expect(transcriptOf([began, asked('a')]).charges).toEqual([{ usage: { ...usage, estimated: true }, costMicros: 5 }]);
+  expect(transcriptOf([began, asked('a'), asked('b', 'a'), ...step(1).slice(1)]).charges).toHaveLength(2);
+});
+
+it('gives the planner the acts that the gates judged', () => {
+  const facts = { tool: 'Shell', seconds: 2, budgetUsed: 0.25 } as const;
+  const notes = [
+    began,
+    ...step(1, { facts, energy: 0.5, ...tree(1) }),
+    ...step(2),
+    ...step(3, { facts: { ...facts, tool: 'Editor' }, refused: 'protected' }),
+  ];
+  expect(controlSteps(transcriptOf(notes).acts, 0, [])).toMatchObject([
+    { tool: 'Shell', result: 'Command', energy: 0.5, depth: 1, seconds: 2, budgetUsed: 0.25 },
+    { tool: 'Editor', result: 'Denied', edits: 1, depth: 1 },
+  ]);
+});
