@@ -27,7 +27,7 @@ function step(number: number, more: Partial<LoopNotes['CallObserved']> = {}): re
 
 function transcriptOf(notes: readonly Note[]): Transcript {
   const transcript = new Transcript();
-  for (const [kind, data] of notes) transcript.apply(kind, data as never);
+  for (const [kind, data] of notes) transcript.apply(kind, data);
   return transcript;
 }
 
