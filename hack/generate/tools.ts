@@ -53,7 +53,7 @@ export function toolsPage(): string {
 function section({ name, description, parameters, risk }: ToolDefinition): readonly string[] {
   const { properties = {}, required = [] } = parameters as Schema;
   const fields = Object.entries(properties).map(
-    ([field, schema]) => `- \`${field}\`${required.includes(field) ? '' : '?'}: ${told(schema)}`,
+    ([field, schema]) => `- \`${field}\`${required.includes(field) ? '' : '?'}: ${described(schema)}`,
   );
   const missing = leftOut[name] === undefined ? '' : ` Left out ${leftOut[name]}.`;
   const words = wrapped(`${description} Risk: ${risk}.${missing}`);
@@ -65,7 +65,7 @@ function wrapped(text: string): readonly string[] {
   return text.match(/.{1,130}(?:\s|$)/g)?.map((line) => line.trimEnd()) ?? [];
 }
 
-function told({ type = '', description, minimum, maximum, items, enum: values }: Schema): string {
+function described({ type = '', description, minimum, maximum, items, enum: values }: Schema): string {
   const range = minimum === undefined || maximum === undefined || maximum >= 999_999 ? '' : ` from ${minimum} to ${maximum}`;
   const of = items === undefined ? '' : ` of ${itemsOf(items)}`;
   const choices = values === undefined ? '' : ` (${values.join(', ')})`;

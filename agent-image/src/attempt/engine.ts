@@ -133,7 +133,7 @@ function isCurable(error: unknown): error is AttemptFailure {
 }
 
 /**
- * Proves what the loop handed in and decides what it is worth. A result that is refused is told in words; the tree is that of
+ * Proves what the loop handed in and decides what it is worth. A result that is refused is described in words; the tree is that of
  * the result again.
  *
  * @throws AttemptFailure Unproved where checks hold that prove nothing: the change is offered

@@ -36,7 +36,7 @@ export const nothingUsed: Usage = {
 type Counted = 'toolCalls' | 'cpuMillis' | 'candidates' | 'vetoes' | 'backtracks';
 type Bounded = 'wallSeconds' | 'toolCalls' | 'tokens';
 
-/** Counts what one attempt uses and says when the task's budget is spent. */
+/** Counts what one attempt uses, and fails when the task's budget is spent. */
 export class Meter {
   readonly #clock: Clock;
   #started: number;
@@ -82,7 +82,7 @@ export class Meter {
     };
   }
 
-  /** Sets what the event log says that this attempt has used, by all workers: a report may be older than the log. */
+  /** Sets what this attempt has used by the event log, by all workers: a report may be older than the log. */
   setTokens(total: SpentTokens): void {
     this.#tokens = total;
   }

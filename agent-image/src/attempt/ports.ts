@@ -61,7 +61,7 @@ export interface AttemptContext {
   messages?(): readonly PersonMessage[];
   /**
    * Reports that the message is in the conversation, which has to be in the event log by then; naming it again changes
-   * nothing. Whoever takes over may see a message that is in the log already: the id tells.
+   * nothing. Whoever takes over may see a message that is in the log already, and recognises it by the id.
    */
   messageTaken?(id: string): void;
   /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */

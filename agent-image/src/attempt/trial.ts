@@ -8,11 +8,11 @@ import type { Baseline, JudgedCheck } from './baseline.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
 import { timeoutOf } from './checkRun.ts';
 import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
+import type { Ran } from './checkRun.ts';
 import type { Gate, GateVerdict, Proposal } from './gate.ts';
 import { enter, leave, type SearchNode } from './node.ts';
 import type { TrialResult } from './notes.ts';
 import type { Scope } from './scope.ts';
-import { trialSeconds } from './trialTime.ts';
 
 /** What one candidate came to. */
 export interface Trial {
@@ -211,4 +211,24 @@ async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, pati
   const cut = proof.run.end.timedOut && within < timeoutOf(judged.check, scope.context.task);
   const why = cut ? `check ${judged.check.name} did not end within ${within} s, many times what it took at snapshot 0` : reason.message;
   return { result: reason.code === 'Interrupted' ? 'Crashed' : 'Worse', why, cut };
+}
+
+/** A trial may take this many times as long as the check at the baseline, and at least so many seconds on a busy node. */
+const times = 10;
+const leastSeconds = 10;
+
+/**
+ * Returns the seconds that a check of a candidate may take: a candidate whose loop never ends must not cost the whole time
+ * of the check, which is minutes where the task does not say. Infinite where the baseline does not show how long the tests
+ * take: they did not all run to their end there.
+ */
+export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'millis'>[]): number {
+  const ran = ({ end, results }: (typeof baseline)[number]): boolean =>
+    !end.timedOut &&
+    end.killed === null &&
+    results.complete &&
+    results.evidence === 'Tests' &&
+    results.tests.every(({ kind, outcome }) => kind !== 'Container' && outcome !== 'Errored');
+  if (baseline.length === 0 || !baseline.every(ran)) return Number.POSITIVE_INFINITY;
+  return Math.max(leastSeconds, Math.ceil((times * Math.max(...baseline.map(({ millis }) => millis))) / 1000));
 }

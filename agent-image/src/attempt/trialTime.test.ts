@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TestResult } from '../checks/index.ts';
-import { trialSeconds } from './trialTime.ts';
+import { trialSeconds } from './trial.ts';
 
 type Run = Parameters<typeof trialSeconds>[0][number];
 

@@ -103,14 +103,14 @@ export class TokenBudget {
     return this.#charges.some(({ usage }) => usage.estimated);
   }
 
-  /** What the model is told once when 80 % of a bound are used; null before that, or without a bound. */
+  /** Returns the notice for the model once 80 % of a bound are used; null before that, or without a bound. */
   notice(): string | null {
     const { tokens, costMicros } = this.spent();
-    const told: string[] = [];
-    if (tokens >= this.#bounds.tokens * noticeShare) told.push(`${tokens} of ${this.#bounds.tokens} tokens`);
-    if (costMicros >= this.#bounds.costMicros * noticeShare) told.push(`${moneyOf(costMicros)} of ${this.#cost ?? ''} in money`);
-    if (told.length === 0) return null;
-    return `Notice: ${told.join(' and ')} of the task's budget are used. At the bound the task ends. Finish what is closest to the goal, run the checks, and submit.`;
+    const used: string[] = [];
+    if (tokens >= this.#bounds.tokens * noticeShare) used.push(`${tokens} of ${this.#bounds.tokens} tokens`);
+    if (costMicros >= this.#bounds.costMicros * noticeShare) used.push(`${moneyOf(costMicros)} of ${this.#cost ?? ''} in money`);
+    if (used.length === 0) return null;
+    return `Notice: ${used.join(' and ')} of the task's budget are used. At the bound the task ends. Finish what is closest to the goal, run the checks, and submit.`;
   }
 
   /** Lines for the goal message: what is left. */

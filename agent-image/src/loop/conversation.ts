@@ -1,10 +1,10 @@
+import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { seenAtBaseline } from '../attempt/ends.ts';
 import { findShell } from '../tools/index.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
-import { asksForAnswer } from '../attempt/answer.ts';
-import { asked } from '../attempt/asked.ts';
+import { answerFile, asksForAnswer } from '../attempt/answer.ts';
 import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { TranscriptMemory } from './memory.ts';
@@ -161,4 +161,31 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     budget: [...budget, ...(Number.isFinite(seconds) ? [`${Math.round(seconds)} seconds`] : [])],
     wantsAnswer: asksForAnswer(spec.checks),
   };
+}
+
+/** Characters of a JSON schema that are shown. */
+const maxSchema = 4000;
+
+/**
+ * What a check asks for, in words. Pure.
+ *
+ * @example
+ * asked({ name: 'unit', type: 'Command', command: ['npm', 'test'], … }); // 'npm test'
+ */
+function asked(check: Check): string {
+  if (isCommandCheck(check)) return check.command.map(quoted).join(' ');
+  if (!isArtifactCheck(check)) return 'a person accepts the result, with the change as evidence';
+  const { path, minBytes, maxBytes, contains = [], jsonSchema } = check;
+  return [
+    path === answerFile ? `the answer that submit hands in is written to ${path} for you; do not write it` : `the file ${path} is there`,
+    ...(minBytes === undefined ? [] : [`it has at least ${minBytes} bytes`]),
+    ...(maxBytes === undefined ? [] : [`it has at most ${maxBytes} bytes`]),
+    ...contains.map((text) => `it contains ${JSON.stringify(text)}`),
+    ...(jsonSchema === undefined ? [] : [`it is JSON that fulfils the schema ${jsonSchema.slice(0, maxSchema)}`]),
+  ].join('; ');
+}
+
+/** A word as a shell takes it, so that the command can be copied. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -25,7 +25,7 @@ export interface StepTrace {
 export type Assessment =
   | { readonly kind: 'Continue'; readonly text: string | null }
   | { readonly kind: 'Nudge' | 'Reassess'; readonly text: string }
-  /** The attempt ends: `class` is that of the failure, `reason` its word for programs. */
+  /** The attempt ends: `class` is that of the failure, `reason` its reason. */
   | {
       readonly kind: 'End';
       readonly class: 'Stuck' | 'PolicyViolation';
@@ -33,7 +33,7 @@ export type Assessment =
       readonly text: string;
     };
 
-/** Bounds of a conversation's repetitions, in steps where nothing else is said. */
+/** Bounds of a conversation's repetitions, in steps. */
 export interface DisciplineBounds {
   readonly sameCall: number;
   readonly sameError: number;

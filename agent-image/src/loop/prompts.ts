@@ -94,11 +94,11 @@ export function constraintsOf({ protectedPaths, network, approvals, budget }: Om
 
 function checksOf({ checks }: PromptFacts): string {
   if (checks.length === 0) return '';
-  const told = checks.map(({ name, asks, baseline }) => {
+  const lines = checks.map(({ name, asks, baseline }) => {
     const line = `- ${name}: ${asks}`;
     return baseline.trim() === '' ? line : `${line}\n${fenced(`what ${name} reported before any change`, baseline.trim())}`;
   });
-  return `Checks that decide whether the goal is reached\n${told.join('\n')}`;
+  return `Checks that decide whether the goal is reached\n${lines.join('\n')}`;
 }
 
 function placeOf({ root, shell, operating }: PromptFacts): readonly string[] {

@@ -49,14 +49,14 @@ function turnOf({ text, calls, providerState }: Assistant, results: readonly Res
     // What a provider signed is that of all calls.
     ...(providerState !== undefined && sent.length === calls.length && { provider_state: providerState }),
   };
-  const told = results
+  const observed = results
     .filter(({ callId }) => known.has(callId))
     .map(({ callId, text: result }): WireMessage => ({
       role: 'tool',
       tool_call_id: callId,
       content: result === '' ? '(no output)' : result,
     }));
-  return [reply, ...told];
+  return [reply, ...observed];
 }
 
 function append(wire: WireMessage[], role: 'system' | 'user', text: string): void {

@@ -4,7 +4,7 @@ import { AttemptFailure } from '../attempt/failure.ts';
 
 interface Meaning {
   readonly failureClass: FailureClass;
-  /** Word for programs; default: the code. */
+  /** Reason of the failure; default: the code. */
   readonly reason?: string;
 }
 

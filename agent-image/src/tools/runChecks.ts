@@ -51,12 +51,12 @@ function describe(proof: Proof): string {
     ['are new', verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
-  const told = lists.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
+  const changes = lists.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
   const good = holds(proof);
   const why = broken(proof);
   const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${endOf(proof)})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
-  return [head, ...told, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
+  return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
 }
 
 function named(ids: readonly string[]): string {

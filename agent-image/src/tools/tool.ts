@@ -79,7 +79,7 @@ export interface Observation {
   readonly changed?: boolean;
   /** Set by `run_checks`: whether every check of the task holds on the tree as it is. */
   readonly holds?: boolean;
-  /** Set by `submit`: the model says that the goal is reached. */
+  /** Set by `submit`: the model hands in. */
   readonly submission?: Submission;
   /** Set by `undo`: the snapshot that the tree is again. */
   readonly restored?: UndoPoint;

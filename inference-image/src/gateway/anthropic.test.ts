@@ -178,9 +178,9 @@ const events = [
 describe('a stream', () => {
   it('tells text and calls by pieces, and last what the model wants back', async () => {
     provider.play(raw(events.join(''), 'text/event-stream'));
-    const told = await stage.stream({ messages: goal });
-    expect(textOf(told)).toBe('I look.');
-    const choices = told.chunks.flatMap((one) => one.choices);
+    const streamed = await stage.stream({ messages: goal });
+    expect(textOf(streamed)).toBe('I look.');
+    const choices = streamed.chunks.flatMap((one) => one.choices);
     expect(choices.flatMap((one) => one.delta.tool_calls ?? []).map((one) => one.function?.arguments)).toEqual([
       '',
       '{"command":',
@@ -197,7 +197,7 @@ describe('a stream', () => {
         },
       },
     });
-    expect(told.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
+    expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });
 
   it('that ends in the middle is an error', async () => {

@@ -181,7 +181,7 @@ function answer({ logger }: AppOptions, reply: FastifyReply, error: unknown): vo
   void reply.code(failure.status).type('application/json').send(failure.body);
 }
 
-/** Any thrown value as a refusal; what was not expected tells no details. */
+/** Any thrown value as a refusal; the unexpected gives no details. */
 export function asGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode < 500)

@@ -30,7 +30,7 @@ const kinds: Readonly<Record<GatewayErrorCode, Kind>> = {
 export interface GatewayErrorOptions {
   readonly cause?: unknown;
   readonly retryable?: boolean;
-  /** When to ask again, ms; undefined: nobody said. */
+  /** When to ask again, ms; undefined: not known. */
   readonly retryAfterMs?: number | undefined;
   /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
   readonly isOwn?: boolean;

@@ -74,7 +74,7 @@ const faults: readonly Row[] = [
 ];
 
 describe('a fault', () => {
-  it.each(faults)('is told with code and cure: %s', async (_what, script, status, code, retryable, asked, words) => {
+  it.each(faults)('is answered with code and cure: %s', async (_what, script, status, code, retryable, asked, words) => {
     provider.play(script);
     const answer = await stage.ask();
     expect({ ...answer.body.error, status: answer.status }).toMatchObject({ status, code, retryable });
@@ -84,7 +84,7 @@ describe('a fault', () => {
     expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
   });
 
-  it('that passes is not told', async () => {
+  it('that passes reaches no caller', async () => {
     provider.play(api(500, 'oops'), refuse(429, {}, { 'retry-after-ms': '1' }), breakOff('{'), hello);
     expect((await stage.ask()).status).toBe(200);
     const metrics = await stage.metrics();
@@ -92,7 +92,7 @@ describe('a fault', () => {
     expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="ProviderUnreachable"} 2');
   });
 
-  it('is told with when to ask again', async () => {
+  it('comes with when to ask again', async () => {
     provider.play(refuse(429, {}, { 'retry-after': '3600' }));
     expect((await stage.ask()).headers.get('retry-after')).toBe('3600');
   });

@@ -125,7 +125,7 @@ describe('files', () => {
   it.each([
     ['empty', '\n', 'has no key'],
     ['of two lines', 'sk-1\nsk-2', 'no single line'],
-  ])('with a key that is %s are told', async (_what, text, words) => {
+  ])('with a key that is %s get a code', async (_what, text, words) => {
     await stage.write('key', text);
     const { status, body, text: whole } = await stage.ask();
     expect([status, body.error.code, body.error.retryable]).toEqual([500, 'CredentialMissing', false]);
@@ -164,7 +164,7 @@ describe('what waits', () => {
     await stopped;
   });
 
-  it('longer than that is told to ask again', async () => {
+  it('longer than that is refused with when to ask again', async () => {
     provider.play(silence);
     const asked = stage.ask();
     await expect.poll(() => provider.calls.length).toBe(1);

@@ -1,11 +1,12 @@
-import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
+import type { RedactionKind } from '@agentfleet/protocol/keeper';
+import { Redaction, type Redacting } from '@agentfleet/protocol/redact';
+import type { ChatCompletion, ChatRequest, WireMessage } from '@agentfleet/protocol/chat';
 import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
 import { GatewayError } from './failure.ts';
 import { GatewayMetrics } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
 import { chunkOf, chunkOfChoice, Streamed, type Chunk, type Provider } from './providers/index.ts';
 import type { Recorder } from './record.ts';
-import { withoutSecrets } from './redact.ts';
 import { withRetries, type RetryPolicy } from './retry.ts';
 import { Route, type Caller } from './route.ts';
 import { chunksOf, openStream, type OpenStream } from './streams.ts';
@@ -79,10 +80,10 @@ export class Gateway {
       stream: await this.#opened(route, body, caller),
     }));
     const { name, model = '' } = route.model;
-    const told = new Streamed();
-    yield* chunksOf(stream, told, this.#options.silenceMs);
-    const choices = told.choices(model).map((choice, index) => ({ ...choice, index }));
-    const first = { choices, ...(told.usage !== null && { usage: told.usage }) };
+    const streamed = new Streamed();
+    yield* chunksOf(stream, streamed, this.#options.silenceMs);
+    const choices = streamed.choices(model).map((choice, index) => ({ ...choice, index }));
+    const first = { choices, ...(streamed.usage !== null && { usage: streamed.usage }) };
     const missing = Array.from({ length: (body.n ?? 1) - choices.length }, () => this.#retried(route, { ...body, n: 1 }, caller));
     const more = (await Promise.allSettled(missing)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     for (const choice of more.flatMap((answer) => answer.choices.slice(0, 1))) {
@@ -214,4 +215,21 @@ function allOf(failures: readonly GatewayError[]): GatewayError {
   const { code, retryAfterMs } = last;
   const retryable = failures.some((failure) => failure.retryable);
   return new GatewayError(code, failures.map(({ message }) => message).join('; then '), { retryable, retryAfterMs });
+}
+
+type Content = Exclude<WireMessage['content'], undefined>;
+
+/** Messages without secrets in their texts. Calls, ids and states are left as they are: providers want them back unchanged. */
+function withoutSecrets(messages: readonly WireMessage[], onRedacted: (kind: RedactionKind) => void): WireMessage[] {
+  const redacting = new Redaction(onRedacted).open();
+  return messages.map(({ content, ...message }) => ({
+    ...message,
+    ...(content !== undefined && { content: contentOf(content, redacting) }),
+  }));
+}
+
+function contentOf(content: Content, redacting: Redacting): Content {
+  if (content === null) return null;
+  if (typeof content === 'string') return redacting.text(content);
+  return content.map((part) => ('text' in part && typeof part.text === 'string' ? { ...part, text: redacting.text(part.text) } : part));
 }

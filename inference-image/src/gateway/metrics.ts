@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { WireUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 
-/** Namespaces that get a label of their own; those of further ones are told together. */
+/** Namespaces that get a label of their own; those of further ones are counted together. */
 const namespacesMost = 200;
 const millionth = 1e-6;
 

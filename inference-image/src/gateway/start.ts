@@ -40,11 +40,11 @@ export async function startGateway({
 }: GatewayStart): Promise<RunningGateway> {
   const now = (): number => performance.now();
   const wall = { now: clock };
-  let told = '';
+  let logged = '';
   const models = new ModelsFile(config.modelsFile, wall, (error) => {
     const text = error instanceof Error ? error.message : String(error);
-    if (text !== told) logger.log('error', 'the models cannot be read', errorFields(error));
-    told = text;
+    if (text !== logged) logger.log('error', 'the models cannot be read', errorFields(error));
+    logged = text;
   });
   const lost = (error: unknown): void => logger.log('error', 'an exchange could not be recorded', errorFields(error));
   const recorder = config.recordTo === null ? null : new Recorder(config.recordTo, lost);
@@ -66,7 +66,7 @@ export async function startGateway({
   return { address, stop };
 }
 
-/** Closes when the requests under way are answered; those that take longer are told to ask again. */
+/** Closes when the requests under way are answered; those that take longer are refused with when to ask again. */
 async function drain(app: FastifyInstance, ended: AbortController, patienceMs: number): Promise<void> {
   const closing = app.close();
   // A connection whose last answer has gone is kept by its caller, and would keep the gateway.

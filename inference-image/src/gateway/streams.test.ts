@@ -24,11 +24,11 @@ const metered = [...hello, { ...(chunk({}) as object), choices: [], usage }];
 describe('a stream', () => {
   it('has the chunks of the provider, the name of the expert, and the usage last', async () => {
     provider.play(stream(metered));
-    const told = await stage.stream();
-    expect(textOf(told)).toBe('Hello.');
-    expect(told.chunks.every(({ model }) => model === 'expert')).toBe(true);
-    expect(told.chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 20 } });
-    expect(told.done).toBe(true);
+    const streamed = await stage.stream();
+    expect(textOf(streamed)).toBe('Hello.');
+    expect(streamed.chunks.every(({ model }) => model === 'expert')).toBe(true);
+    expect(streamed.chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 20 } });
+    expect(streamed.done).toBe(true);
     expect(provider.calls[0]?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
     expect(await stage.metrics()).toContain('agentfleet_gateway_requests_total{model="expert",result="ok"} 1');
   });
@@ -56,9 +56,9 @@ describe('a stream', () => {
     ['falls silent', raw(`data: ${JSON.stringify(head)}\n\n`, 'text/event-stream', false), 'ProviderTimeout', /silent for 0.5 s/],
   ])('that %s ends with an error, and is not tried again', async (_what, script, code, words) => {
     provider.play(script);
-    const told = await stage.stream();
-    expect(told).toMatchObject({ status: 200, done: false, error: { code, retryable: true } });
-    expect(told.error?.message).toMatch(words);
+    const streamed = await stage.stream();
+    expect(streamed).toMatchObject({ status: 200, done: false, error: { code, retryable: true } });
+    expect(streamed.error?.message).toMatch(words);
     expect(provider.calls).toHaveLength(1);
     expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
     expect(await stage.metrics()).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
@@ -67,9 +67,9 @@ describe('a stream', () => {
   it('has the choices that a provider leaves out', async () => {
     const whole = tell([{ content: 'Hi.' }]);
     provider.play((call, response) => (call.body['stream'] === true ? stream(metered) : whole)(call, response));
-    const told = await stage.stream({ n: 2 });
-    expect([textOf(told, 0), textOf(told, 1)]).toEqual(['Hello.', 'Hi.']);
-    expect(told.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 200, completion_tokens: 40 });
+    const streamed = await stage.stream({ n: 2 });
+    expect([textOf(streamed, 0), textOf(streamed, 1)]).toEqual(['Hello.', 'Hi.']);
+    expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 200, completion_tokens: 40 });
   });
 
   it('puts calls together from their pieces, and keeps what the provider wants back', async () => {

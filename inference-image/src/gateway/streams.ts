@@ -22,19 +22,19 @@ export async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>)
 }
 
 /**
- * The chunks of a stream up to its end, and after them what the provider wants back. The usage is kept in `told`.
+ * The chunks of a stream up to its end, and after them what the provider wants back. The usage is kept in `streamed`.
  * @throws GatewayError for a stream that falls silent or ends in the middle
  */
-export async function* chunksOf({ attempt, first, rest }: OpenStream, told: Streamed, silenceMs: number): AsyncIterable<Chunk> {
+export async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streamed, silenceMs: number): AsyncIterable<Chunk> {
   const { model } = attempt.ask;
   try {
     for (let next: IteratorResult<Chunk> = { value: first }; next.done !== true; next = await soon(rest.next(), silenceMs, model.name)) {
-      told.add(next.value);
+      streamed.add(next.value);
       const { usage: _usage, ...chunk } = next.value;
       if (chunk.choices.length > 0) yield { ...chunk, model: model.name };
     }
-    if (!told.isWhole) throw malformed(attempt.ask, 'its stream ends in the middle of an answer');
-    yield* statesOf(attempt, told);
+    if (!streamed.isWhole) throw malformed(attempt.ask, 'its stream ends in the middle of an answer');
+    yield* statesOf(attempt, streamed);
   } catch (error) {
     throw attempt.fail(error);
   } finally {
@@ -43,9 +43,9 @@ export async function* chunksOf({ attempt, first, rest }: OpenStream, told: Stre
 }
 
 /** What servers of the OpenAI API want back is known when all of a message has come. */
-function* statesOf({ ask: { model } }: Attempt, told: Streamed): Iterable<Chunk> {
+function* statesOf({ ask: { model } }: Attempt, streamed: Streamed): Iterable<Chunk> {
   if (model.engine !== 'OpenAI') return;
-  for (const { index, message } of told.choices(model.model ?? ''))
+  for (const { index, message } of streamed.choices(model.model ?? ''))
     if (message.provider_state !== undefined) yield chunkOf(model.name, { provider_state: message.provider_state }, null, index);
 }
 

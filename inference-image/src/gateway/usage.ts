@@ -20,8 +20,8 @@ export function estimate({ messages, tools }: Pick<ChatRequest, 'messages' | 'to
 
 /** The usage of an answer, as its provider reports it or estimated. Zero tokens of a prompt are no report. Pure. */
 export function usageOf(request: ChatRequest, { usage, choices }: ChatCompletion): WireUsage {
-  const told = usage ?? undefined;
-  if (told !== undefined && told.prompt_tokens > 0) return told;
+  const reported = usage ?? undefined;
+  if (reported !== undefined && reported.prompt_tokens > 0) return reported;
   return estimate(
     request,
     choices.map(({ message }) => message),

@@ -4,12 +4,12 @@ import type { AnthropicState } from './anthropicState.ts';
 
 /** A message of the Messages API as an answer of the chat API; its blocks go with it. Pure. */
 export function anthropicAnswer({ id, content, stop_reason: reason, usage }: Message, model: string): ChatCompletion {
-  const told = usageOfMessage(usage);
+  const reported = usageOfMessage(usage);
   return {
     id,
     model,
     choices: [{ index: 0, message: messageOf(content, model), finish_reason: finishOf(reason), logprobs: null }],
-    ...(told !== null && { usage: told }),
+    ...(reported !== null && { usage: reported }),
   };
 }
 

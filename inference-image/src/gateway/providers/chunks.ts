@@ -30,7 +30,7 @@ interface Partly {
   finish: string | null;
 }
 
-/** What a stream has told up to now: its messages as an answer without streaming would have them. */
+/** What a stream has given up to now: its messages as an answer without streaming would have them. */
 export class Streamed {
   readonly #choices = new Map<number, Partly>();
   usage: WireUsage | null = null;

@@ -13,8 +13,8 @@ const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompleti
 export function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (typeof answer === 'string' || answer === null || answer === undefined)
     throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', undefined, false);
-  const told = tidied(answer);
-  if (validate(told)) return told;
+  const tidy = tidied(answer);
+  if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   throw malformed(ask, `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`);
 }
@@ -41,10 +41,10 @@ function tidyCalls(calls: readonly unknown[]): readonly unknown[] {
   const ids = new Set<string>();
   return calls.map((value) => {
     const call = value as Partial<WireToolCall> | null;
-    const told = typeof call?.id === 'string' && call.id !== '' && !ids.has(call.id) ? call.id : `call_${randomUUID()}`;
-    ids.add(told);
+    const unique = typeof call?.id === 'string' && call.id !== '' && !ids.has(call.id) ? call.id : `call_${randomUUID()}`;
+    ids.add(unique);
     const { arguments: args, ...rest } = (call?.function ?? {}) as Loose;
     const text = typeof args === 'string' ? args : JSON.stringify(args ?? {});
-    return { ...call, id: told, type: 'function', function: { ...rest, arguments: text } };
+    return { ...call, id: unique, type: 'function', function: { ...rest, arguments: text } };
   });
 }

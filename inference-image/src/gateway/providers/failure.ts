@@ -18,7 +18,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
   const { status } = error as { readonly status?: unknown };
   if (typeof status === 'number') return refused(status, error, where);
-  const told = detailOf(rootOf(error), where);
+  const detail = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
     return failure(
@@ -36,7 +36,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   return failure(
     'ProviderUnreachable',
     where,
-    `does not answer (${code ?? told}): is it up, and does baseURL name its host and port?`,
+    `does not answer (${code ?? detail}): is it up, and does baseURL name its host and port?`,
     error,
   );
 }
@@ -55,22 +55,22 @@ export function malformed(where: Where, what: string, cause?: unknown, retryable
 }
 
 function refused(status: number, error: unknown, where: Where): GatewayError {
-  const told = detailOf(error, where);
+  const detail = detailOf(error, where);
   const retryAfterMs = retryAfterOf(error);
-  const quoted = told === '' ? `${status}` : `${status}: ${told}`;
+  const quoted = detail === '' ? `${status}` : `${status}: ${detail}`;
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
     failure(code, where, what, error, { retryAfterMs, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
-  if (status === 402 || quotaWords.test(told))
+  if (status === 402 || quotaWords.test(detail))
     return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
   if (status === 401 || status === 403) return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
   if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
-  if (contextWords.test(told))
+  if (contextWords.test(detail))
     return fail('ContextExceeded', `cannot take so long a conversation (${quoted}): shorten it, or raise its context`);
-  if (modelWords.test(told)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
+  if (modelWords.test(detail)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);

@@ -38,9 +38,9 @@ export function keepState(completion: ChatCompletion, { model = '' }: GatewayMod
 export function stateOf(message: WireMessage, model: string): OpenAIState | null {
   const own = extraOf(message, messageMembers);
   const calls = (message.tool_calls ?? []).map((call) => [call.id, extraOf(call, callMembers)] as const);
-  const told = calls.filter(([, extra]) => Object.keys(extra).length > 0);
-  if (Object.keys(own).length === 0 && told.length === 0) return null;
-  return { engine: 'OpenAI', model, message: own, calls: Object.fromEntries(told) };
+  const kept = calls.filter(([, extra]) => Object.keys(extra).length > 0);
+  if (Object.keys(own).length === 0 && kept.length === 0) return null;
+  return { engine: 'OpenAI', model, message: own, calls: Object.fromEntries(kept) };
 }
 
 function extraOf(value: object, known: ReadonlySet<string>): Readonly<Record<string, unknown>> {

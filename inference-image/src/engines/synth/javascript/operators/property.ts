@@ -31,15 +31,15 @@ export const property: Operator = {
     for (const other of near)
       if (other !== name.text) yield replace(name, other, other === 'size' && (kind === 'array' || kind === 'string') ? 0.05 : 1);
     const same = new Set<string>();
-    const any = new Set<string>();
+    const others = new Set<string>();
     for (const text of file.texts('member_expression').keys()) {
       const dot = text.lastIndexOf('.');
       const last = text.slice(dot + 1);
       if (!/^\w+$/.test(last) || last === name.text || near.includes(last)) continue;
-      (text.slice(0, dot).replace('?', '') === object ? same : any).add(last);
+      (text.slice(0, dot).replace('?', '') === object ? same : others).add(last);
     }
     for (const other of [...same].slice(0, most)) yield replace(name, other, areSiblings(name.text, other) ? 1.5 : 0.5);
     // Of other objects, such as the parameter of another callback.
-    for (const other of [...any].filter((text) => !same.has(text)).slice(0, most)) yield replace(name, other, 0.1);
+    for (const other of [...others].filter((text) => !same.has(text)).slice(0, most)) yield replace(name, other, 0.1);
   },
 };
