@@ -21,7 +21,7 @@ export const gateways: readonly Mutant[] = [
   },
   {
     guarantee: 'a request goes to a model without secrets',
-    file: `${gateway}/redact.ts`,
+    file: `${gateway}/gateway.ts`,
     find: "if (typeof content === 'string') return redacting.text(content);",
     replace: "if (typeof content === 'string') return content;",
     test: vitest('gateway'),
