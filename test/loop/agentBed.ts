@@ -147,6 +147,8 @@ export class AgentBed implements AsyncDisposable {
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
       intentDurable: () => Promise.resolve(),
       approvals: () => [],
+      messages: () => [],
+      messageTaken: () => undefined,
       taskChanged: () => Promise.resolve(),
       signal: controller.signal,
       report(change) {

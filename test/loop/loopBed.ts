@@ -117,6 +117,8 @@ export class LoopBed implements AsyncDisposable {
       readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
       intentDurable: () => Promise.resolve(),
       approvals: () => [],
+      messages: () => [],
+      messageTaken: () => undefined,
       taskChanged: () => Promise.resolve(),
       signal,
       report(change) {

@@ -58,12 +58,12 @@ export interface AttemptContext {
   /** What was decided about acts that wait, as of now: `status.approvals` of the task. */
   approvals(): readonly Approval[];
   /** Messages of people that the model has not got yet, oldest first; the same until {@link messageTaken} names them. */
-  messages?(): readonly PersonMessage[];
+  messages(): readonly PersonMessage[];
   /**
    * Reports that the message is in the conversation, which has to be in the event log by then; naming it again changes
    * nothing. Whoever takes over may see a message that is in the log already, and recognises it by the id.
    */
-  messageTaken?(id: string): void;
+  messageTaken(id: string): void;
   /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */
   taskChanged(signal: AbortSignal): Promise<void>;
   /**

@@ -306,10 +306,10 @@ class Loop {
   async #hear(): Promise<void> {
     const { context } = this.#at.scope;
     const { transcript } = this;
-    for (const { id, text, by } of context.messages?.() ?? []) {
+    for (const { id, text, by } of context.messages()) {
       if (!transcript.hasOrder(id))
         await this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
-      context.messageTaken?.(id);
+      context.messageTaken(id);
     }
   }
 
