@@ -202,7 +202,9 @@ export const Run = struct('Report of the worker about the current attempt.', {
   auditRoot: optional(text('Head of the event log, SHA-256 in hexadecimal.', { max: 64, pattern: hash })),
   artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
   shadow: optional(ShadowReport),
-  answer: optional(text('What the model found or did, in words, cut with a marker; the whole is the artifact answer.md.', { max: maxAnswerBytes })),
+  answer: optional(
+    text('What the model found or did, in words, cut with a marker; the whole is the artifact answer.md.', { max: maxAnswerBytes }),
+  ),
   messagesTaken: optional(
     atomicList('Messages of status.messages that the model has got, the newest last.', text('Id of a message.', { max: 64, min: 1 }), {
       max: maxMessagesTaken,
