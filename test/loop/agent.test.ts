@@ -119,6 +119,9 @@ describe.skipIf('why' in built)('the tool loop', () => {
       if (messages !== undefined)
         expect(said(messages).map((line) => line.replaceAll(own.harness.dir, ''))).toEqual(expected.slice(0, messages.length));
       expect(second.reported.patch).not.toContain('looked\n+looked');
+      // The next attempt pays only for what it asks itself; this one for what the log has, whatever was reported before.
+      const { tokensIn = 0 } = second.reported.usage ?? {};
+      if (nth % 2 === 0) expect(tokensIn, `after note ${nth}`).toBeGreaterThan(3000);
     }
   });
 

@@ -87,8 +87,8 @@ class Loop {
     const { hands, options, context } = scope;
     const expert = generalistOf(context.pool);
     const conversation = await openConversation(at, expert, (charges) => budgetOf(scope, expert, charges).left());
-    const absolute = (path: string): string => hands.absolute(path);
-    const gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
+    const place = { roots: hands.roots, absolute: (path: string): string => hands.absolute(path) };
+    const gate = createGate({ rails: options.rails, task: context.task, ...place }, baseline.protectedSet);
     const acts = {
       scope,
       prepared,
@@ -98,8 +98,10 @@ class Loop {
       memory: conversation.memory,
       conversation: conversation.transcript.began?.id ?? '',
     };
-    const budget = budgetOf(scope, expert, conversation.transcript.charges);
-    return new Loop(at, conversation, expert, acts, budget);
+    const { charges } = conversation.transcript;
+    // A worker that died may have reported less than the log knows.
+    scope.meter.setTokens(spentBy(charges));
+    return new Loop(at, conversation, expert, acts, budgetOf(scope, expert, charges));
   }
 
   get transcript(): Transcript {
@@ -114,8 +116,7 @@ class Loop {
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    const { risk } = await scope.context.mind.control(this.#steps());
-    this.#signals = { ...this.#signals, risk };
+    this.#signals = { ...this.#signals, risk: (await scope.context.mind.control(this.#steps())).risk };
     const n = howMany(this.#signals, scope.context.mind.compute);
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
@@ -297,7 +298,6 @@ class Loop {
     }
   }
 
-  /** Reports what this attempt has spent, by all its workers: the log knows. */
   #count(): void {
     this.#at.scope.meter.setTokens(spentBy(this.transcript.charges));
   }
