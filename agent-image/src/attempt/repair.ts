@@ -11,6 +11,7 @@ import { localise, type Focus } from './localise.ts';
 import { minimise } from './minimise.ts';
 import { enter, NodeGone, stateAfter, type SearchNode } from './node.ts';
 import type { Participant, Ranked } from './mind.ts';
+import { newCodeNeeded } from './newCode.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
 import { settle } from './proposals.ts';
@@ -101,6 +102,7 @@ class Search {
         current = node;
       }
       const focus = await this.#focus(node);
+      this.#assertInReach(node, focus);
       const round = focus === null ? null : await this.#rounds.next(node, focus);
       if (focus === null || round === null) {
         node.exhausted = true;
@@ -144,6 +146,13 @@ class Search {
     progress.finish('localise');
     progress.say(`${node.focus?.files.length ?? 0} files to look at`, { urgent: true });
     return node.focus;
+  }
+
+  /** @throws AttemptFailure Stuck NewCodeNeeded, before anything is tried: an expert that edits expressions defines nothing */
+  #assertInReach(node: SearchNode, focus: Focus | null): void {
+    if (node.parent !== null || focus === null || this.#frontier.tried > 0) return;
+    const why = newCodeNeeded(focus, this.#scope.context.pool.experts);
+    if (why !== null) throw new AttemptFailure('Stuck', 'NewCodeNeeded', `${why}; ${this.#described(null)}`);
   }
 
   /**
