@@ -27,6 +27,14 @@ const repair = steps(
   { text: 'It holds.', calls: [['submit', { answer: 'The sign was wrong.' }]] },
 );
 
+const conversation = [
+  'Assistant: I look first.',
+  'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s]',
+  'Assistant: ',
+  'Tool: changed calc.py\n1 | def add(a, b):\n2 |     return a + b',
+  'Tool: unit: holds (exit status 0, # s)\npass now (1): test_calc.Calc.test_add\n\nall checks hold',
+];
+
 describe.skipIf('why' in built)('the tool loop', () => {
   const binary = 'binary' in built ? built.binary : '';
   let bed: AgentBed;
@@ -67,13 +75,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     const run = bed.begin(spec, models);
     const outcome = await bed.engine.run(run.context);
     expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
-    expect(said(models.requests.at(-1)?.messages ?? []).slice(2)).toEqual([
-      'Assistant: I look first.',
-      'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s]',
-      'Assistant: ',
-      'Tool: changed calc.py\n1 | def add(a, b):\n2 |     return a + b',
-      'Tool: unit: holds (exit status 0, # s)\npass now (1): test_calc.Calc.test_add\n\nall checks hold',
-    ]);
+    expect(said(models.requests.at(-1)?.messages ?? []).slice(2)).toEqual(conversation);
     expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
   });
 
@@ -124,6 +126,50 @@ describe.skipIf('why' in built)('the tool loop', () => {
       if (nth % 2 === 0) expect(tokensIn, `after note ${nth}`).toBeGreaterThan(3000);
     }
   });
+
+  /** A sandbox whose container dies at each note, when it is in the log: at the first of a kind before the worker knows that. */
+  function losing(run: AgentRun, container: 'keeper' | 'tools'): AttemptContext {
+    const met = new Set<string>();
+    const keeper = new Proxy(run.context.keeper, {
+      get(target, name: string) {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        if (name !== 'note') return method.bind(target) as unknown;
+        return async (kind: string, data: Readonly<Record<string, unknown>>): Promise<unknown> => {
+          const written = await target.note(kind, data);
+          if (!notes.includes(kind)) return written;
+          await bed.kill(container);
+          if (container === 'tools' || met.has(kind)) return written;
+          met.add(kind);
+          throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' });
+        };
+      },
+    });
+    return { ...run.context, keeper };
+  }
+
+  test.each(['keeper', 'tools'] as const)(
+    'has the same conversation and end when the container %s dies at every message',
+    async (container) => {
+      if (container === 'keeper') await bed.withKeeperProcess();
+      const run = bed.begin(spec, new ScriptedModels(repair));
+      const outcome = await bed.engine.run(losing(run, container));
+      expect(outcome, outcome.message).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+      expect(await bed.ran('echo looked')).toBe(1);
+      expect(run.reported.patch?.match(/^\+looked$/gm)).toHaveLength(1);
+      expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
+      // A worker that takes over reads the same messages and charges.
+      const transcript = await bed.transcript();
+      expect(transcript.charges.map(({ usage }) => usage)).toEqual(
+        [1, 2, 3].map((n) => ({ input: 1000 + n, cachedInput: 0, output: 50, estimated: false })),
+      );
+      expect(said(transcript.messages).slice(2)).toEqual([
+        ...conversation,
+        'Assistant: It holds.',
+        expect.stringMatching(/^Tool: handed in/),
+      ]);
+    },
+  );
 
   /** Refuses this many requests after the first one as too long. */
   const overflowing = (count: number): ScriptedModels =>

@@ -9,10 +9,18 @@ import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 // Relatively, so that planted bugs are seen.
 import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Report } from '../../agent-image/src/attempt/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
 import { noMind } from '../../agent-image/src/mind/index.ts';
 import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
-import { buildRunner, RealRunner, startHarness, waitUntil, type Harness } from '../../sandbox-image/keeper/src/testing/index.ts';
+import {
+  buildRunner,
+  KeeperProcess,
+  RealRunner,
+  startHarness,
+  waitUntil,
+  type Harness,
+} from '../../sandbox-image/keeper/src/testing/index.ts';
 import { compute, nothing, taskOf } from './loopBed.ts';
 
 /** What a scripted model answers: words, or calls by name. */
@@ -79,6 +87,7 @@ export class AgentBed implements AsyncDisposable {
   readonly #folder: string;
   readonly #binary: string;
   #runner: RealRunner;
+  #keeper: KeeperProcess | undefined;
   #closed = false;
   epoch = 1;
 
@@ -115,6 +124,28 @@ export class AgentBed implements AsyncDisposable {
     const bed = new AgentBed(harness, engine, store, folder, binary);
     await waitUntil(async () => (await harness.client().info()).ready, 20_000);
     return bed;
+  }
+
+  /** Puts a process in the place of the keeper, which can be killed. */
+  async withKeeperProcess(): Promise<void> {
+    const { address } = this.harness.running;
+    await this.harness.stop();
+    this.#keeper = this.#startKeeper(new URL(address).host);
+    await this.#keeper.listening;
+    await waitUntil(async () => (await this.harness.client().info()).ready, 20_000);
+  }
+
+  #startKeeper(host: string): KeeperProcess {
+    const keeper = new KeeperProcess({ ...this.harness.environment, AGENTFLEET_LISTEN: host });
+    void keeper.exited.then(() => {
+      if (!this.#closed) this.#keeper = this.#startKeeper(host);
+    });
+    return keeper;
+  }
+
+  /** Ends a container of the sandbox without a warning; it is started again. Resolves when it is gone. */
+  async kill(container: 'keeper' | 'tools'): Promise<void> {
+    await (container === 'tools' ? this.#runner : this.#keeper)?.kill();
   }
 
   /** As the kubelet: a runner that exits is started again. */
@@ -169,6 +200,13 @@ export class AgentBed implements AsyncDisposable {
     return notes;
   }
 
+  /** The conversation of the first attempt, as a worker that takes over reads it. */
+  async transcript(): Promise<Transcript> {
+    const reader = new TranscriptReader();
+    for await (const record of this.harness.client(this.epoch).events()) reader.visit(record);
+    return reader.of(1);
+  }
+
   /** How many commands the keeper was asked to run, by the text that stands in them. */
   async ran(text: string): Promise<number> {
     let count = 0;
@@ -180,6 +218,7 @@ export class AgentBed implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     await this.#runner.kill();
+    await this.#keeper?.kill();
     await this.harness[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true, force: true });
   }

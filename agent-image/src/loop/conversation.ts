@@ -1,3 +1,4 @@
+import { newExecId } from '@agentfleet/keeper/client';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
@@ -57,7 +58,8 @@ export class Conversation {
 
   async record<K extends keyof LoopNotes>(kind: K, data: LoopNotes[K]): Promise<void> {
     const { hands, context } = this.#scope;
-    await hands.note(kind, { attempt: context.assignment.attempt, ...data });
+    // Written again when the keeper dies before it answers: its name lets readers count it once.
+    await hands.note(kind, { attempt: context.assignment.attempt, note: newExecId(), ...data });
     this.transcript.apply(kind, data);
   }
 

@@ -90,3 +90,17 @@ it('gives the planner the acts that the gates judged', () => {
     { tool: 'Editor', result: 'Denied', edits: 1, depth: 1 },
   ]);
 });
+
+it('counts a note once that was written again, because the keeper died before it answered', () => {
+  const reader = new TranscriptReader();
+  const notes = [began, ...step(1), ...step(2)].flatMap((note, at) => [
+    { note, at },
+    { note, at },
+  ]);
+  for (const { note, at } of notes) {
+    const body = { kind: note[0], data: { attempt: 1, note: `n${at}`, ...note[1] } };
+    reader.visit({ type: 'Noted', body } as unknown as AuditRecord);
+  }
+  expect(texts(reader.of(1))).toEqual(['t1', 'o1', 't2', 'o2']);
+  expect(reader.of(1).charges).toHaveLength(2);
+});

@@ -284,13 +284,15 @@ export class TranscriptReader {
   #current = new Transcript();
   #attempt = 0;
   #goesOn = true;
+  readonly #seen = new Set<string>();
 
   readonly visit = ({ type, body }: AuditRecord): void => {
     if (type !== 'Noted') return;
     const { kind, data } = body as { readonly kind?: unknown; readonly data?: unknown };
     if (typeof kind !== 'string' || typeof data !== 'object' || data === null) return;
-    const { attempt } = data as { readonly attempt?: unknown };
-    if (typeof attempt !== 'number') return;
+    const { attempt, note } = data as { readonly attempt?: unknown; readonly note?: unknown };
+    if (typeof attempt !== 'number' || (typeof note === 'string' && this.#seen.has(note))) return;
+    if (typeof note === 'string') this.#seen.add(note);
     if (kind === 'Outcome') this.#goesOn = (data as { readonly class?: unknown }).class === 'Infrastructure';
     if (kind === 'RolledBack') this.#goesOn = false;
     if (!kinds.has(kind)) return;

@@ -47,9 +47,9 @@ export class Harness {
     this.linkPath = join(dir, 'link.sock');
   }
 
-  /** Starts the keeper, again after `stop`: the same store. */
-  async start(): Promise<void> {
-    const config = readConfig({
+  /** What the keeper is configured by. */
+  get environment(): Readonly<Record<string, string>> {
+    return {
       AGENTFLEET_LISTEN: '127.0.0.1:0',
       AGENTFLEET_EGRESS: '127.0.0.1:0',
       AGENTFLEET_LINK: this.linkPath,
@@ -64,7 +64,12 @@ export class Harness {
       AGENTFLEET_CLIENT: subject,
       AGENTFLEET_PROBE_TARGETS: 'apiserver=192.0.2.1:443',
       ...this.#options.env,
-    });
+    };
+  }
+
+  /** Starts the keeper, again after `stop`: the same store. */
+  async start(): Promise<void> {
+    const config = readConfig(this.environment);
     const clock = this.#options.clock ?? systemClock;
     const logger = createLogger(
       'warn',

@@ -4,6 +4,6 @@ export { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
 export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';
 export { issuer, Signer, subject } from '@agentfleet/protocol/tokens/testing';
 export { acceleratedClock } from './accelerated-clock.ts';
-export { buildRunner, RealRunner } from './real-runner.ts';
+export { buildRunner, KeeperProcess, RealRunner } from './real-runner.ts';
 export { podUid } from './harness.ts';
 export { waitUntil } from './wait.ts';

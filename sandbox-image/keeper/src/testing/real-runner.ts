@@ -22,6 +22,32 @@ export async function buildRunner(): Promise<{ readonly binary: string } | { rea
   }
 }
 
+/** A keeper in a process of its own, which may be killed; another one with the same environment goes on with its store. */
+export class KeeperProcess {
+  /** Resolves when it listens. */
+  readonly listening: Promise<void>;
+  readonly exited: Promise<void>;
+  readonly #child: ChildProcess;
+
+  constructor(environment: Readonly<Record<string, string>>) {
+    const env = { PATH: process.env['PATH'], LOG_LEVEL: 'info', ...environment };
+    this.#child = spawn(process.execPath, [join(import.meta.dirname, '../main.ts')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.exited = new Promise((resolve) => {
+      this.#child.once('exit', () => resolve());
+    });
+    this.listening = new Promise((resolve) => {
+      this.#child.stdout?.on('data', (chunk: Buffer) => {
+        if (chunk.includes('"listening"')) resolve();
+      });
+    });
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+}
+
 /** The Go runner as PID 1 of a namespace of its own. */
 export class RealRunner {
   readonly #child: ChildProcess;
