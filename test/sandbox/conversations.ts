@@ -189,7 +189,12 @@ print("ok")
     checks: [
       {
         name: 'set',
-        command: ['python3', '-c', 'import json; c = json.load(open("config.json")); assert c == {"currency": "CHF", "rounding": 2}, c'],
+        // The answer does not stand in the check, which the model sees.
+        command: [
+          'python3',
+          '-c',
+          'import hashlib, json; c = json.load(open("config.json")); assert c["rounding"] == 2 and hashlib.sha256(c["currency"].encode()).hexdigest().startswith("b1c8e861eaed"), c',
+        ],
       },
     ],
     spec: { policy: { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } } },

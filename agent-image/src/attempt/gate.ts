@@ -52,6 +52,8 @@ export interface Part {
   readonly structure: Verdict['structure'];
   /** `rail: reason`, the gravest first. */
   readonly findings: readonly string[];
+  /** What to do instead of what the gravest found; empty where nothing was found. */
+  readonly cure: string;
   /** Kinds of acts, of those that a task can demand a person for. */
   readonly kinds: readonly ApprovalKind[];
 }
@@ -63,8 +65,9 @@ export interface GateVerdict {
   readonly risk: Risk;
   /** True when a snapshot has to be there to go back to. */
   readonly snapshotFirst: boolean;
-  /** Why it is refused; empty when it is not. */
+  /** Why it is refused, and what would be allowed; empty when it is not. */
   readonly why: string;
+  readonly cure: string;
   /** What gate 2 has to allow. */
   readonly review: readonly Part[];
   /** What no rail objects to and none vouches for: gate 2 may refuse it, and need not be there. */
@@ -128,7 +131,8 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
 }
 
 function denied(why: string): GateVerdict {
-  return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, review: [], scored: [], approval: [] };
+  const cure = 'Change the code under test; files that no rule protects are free to change.';
+  return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
 /** Why a file may not be written, whatever its content. */
@@ -226,6 +230,7 @@ function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Om
     decision: decisions[Math.max(0, ...findings.map(rank))] ?? 'Allow',
     risk,
     findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
+    cure: byRank[0]?.cure ?? '',
     kinds: kindsOf(findings, risk),
   };
 }
@@ -253,6 +258,7 @@ function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
     risk,
     snapshotFirst: decision !== 'Allow' || files > 1 || files < parts.length,
     why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'} (${decision})`,
+    cure: refused?.cure ?? '',
     review: parts.filter((one) => one.decision === 'Review'),
     scored: parts.filter((one) => !one.vouched && (one.decision === 'Allow' || one.decision === 'NeedsSnapshot')),
     approval: parts.filter((one) => one.decision === 'NeedsApproval' || demanded(one)),

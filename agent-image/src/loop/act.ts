@@ -79,12 +79,12 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   scope.meter.add('candidates');
   const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
   const verdict = gate.judge(proposed);
-  if (!verdict.allowed) return refusal(at, verdict.why.replace(/ \(Deny\)$/, ''));
+  if (!verdict.allowed) return refusal(at, verdict.why.replace(/ \(Deny\)$/, ''), verdict.cure);
   const node = { state: context.callKey } as SearchNode;
   const { unseen } = await earlierRun(scope, node, candidate);
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
   const measured = consent.energy === undefined ? {} : { energy: consent.energy };
-  if (!consent.allowed) return { ...refusal(at, consent.why), ...measured };
+  if (!consent.allowed) return { ...refusal(at, consent.why, plainer), ...measured };
   const { approved } = consent;
   const once = acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) });
   const identity: ActIdentity = { ...identityOf(scope, node, candidate), once };
@@ -93,6 +93,8 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
 }
 
 const nothing: Proposed = { rewrites: [], acts: [] };
+/** What may be tried after a person or gate 2 refused. */
+const plainer = 'Another way that does without this act, in smaller steps where that helps; or submit, and say that the goal needs it.';
 
 /** What is known of a proposal before it is chosen: of its first call that the gates judge. */
 export async function consider(at: ActScope, proposal: ModelProposal, step: number): Promise<ConsideredProposal> {
@@ -136,7 +138,12 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const back = async (why: string): Promise<Acted> => {
     await hands.restore(tree.id);
     scope.meter.add('vetoes');
-    return { text: `${observed.text}\n[refused and undone: ${why}]`, ok: false, refused: why, changed: false };
+    return {
+      text: `${observed.text}\n[refused and undone, the files are as before this call: ${why}]\nAllowed instead: ${plainer}`,
+      ok: false,
+      refused: why,
+      changed: false,
+    };
   };
   if (refused !== null) return back(refused);
   const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
@@ -146,9 +153,10 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   return consent.allowed ? kept : back(consent.why);
 }
 
-function refusal({ scope }: ActScope, why: string): Acted {
+function refusal({ scope }: ActScope, why: string, allowed: string): Acted {
   scope.meter.add('vetoes');
-  return { text: `refused, nothing was done: ${why}`, ok: false, refused: why, changed: false };
+  const instead = allowed === '' ? '' : `\nAllowed instead: ${allowed}`;
+  return { text: `refused, nothing was done: ${why}${instead}`, ok: false, refused: why, changed: false };
 }
 
 /** Whether the keeper knows the first command of a call. */

@@ -116,7 +116,7 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
     const back = found ?? { step: 0, ...markOf(prepared.initial) };
     await conversation.record('ConversationRewound', { step: transcript.step, toStep: back.step });
     await conversation.notice(
-      `The sandbox was lost and was rebuilt as it was after step ${back.step}. What was done after that is gone and not in this conversation; processes in the background are gone too.`,
+      `The sandbox was lost and was rebuilt as it was ${back.step === 0 ? 'at the start' : 'at this point of the conversation'}. What was done after that is gone and not in this conversation; processes in the background are gone too.`,
     );
   }
   await hands.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));

@@ -31,7 +31,7 @@ import { generalistOf, openConversation, type ChatExpert, type Conversation } fr
 import { assess, maxCalls, notRun } from './discipline.ts';
 import { keptText, observed } from './observation.ts';
 import type { CallObserved, Charge, TreeMark } from './notes.ts';
-import { openCalls, type Transcript } from './transcript.ts';
+import { brief, openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
 const maxRefusedSubmissions = 5;
@@ -391,10 +391,4 @@ interface Paid {
 
 function leftOut(submitted: boolean, calls: number): Acted {
   return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
-}
-
-/** The first words of a call, for the plan. */
-function brief(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ');
-  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }

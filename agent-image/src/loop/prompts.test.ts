@@ -38,7 +38,7 @@ describe('first messages', () => {
     [
       'approvals and budget',
       { approvals: ['External'], budget: ['9,000 tokens'] },
-      ['wait for a person: External', 'left: 9,000 tokens'],
+      ['a person is asked: what other machines see', 'left: 9,000 tokens'],
       [],
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],

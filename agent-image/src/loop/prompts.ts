@@ -1,3 +1,4 @@
+import type { ApprovalKind } from '@agentfleet/protocol/api';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { fenced } from '../models/fence.ts';
 
@@ -27,12 +28,17 @@ export interface PromptFacts {
     readonly hosts: readonly string[];
   };
   /** Kinds of acts that wait for a person. */
-  readonly approvals: readonly string[];
+  readonly approvals: readonly ApprovalKind[];
   /** Bounds that are left, a line each, as `120,000 tokens`. */
   readonly budget: readonly string[];
   /** Whether the result is an answer in words. */
   readonly wantsAnswer: boolean;
 }
+
+const approvalWords: Readonly<Record<ApprovalKind, string>> = {
+  Destructive: 'deleting files, or what cannot be undone',
+  External: 'what other machines see, such as requests over the network',
+};
 
 /** How many items of a list the goal message shows. */
 const maxListed = 20;
@@ -87,7 +93,7 @@ export function goalMessage(facts: PromptFacts): string {
 export function constraintsOf({ protectedPaths, network, approvals, budget }: Omit<PromptFacts, 'goal'>): readonly string[] {
   const lines = [networkOf(network)];
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);
-  if (approvals.length > 0) lines.push(`Acts of these kinds wait for a person: ${listed(approvals)}.`);
+  if (approvals.length > 0) lines.push(`Before these acts a person is asked: ${approvals.map((kind) => approvalWords[kind]).join('; ')}.`);
   if (budget.length > 0) lines.push(`Budget left: ${budget.join(', ')}.`);
   return lines;
 }

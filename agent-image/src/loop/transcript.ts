@@ -174,7 +174,7 @@ export class Transcript {
       this.#say(step, { role: 'Tool', callId, name: tool, text });
       this.#observations.push(note);
       if (plan !== undefined) this.#plan = plan;
-      if (tree !== undefined) this.#keepTree({ step, ...tree });
+      if (tree !== undefined) this.#keepTree({ step, ...tree, by: this.#callText(tool, index) });
       if (restored !== undefined) this.#trees = [...this.#trees.filter((one) => one.step < restored.step), restored];
       if (this.#open === null) return;
       const observed = new Set([...this.#open.observed, index]);
@@ -211,6 +211,13 @@ export class Transcript {
       this.#submission = null;
     },
   };
+
+  /** A call of the open reply, in short. */
+  #callText(tool: string, index: number): string {
+    const { chosen = null, proposals = [] } = this.#open ?? {};
+    const text = chosen === null ? '' : (proposals[chosen]?.calls[index]?.arguments ?? '');
+    return `${tool} ${brief(text)}`.trim();
+  }
 
   #say(step: number, message: ConversationMessage): void {
     this.#history.push({ step, message });
@@ -261,6 +268,12 @@ function estimated({ usage, costMicros }: Charge): Charge {
 export function openCalls({ proposals, chosen, observed }: OpenReply): readonly { readonly call: ToolCall; readonly index: number }[] {
   const calls = chosen === null ? [] : (proposals[chosen]?.calls ?? []);
   return calls.map((call, index) => ({ call, index })).filter(({ index }) => !observed.has(index));
+}
+
+/** Arguments on one short line. */
+export function brief(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ');
+  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }
 
 const kinds: ReadonlySet<string> = new Set<Kind>([

@@ -33,7 +33,8 @@ export async function background(call: BackgroundCall, context: ToolContext): Pr
   if (known?.execId !== execId) await assertRoom(call, known, context);
   const argv = call.argv(call.command);
   await forModel('background', () => context.scope.hands.start({ argv, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
-  return look({ name: call.name, execId, seen: 0 }, call, context);
+  const end = `; the command "kill" with background "${call.name}" ends it`;
+  return look({ name: call.name, execId, seen: 0 }, call, context, end);
 }
 
 async function assertRoom(
@@ -67,7 +68,13 @@ function ended(error: unknown): null {
   throw error;
 }
 
-async function look(process: BackgroundProcess, { wait = defaultWait }: BackgroundCall, { scope }: ToolContext): Promise<Observation> {
+/** @param hint for a process that runs */
+async function look(
+  process: BackgroundProcess,
+  { wait = defaultWait }: BackgroundCall,
+  { scope }: ToolContext,
+  hint = '',
+): Promise<Observation> {
   const { name, execId, seen: after } = process;
   const { clock, signal } = scope.context;
   const look = (): Promise<Watched> =>
@@ -76,7 +83,7 @@ async function look(process: BackgroundProcess, { wait = defaultWait }: Backgrou
   if (watched === null) return { ok: false, text: `[${name} is gone with the sandbox that it ran in; start it again]`, process };
   const { output, seen, end } = watched;
   const text = plain(output).replace(/\n$/, '');
-  const running = `[${name} runs${text === '' ? ', no new output' : ''}]`;
+  const running = `[${name} runs${text === '' ? ', no new output' : ''}${hint}]`;
   const state = end === null ? `${text}${text === '' ? '' : '\n'}${running}` : report(output, end, execBounds.maxTimeoutSeconds, name);
   return { text: state, ok: end === null || end.exitCode === 0, process: { name, execId, seen } };
 }

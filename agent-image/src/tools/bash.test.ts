@@ -31,7 +31,12 @@ describe.skipIf(binary === '')('bash', () => {
     const bed = await begin();
     const bash = async (args: object): Promise<string> => timeless((await bed.call('bash', args)).text);
     const command = 'echo up; sleep 0.2; echo x > f || echo closed; while sleep 0.1; do :; done';
-    expect(await bash({ background: 'web', command, timeout_seconds: 2 })).toMatch(/^up\n.*f: Permission denied\nclosed\n\[web runs\]$/s);
+    expect(await bash({ background: 'web', command, timeout_seconds: 2 })).toMatch(
+      /^up\n.*f: Permission denied\nclosed\n\[web runs; the command "kill" with background "web" ends it\]$/s,
+    );
+    expect(await bash({ command: 'yes | head -1' })).toMatch(
+      /^y\n\[exit status 141 \(a part of the pipe wrote on .*usually no fault\), N s\]$/,
+    );
     expect(await bash({ command: 'echo y > g' })).toBe('[exit status 0, N s, no output]');
     expect(await bash({ background: 'web' })).toBe('[web runs, no new output]');
     expect(await bash({ background: 'web', command: 'true' })).toMatch(/^background: web runs already; end it first/);

@@ -55,7 +55,7 @@ describe.skipIf(binary === '')('search', () => {
     look('finds lines', 'search', { pattern: 'def \\w+' }, /^src\/a\.py:1: def add\(a, b\):\nsrc\/a\.py:5: def twice\(a\):\n\[2 lines in 1 file; \d+ files searched\]$/),
     look('takes a glob', 'search', { pattern: '(?i)add', glob: '*.txt' }, 'src/b.txt:1: add\nsrc/b.txt:2: Add\n[2 lines in 1 file; 4 files searched]'),
     look('searches one file', 'search', { pattern: 'add', path: 'src/b.txt' }, 'src/b.txt:1: add\n[1 line in 1 file; 1 file searched]'),
-    look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n {2}…\n\[1 line/),
+    look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n\[1 line/),
     look('says that there is more', 'search', { pattern: 'line' }, /\[100 lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),
     look('names what it left out', 'search', { pattern: 'nothing like it' }, /^\[no line matches; \d+ files searched, without 1 binary\]$/, binaryFile),
     look('refuses a broken pattern', 'search', { pattern: '(a' }, /^pattern: .*; write \. \[\]/, no),
@@ -71,13 +71,14 @@ describe.skipIf(binary === '')('undo and plan', () => {
     const lost = '2 changes: d/e (new), src/b.txt (deleted)';
     const all = '3 changes: d/e (new), src/a.py (changed), src/b.txt (deleted)';
     expect((await bed.call('undo', {})).text).toBe(
-      `after step 2: the files as they are now\nafter step 1: would discard ${lost}\nat the start (step 0): would discard ${all}\n[undo with a step puts all files back; commands outside of the sandbox are not undone]`,
+      `step 2: the files as they are now\nstep 1: would discard ${lost}\nstep 0, the start: would discard ${all}\n[call undo with the number of a step of this list to put all files back; what commands did outside of the files stays]`,
     );
     const [start, first] = bed.memory.undoPoints;
-    expect(await bed.call('undo', { step: 1 })).toEqual({ ok: true, changed: true, restored: first, text: `the files are as after step 1 again; discarded ${lost}` });
+    expect(await bed.call('undo', { step: 1 })).toEqual({ ok: true, changed: true, restored: first, text: `the files are as in step 1, again; discarded ${lost}` });
     expect(await bed.read('src/b.txt')).toBe('add\nAdd\n');
+    expect((await bed.call('undo', { step: 7 })).text).toMatch(/^step: no tree is kept of 7; there are: [\d, ]+; call undo without step to see what each is$/);
     expect(await bed.call('undo', { step: 0 })).toMatchObject({ restored: start });
-    expect(await bed.call('undo', { step: 0 })).toMatchObject({ changed: false, text: 'the files are as at the start (step 0) again; nothing differed' });
+    expect(await bed.call('undo', { step: 0 })).toMatchObject({ changed: false, text: 'the files are as in step 0, the start, again; nothing differed' });
     expect(await bed.read('src/a.py')).toBe(py);
   }); // prettier-ignore
 

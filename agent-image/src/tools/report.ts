@@ -22,6 +22,9 @@ function dropped({ dropped: { stdout, stderr } }: ExecEnd): number {
   return stdout + stderr;
 }
 
+/** Exit status of a program that SIGPIPE ended. */
+const pipeClosed = 141;
+
 const killed: Readonly<Record<string, string>> = {
   Cancelled: 'it was cancelled',
   QuotaExceeded: 'the files of the workspace are over their size limit; delete what is not needed',
@@ -38,5 +41,7 @@ function howItEnded(end: ExecEnd, timeoutSeconds: number): string {
   if (end.oom === true) return `ended ${after}: out of memory; use less`;
   if (end.killed !== null) return `ended ${after}: ${killed[end.killed] ?? end.killed}`;
   if (end.exitCode === null) return `ended ${after} by signal ${end.signal ?? 'unknown'}`;
-  return `exit status ${end.exitCode}, ${(end.durationMs / 1000).toFixed(1)} s`;
+  const cause =
+    end.exitCode === pipeClosed ? ' (a part of the pipe wrote on when its reader, such as head, had ended; usually no fault)' : '';
+  return `exit status ${end.exitCode}${cause}, ${(end.durationMs / 1000).toFixed(1)} s`;
 }

@@ -85,9 +85,10 @@ async function neighbours(matches: readonly Found[], around: number, { scope: { 
   for (const [path, own] of Map.groupBy(matches, (one) => one.path)) {
     const hits = new Set(own.map(({ line }) => line));
     shown.push(shownPath(hands, path));
-    for (const { from, to } of ranges([...hits], around)) {
+    for (const [at, { from, to }] of ranges([...hits], around).entries()) {
+      if (at > 0) shown.push('  …');
       const lines = linesOf(plain((await linesAt(hands, path, from, to)).text));
-      shown.push(...lines.map((line, at) => `${hits.has(from + at) ? '>' : ' '} ${from + at} | ${line.slice(0, 400)}`), '  …');
+      shown.push(...lines.map((line, at) => `${hits.has(from + at) ? '>' : ' '} ${from + at} | ${line.slice(0, 400)}`));
     }
   }
   return shown;

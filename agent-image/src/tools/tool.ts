@@ -39,6 +39,8 @@ export interface BackgroundProcess {
 export interface UndoPoint {
   /** Step after which it was taken; 0 is the start of the task. */
   readonly step: number;
+  /** The call that changed the tree, in short, as models see no numbers of steps. */
+  readonly by?: string;
   readonly id: string;
   readonly digest: string;
 }

@@ -25,7 +25,10 @@ async function list({ scope: { hands }, memory }: ToolContext): Promise<Observat
   for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(hands, point)}`);
   return {
     ok: true,
-    text: [...lines, '[undo with a step puts all files back; commands outside of the sandbox are not undone]'].join('\n'),
+    text: [
+      ...lines,
+      '[call undo with the number of a step of this list to put all files back; what commands did outside of the files stays]',
+    ].join('\n'),
   };
 }
 
@@ -40,21 +43,24 @@ async function lost(hands: Hands, { id }: UndoPoint): Promise<string> {
 }
 
 async function back(step: number, { scope: { hands }, memory }: ToolContext): Promise<Observation> {
-  const point = memory.undoPoints.findLast((one) => one.step <= step);
-  if (point === undefined) throw new ArgumentError(`step: nothing is kept of step ${step}; call undo without step for the list`);
+  const point = memory.undoPoints.find((one) => one.step === step);
+  if (point === undefined) {
+    const known = memory.undoPoints.map((one) => one.step).toReversed();
+    throw new ArgumentError(`step: no tree is kept of ${step}; there are: ${known.join(', ')}; call undo without step to see what each is`);
+  }
   try {
     const { entries } = await hands.diff(point.id);
     await hands.restore(point.id);
     const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(hands, entries)}`;
-    return { ok: true, text: `the files are as ${nameOf(point)} again; ${what}`, changed: entries.length > 0, restored: point };
+    return { ok: true, text: `the files are as in ${nameOf(point)}, again; ${what}`, changed: entries.length > 0, restored: point };
   } catch (error) {
     if (!isGone(error)) throw error;
     throw new ArgumentError(`step: the files of step ${point.step} are not kept any more; call undo without step for those that are`);
   }
 }
 
-function nameOf({ step }: UndoPoint): string {
-  return step === 0 ? 'at the start (step 0)' : `after step ${step}`;
+function nameOf({ step, by = '' }: UndoPoint): string {
+  return step === 0 ? 'step 0, the start' : `step ${step}${by === '' ? '' : `, after ${plain(by)}`}`;
 }
 
 function isGone(error: unknown): boolean {

@@ -135,8 +135,8 @@ const updatePlan: ToolDefinition = {
 const undo: ToolDefinition = {
   name: 'undo',
   risk: 'Control',
-  description: 'Puts all files back as they were after an earlier step. Without step: lists the steps and what would be lost.',
-  parameters: object({ step: integer(0, 999_999, '0 is the start') }),
+  description: 'Puts all files back. Without step: lists the steps that changed files, and what going back would lose.',
+  parameters: object({ step: integer(0, 999_999, 'a number of that list; 0 is the start') }),
 };
 
 const askHuman: ToolDefinition = {

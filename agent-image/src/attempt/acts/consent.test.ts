@@ -12,6 +12,7 @@ const part: Part = {
   risk: 'Reversible',
   vouched: false,
   findings: [],
+  cure: '',
   structure: {},
   kinds: [],
 };
@@ -30,6 +31,7 @@ const verdictOf = (parts: Partial<GateVerdict>): GateVerdict => ({
   risk: 'Reversible',
   snapshotFirst: true,
   why: '',
+  cure: '',
   review: [],
   scored: [],
   approval: [],
