@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ajvOptions, group, validators, type AgentTask, type Resources } from '@agentfleet/protocol/api';
+import type { Conversation } from '@agentfleet/protocol/chat';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { Ajv } from 'ajv';
 import { execa } from 'execa';
@@ -73,6 +74,20 @@ test('needs-approval: the test wants the folder gone', async () => {
   const check = await layOut('needs-approval');
   expect(failedTests(await check())).toEqual(['test_what_is_retired_is_gone']);
   await rm(join(folder, 'legacy'), { recursive: true });
+  expect(await check()).toMatch(/^OK$/m);
+});
+
+test('write-module: its tests fail until the calls of the recorded model are done', async () => {
+  const check = await layOut('write-module');
+  expect(await check()).toMatch(/^FAILED/m);
+  const [map] = loadAll(await readFile(example('recorded-chat.yaml'), 'utf8')) as readonly { data: Readonly<Record<string, string>> }[];
+  const { exchanges } = JSON.parse(map?.data['write-module.json'] ?? '') as Conversation;
+  const calls = exchanges.flatMap(({ response }) => response.choices[0]?.message.tool_calls ?? []);
+  for (const { function: called } of calls.filter((one) => one.function.name === 'edit_file')) {
+    const { path, old_text: before, new_text: after } = JSON.parse(called.arguments) as Readonly<Record<string, string>>;
+    if (before === undefined) await writeFile(join(folder, path ?? ''), after ?? '');
+    else await replace(path ?? '', before, after ?? '');
+  }
   expect(await check()).toMatch(/^OK$/m);
 });
 

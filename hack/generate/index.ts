@@ -5,6 +5,7 @@ import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
+import { recordedChat } from './recordedChat.ts';
 import { toolsPage } from './tools.ts';
 import { featureFiles, tracerFiles } from './tracer.ts';
 
@@ -16,6 +17,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/tools.md', toolsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
+    ['examples/recorded-chat.yaml', recordedChat()],
     ['agent-image/src/coverage/program.json', tracerFiles()],
     ['agent-image/src/features/program.json', featureFiles()],
   ]);

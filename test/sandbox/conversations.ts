@@ -1,4 +1,7 @@
-import type { AgentTaskSpec } from '@agentfleet/protocol/api';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentTask, AgentTaskSpec } from '@agentfleet/protocol/api';
+import { load } from 'js-yaml';
 
 /** One conversation with a model: a task, what people do meanwhile, and how it has to end. */
 export interface Scenario {
@@ -61,6 +64,14 @@ const log = Array.from({ length: 4000 }, (_, n) =>
     : `2031-04-02 11:${String(12 + Math.floor(n / 100)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')} INFO worker-${n % 5} ${words[n % 9] ?? ''} ${n}`,
 ).join('\n');
 
+/** Goal, files, checks and budget of an example, so that the demo plays what is recorded here. */
+function taskOf(example: string): Pick<Scenario, 'goal' | 'files' | 'checks' | 'spec'> {
+  const { spec } = load(readFileSync(join(import.meta.dirname, `../../examples/${example}.yaml`), 'utf8')) as AgentTask;
+  const { goal, checks, budget, workspace } = spec;
+  const files = workspace.type === 'Inline' ? workspace.inline.files : [];
+  return { goal, checks, spec: { budget }, files: Object.fromEntries(files.map(({ path, content }) => [path, content])) };
+}
+
 export const scenarios: readonly Scenario[] = [
   {
     name: 'repair',
@@ -101,6 +112,15 @@ class Slugify(unittest.TestCase):
     ends: succeeded,
     uses: ['bash', 'edit_file', 'submit'],
     patch: /^\+def slugify/m,
+  },
+  {
+    name: 'write-module',
+    shows: 'a module that does not exist yet, what its tests report corrected, and an answer in words: the conversation of the demo',
+    ...taskOf('write-module'),
+    ends: succeeded,
+    uses: ['edit_file', 'run_checks', 'submit'],
+    patch: /^\+def parse/m,
+    answer: /ValueError/,
   },
   {
     name: 'script',

@@ -14,11 +14,11 @@ import { stories } from './stories/index.ts';
 
 const seconds = 600;
 
-/** The whole fleet: installs it, lets it do six tasks at once, and proves what became of each. True when all proofs hold. */
+/** The whole fleet: installs it, lets it do seven tasks at once, and proves what became of each. True when all proofs hold. */
 export async function fleetDemo(ground: Ground): Promise<boolean> {
   const proofs = new Proofs();
   const kubectl = new Kubectl(ground.cluster);
-  proofs.chapter('1  The fleet: storage, operator, a pool of all roles, its verifier, and a pool that plays recordings');
+  proofs.chapter('1  The fleet: storage, operator, a pool of all roles, its verifier, and two pools that play recordings');
   const storage = await installStorage(ground);
   const egress = await machineEgress();
   await installFleet(ground, { namespace: namespaces.system, values: { egress } });
@@ -29,7 +29,7 @@ export async function fleetDemo(ground: Ground): Promise<boolean> {
   const artifacts = await openArtifacts(kubectl, storage);
   try {
     const stage: Stage = { ground, kubectl, proofs, artifacts };
-    proofs.chapter('2  Six tasks at once');
+    proofs.chapter(`2  All ${stories.length} tasks at once`);
     const courses = await playAll(stage);
     console.log(`\n${await kubectl.text(['get', 'pods', '-A'])}`);
     const told: Told[] = [];

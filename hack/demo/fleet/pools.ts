@@ -20,7 +20,7 @@ export async function openPools(kubectl: Kubectl, storage: StorageAccess): Promi
     metadata: { name: secret.name, namespace: namespaces.pools },
     stringData: { [secret.key]: `${storage.accessKey}:${storage.secretKey}` },
   });
-  for (const file of ['fleet.yaml', 'recorded.yaml']) {
+  for (const file of ['fleet.yaml', 'recorded.yaml', 'recorded-chat.yaml']) {
     const manifests = loadAll(await readFile(example(file), 'utf8')) as readonly { readonly kind: string }[];
     for (const manifest of manifests)
       await kubectl.apply(manifest.kind === 'ExpertPool' ? withStorage(manifest as ExpertPool, storage) : manifest);

@@ -23,6 +23,10 @@ test('reads snapshot 0, the restore and what came after it', () => {
       ['SnapshotRestored', { phase: 'Done', manifestDigest: 'sha256:1', verified: true }],
       ['Noted', { kind: 'Tried', data: { result: 'Denied', decision: 'Deny', why: 'escape: no', signals: { k: 4 } } }],
       ['Noted', { kind: 'Egress', data: { requests: [{ host: 'packages.test', decision: 'Allowed' }] } }],
+      ['Noted', { kind: 'ModelReplied', data: { charged: { usage: { input: 500, output: 20 } } } }],
+      ['Noted', { kind: 'CallObserved', data: { tool: 'run_checks', text: 'unit: holds' } }],
+      ['Noted', { kind: 'ModelReplied', data: { charged: { usage: { input: 700, output: 10 } } } }],
+      ['Noted', { kind: 'CallObserved', data: { tool: 'submit', text: 'handed in' } }],
       ['FileWritten', {}],
       ['ExecRequested', {}],
       ['SnapshotTaken', { label: 'before', manifestDigest: 'sha256:2' }],
@@ -33,13 +37,18 @@ test('reads snapshot 0, the restore and what came after it', () => {
   );
   expect(facts).toEqual({
     initial: 'sha256:0',
-    restored: { digest: 'sha256:0', verified: true, seq: 11 },
+    restored: { digest: 'sha256:0', verified: true, seq: 15 },
     undone: 'sha256:2',
     firstExec: Date.UTC(2026, 0, 1, 0, 0, 2),
     execs: 2,
     candidates: [{ result: 'Denied', decision: 'Deny', why: 'escape: no', k: 4 }],
     egress: [{ host: 'packages.test', decision: 'Allowed' }],
-    lastChange: 8,
+    calls: [
+      { tool: 'run_checks', text: 'unit: holds' },
+      { tool: 'submit', text: 'handed in' },
+    ],
+    charged: { tokensIn: 1200, tokensOut: 30 },
+    lastChange: 12,
   });
 });
 

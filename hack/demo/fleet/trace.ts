@@ -30,6 +30,10 @@ export interface TraceFacts {
   /** Candidates that were judged, in order. */
   readonly candidates: readonly TriedCandidate[];
   readonly egress: readonly EgressRequest[];
+  /** Calls of a chat model, in order, and what it got to see of each. */
+  readonly calls: readonly { readonly tool: string; readonly text: string }[];
+  /** Tokens that its replies were charged, requests and answers together. */
+  readonly charged: { readonly tokensIn: number; readonly tokensOut: number };
   /** The last record after which the tree may have changed. */
   readonly lastChange: number;
 }
@@ -61,8 +65,16 @@ export function traceFacts(records: readonly AuditRecord[]): TraceFacts {
     egress: notesOf(records, 'Egress').flatMap(({ requests }) =>
       Array.isArray(requests) ? requests.map((one: Fields) => ({ host: textOf(one['host']), decision: textOf(one['decision']) })) : [],
     ),
+    calls: notesOf(records, 'CallObserved').map(({ tool, text }) => ({ tool: textOf(tool), text: textOf(text) })),
+    charged: chargesOf(records),
     lastChange: records.findLast(({ type }) => changing.has(type))?.seq ?? 0,
   };
+}
+
+function chargesOf(records: readonly AuditRecord[]): TraceFacts['charged'] {
+  const usages = notesOf(records, 'ModelReplied').map(({ charged }) => (charged as Fields | undefined)?.['usage']);
+  const sum = (member: string): number => usages.reduce<number>((total, usage) => total + (countIn(usage, member) ?? 0), 0);
+  return { tokensIn: sum('input'), tokensOut: sum('output') };
 }
 
 function countIn(value: unknown, member: string): number | undefined {

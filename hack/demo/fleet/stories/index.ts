@@ -2,6 +2,7 @@ import type { Course } from '../follow.ts';
 import type { Stage, Told } from '../stage.ts';
 import { approved } from './approved.ts';
 import { badAgent } from './badAgent.ts';
+import { conversed } from './conversed.ts';
 import { oneToken, twoSteps, withPackages } from './repaired.ts';
 import { undone } from './undone.ts';
 
@@ -20,4 +21,5 @@ export const stories: readonly Story[] = [
   { name: 'cannot-be-met', title: 'Two tests contradict each other', tell: undone },
   { name: 'bad-agent', title: 'A recorded agent that behaves badly', tell: badAgent },
   { name: 'needs-approval', title: 'An act that needs a person', tell: approved },
+  { name: 'write-module', title: 'A module written by a chat model, which a recording plays', tell: conversed },
 ];
