@@ -3,7 +3,9 @@ import type { TokenUsage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttemptFailure } from '../attempt/failure.ts';
-import { TokenBudget, type Asked, type TokenBounds } from './budget.ts';
+import type { Scope } from '../attempt/scope.ts';
+import type { ChatExpert } from './conversation.ts';
+import { budgetOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
 import type { Charge } from './notes.ts';
 
 const price = { input: '3', cachedInput: '0.30', output: '15.075' };
@@ -81,6 +83,44 @@ describe('a reservation', () => {
     expect(budget.settle(reservation, null)).toEqual(reservation.charge);
     expect(budget.spent().tokens).toBe(3000);
     expect(budget.estimated).toBe(true);
+  });
+});
+
+describe('a fallback', () => {
+  const cheap = { input: '1', cachedInput: '1', output: '2' };
+  const spare = (fallback: typeof price | undefined): TokenBudget =>
+    new TokenBudget({ cost: '1' }, { ...engine, fallbacks: new Map([['spare', fallback]]) }, nothing);
+
+  it.for([
+    ['a cheaper one', cheap, price],
+    ['a dearer one', { input: '9', cachedInput: '9', output: '99' }, { input: '9', cachedInput: '9', output: '99' }],
+  ] as const)('is charged at its own price, and the dearer of both is reserved: %s', ([, own, reserved]) => {
+    const budget = spare(own);
+    const reservation = budget.reserve(asked());
+    expect(reservation.charge.costMicros).toBe(costInMicros(reserved, usage(1000, 2000)));
+    expect(budget.settle(reservation, usage(1000, 50), 'spare').costMicros).toBe(costInMicros(own, usage(1000, 50)));
+    expect(budget.settle(reservation, usage(1000, 50)).costMicros).toBe(costInMicros(price, usage(1000, 50)));
+  });
+
+  it('without a price is refused where cost is bounded', () => {
+    expect(failureOf(() => spare(undefined))).toMatchObject({
+      reason: 'PriceMissing',
+      message: expect.stringContaining('expert spare') as string,
+    });
+  });
+
+  it('is found by the pool, and that of the fallback too', () => {
+    const chat = (more: object): object => ({ contextTokens: 4096, maxOutputTokens: 512, toolCalls: 'Native', ...more });
+    const experts = [
+      { name: 'gen', chat: chat({ price: cheap, fallback: 'b' }) },
+      { name: 'b', chat: chat({ price: cheap, fallback: 'c' }) },
+      { name: 'c', chat: chat({ price, fallback: 'gen' }) },
+    ];
+    const scope = {
+      context: { task: { spec: { budget: {} } }, pool: { maxBudget: {}, experts }, used: { earlier: { tokensIn: 0, tokensOut: 0 } } },
+    };
+    const budget = budgetOf(scope as unknown as Scope, experts[0] as unknown as ChatExpert, []);
+    expect(budget.reserve(asked()).charge.costMicros).toBe(costInMicros(price, usage(1000, 2000)));
   });
 });
 

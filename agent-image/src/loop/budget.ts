@@ -1,6 +1,7 @@
 import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import type { SpentTokens } from '../attempt/meter.ts';
 import type { Scope } from '../attempt/scope.ts';
@@ -13,6 +14,16 @@ export interface TokenBounds {
   readonly tokens?: number | undefined;
   /** `spec.budget.cost`, or the pool's; decimal string in the currency of the prices. */
   readonly cost?: string | undefined;
+}
+
+type PricesByName = ReadonlyMap<string, Price | undefined>;
+
+/** An expert as far as money goes. */
+interface Priced {
+  readonly expert: string;
+  readonly price?: Price | undefined;
+  /** Prices of the fallbacks, by name of the expert. */
+  readonly fallbacks?: PricesByName;
 }
 
 /** What is spent already, by earlier attempts or by what the transcript of this one has. */
@@ -46,26 +57,26 @@ export class TokenBudget {
   readonly #bounds: { readonly tokens: number; readonly costMicros: number };
   readonly #cost: string | undefined;
   readonly #price: Price | undefined;
+  readonly #fallbacks: PricesByName;
   readonly #earlier: Spent;
   readonly #charges: Charge[];
   #reserved: Charge | null = null;
 
   /**
+   * @param engine the expert that is asked, and those that the gateway asks in its place
    * @param earlier what earlier attempts of the task used
    * @param charges what this attempt spent under another worker, as `Transcript.charges` has it: a request whose reply nobody
    *   saw counts as its reservation, marked as estimated
    * @throws AttemptFailure InvalidInput PriceMissing: cost is bounded, and what a request costs is not known
    */
-  constructor(
-    bounds: TokenBounds,
-    engine: { readonly expert: string; readonly price?: Price | undefined },
-    earlier: Spent,
-    charges: readonly Charge[] = [],
-  ) {
-    if (bounds.cost !== undefined && engine.price === undefined) throw priceMissing(engine.expert);
+  constructor(bounds: TokenBounds, engine: Priced, earlier: Spent, charges: readonly Charge[] = []) {
+    const { expert, price, fallbacks = new Map<string, Price | undefined>() } = engine;
+    const unpriced = [...new Map([[expert, price], ...fallbacks])].find(([, one]) => one === undefined);
+    if (bounds.cost !== undefined && unpriced !== undefined) throw priceMissing(unpriced[0]);
     this.#bounds = { tokens: bounds.tokens ?? Infinity, costMicros: bounds.cost === undefined ? Infinity : Number(toMicros(bounds.cost)) };
     this.#cost = bounds.cost;
-    this.#price = engine.price;
+    this.#price = price;
+    this.#fallbacks = fallbacks;
     this.#earlier = earlier;
     this.#charges = [...charges];
   }
@@ -76,7 +87,7 @@ export class TokenBudget {
    * @throws AttemptFailure BudgetExceeded TokensExceeded or CostExceeded, naming what is used, the bound and its field
    */
   reserve({ promptTokens, maxOutputTokens, n }: Asked): Reservation {
-    const of = (output: number): Charge => this.#charge({ input: promptTokens * n, cachedInput: 0, output: output * n, estimated: true });
+    const of = (output: number): Charge => this.#dearest({ input: promptTokens * n, cachedInput: 0, output: output * n, estimated: true });
     const least = Math.min(leastOutput, maxOutputTokens);
     this.#assertFits(of(least));
     const output = largest(least, maxOutputTokens, (tokens) => this.#excess(of(tokens)) === null);
@@ -84,9 +95,14 @@ export class TokenBudget {
     return { charge: this.#reserved, maxOutputTokens: output };
   }
 
-  /** What a reply is charged. A reply without usage is charged as reserved. */
-  settle({ charge }: Pick<Reservation, 'charge'>, usage: TokenUsage | null): Charge {
-    const settled = usage === null ? charge : this.#charge(usage);
+  /**
+   * What a reply is charged. A reply without usage is charged as reserved.
+   *
+   * @param by the fallback that answered, whose price counts then
+   */
+  settle({ charge }: Pick<Reservation, 'charge'>, usage: TokenUsage | null, by?: string): Charge {
+    const price = by !== undefined && this.#fallbacks.has(by) ? this.#fallbacks.get(by) : this.#price;
+    const settled = usage === null ? charge : chargeOf(usage, price);
     this.#reserved = null;
     this.#charges.push(settled);
     return settled;
@@ -122,8 +138,10 @@ export class TokenBudget {
     return lines;
   }
 
-  #charge(usage: TokenUsage): Charge {
-    return { usage, costMicros: this.#price === undefined ? null : costInMicros(this.#price, usage) };
+  /** The charge by the highest of the prices that may count. */
+  #dearest(usage: TokenUsage): Charge {
+    const charges = [this.#price, ...this.#fallbacks.values()].map((price) => chargeOf(usage, price));
+    return charges.reduce((most, one) => ((one.costMicros ?? -1) > (most.costMicros ?? -1) ? one : most));
   }
 
   /** Which bound a charge would exceed. */
@@ -149,6 +167,10 @@ export class TokenBudget {
       `the task has used ${text} of ${bound ?? ''}, and the next request may need ${next} (spec.budget.${excess}, or the pool's maxBudget); raise it, or shorten the goal`,
     );
   }
+}
+
+function chargeOf(usage: TokenUsage, price: Price | undefined): Charge {
+  return { usage, costMicros: price === undefined ? null : costInMicros(price, usage) };
 }
 
 function moneyOf(costMicros: number): string {
@@ -184,7 +206,19 @@ export function budgetOf({ context }: Scope, { name, chat }: ChatExpert, charges
   const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
   const { tokensIn, tokensOut, cost = '0' } = used.earlier;
   const earlier = { tokens: tokensIn + tokensOut, costMicros: Number(toMicros(cost)) };
-  return new TokenBudget(bounds, { expert: name, price: chat.price }, earlier, charges);
+  const fallbacks = fallbacksOf(pool, { name, chat });
+  return new TokenBudget(bounds, { expert: name, price: chat.price, fallbacks }, earlier, charges);
+}
+
+/** The experts that the gateway asks one after the other when one does not answer. */
+function fallbacksOf({ experts }: Pick<PoolBrief, 'experts'>, { name, chat }: Pick<ChatExpert, 'name' | 'chat'>): PricesByName {
+  const found = new Map<string, Price | undefined>();
+  for (let next = chat.fallback; next !== undefined && next !== name && !found.has(next);) {
+    const other = experts.find((expert) => expert.name === next)?.chat;
+    found.set(next, other?.price);
+    next = other?.fallback;
+  }
+  return found;
 }
 
 /** What these charges come to, for the meter. */

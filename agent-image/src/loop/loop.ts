@@ -277,7 +277,7 @@ class Loop {
       if (error instanceof AttemptFailure && error.failureClass === 'AgentError') this.#refused = request;
       throw error;
     });
-    return { reply, request, charged: this.#budget.settle(reservation, reply.usage) };
+    return { reply, request, charged: this.#budget.settle(reservation, reply.usage, reply.answeredBy) };
   }
 
   /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */

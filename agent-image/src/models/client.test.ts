@@ -138,6 +138,11 @@ describe('asking a chat model', () => {
     });
   });
 
+  it('names the fallback that answered', async () => {
+    await using stage = await gateway((response) => send(response, 200, { ...completion, model: 'spare' }));
+    expect(await stage.ask()).toMatchObject({ answeredBy: 'spare' });
+  });
+
   it('speaks the JSON protocol with a model that has no tool calls', async () => {
     const content = '{"thought":"look","tool":"bash","arguments":{}}';
     await using stage = await gateway((response) =>

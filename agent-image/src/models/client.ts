@@ -171,7 +171,8 @@ export class ChatModelsClient implements ChatModels {
       const proposal = proposalOf(choice, id);
       return json ? jsonProposal(proposal, id) : proposal;
     });
-    return { proposals, usage: usageOf(request, answer) };
+    const other = typeof answer.model === 'string' && answer.model !== expert.name ? { answeredBy: answer.model } : {};
+    return { proposals, usage: usageOf(request, answer), ...other };
   }
 }
 

@@ -32,6 +32,8 @@ export interface ModelReply {
   /** At least one. */
   readonly proposals: readonly ModelProposal[];
   readonly usage: TokenUsage;
+  /** Name of the expert that answered, where that is another one: a fallback. */
+  readonly answeredBy?: string;
 }
 
 /** The chat models of a pool, behind its gateway. */

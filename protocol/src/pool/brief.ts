@@ -17,6 +17,7 @@ export const ChatModel = Type.Object(
     maxOutputTokens: Type.Integer({ minimum: 1, description: 'of one answer' }),
     toolCalls: Type.Enum(['Native', 'Json'], { description: 'Json: it has no tool calls and answers with one JSON object' }),
     price: Type.Optional(Price),
+    fallback: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'expert that answers when this one does not' })),
   },
   { additionalProperties: false },
 );

@@ -169,6 +169,7 @@ describe('what a gateway is told', () => {
     expect(heard).toContain(
       '{"from":[{"podSelector":{"matchLabels":{"agentfleet.dev/component":"gateway","agentfleet.dev/pool":"coding"}}}],"ports":[{"protocol":"TCP","port":8000}]}',
     );
+    expect(briefOf(snapshot).experts[0]?.chat).toMatchObject({ fallback: 'core' });
     expect(briefOf(snapshot).experts[1]).toMatchObject({
       engine: 'VLLM',
       url: 'http://coding-gateway.platform.svc:8090',

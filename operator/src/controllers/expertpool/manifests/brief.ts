@@ -144,7 +144,7 @@ export function parts(
   const present = imaged.filter(({ replicas }) => replicas > 0);
   const names = new Set(present.map(({ name }) => name));
   const endpoint = (expert: Expert): ExpertEndpoint => {
-    const chat = chatModel(expert);
+    const chat = chatModel(expert, names);
     const server = (): string => serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool));
     return {
       name: expert.name,

@@ -41,17 +41,22 @@ function priceOf({ price }: ChatEndpoint): { readonly price?: Price } {
 
 const outputTokens = (contextTokens: number): number => Math.min(mostOutputTokens, Math.floor(contextTokens / 2));
 
-/** What workers have to know of a chat model; undefined: the expert is none. Pure. */
-export function chatModel(expert: Expert): ChatModel | undefined {
-  const { engine } = expert;
+/**
+ * What workers have to know of a chat model; undefined: the expert is none. Pure.
+ *
+ * @param present names of the experts that may be asked
+ */
+export function chatModel(expert: Expert, present: ReadonlySet<string>): ChatModel | undefined {
+  const { engine, fallback } = expert;
   if (!isChat(expert)) return undefined;
+  const other = fallback !== undefined && present.has(fallback) ? { fallback } : {};
   const endpoint = endpointOf(expert);
   if (endpoint !== undefined) {
     const { contextTokens, maxOutputTokens, toolCalls } = endpoint;
-    return { contextTokens, maxOutputTokens, toolCalls, ...priceOf(endpoint) };
+    return { contextTokens, maxOutputTokens, toolCalls, ...priceOf(endpoint), ...other };
   }
   const contextTokens = engine.type === 'VLLM' ? engine.vLLM.maxModelLen : recorded.contextTokens;
-  return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native', price: free };
+  return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native', price: free, ...other };
 }
 
 /** File with the authorities of an expert's server. */
