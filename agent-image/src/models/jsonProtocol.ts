@@ -2,6 +2,9 @@ import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/
 import { fenced } from './fence.ts';
 import type { ModelProposal } from './models.ts';
 
+/** Characters of a thought; a small model that is held to the schema would fill its whole answer with one. */
+const thoughtLength = 400;
+
 /** What a model without tool calls writes: one object. */
 interface Act {
   readonly thought: string;
@@ -28,7 +31,7 @@ ${listed.join('\n')}`;
 export function jsonFormat(tools: readonly ToolDefinition[]): Readonly<Record<string, unknown>> {
   const acts = tools.map(({ name, parameters }) => ({
     type: 'object',
-    properties: { thought: { type: 'string' }, tool: { const: name }, arguments: parameters },
+    properties: { thought: { type: 'string', maxLength: thoughtLength }, tool: { const: name }, arguments: parameters },
     required: ['thought', 'tool', 'arguments'],
     additionalProperties: false,
   }));
