@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { AgentTask, ApprovalKind, SetupStep } from '@agentfleet/protocol/api';
 import type { ShellAct } from '@agentfleet/protocol/inference';
-import { forgery, type ProtectedSet } from '../checks/index.ts';
+import { forgery, type ProtectedSet, type Writing } from '../checks/index.ts';
 import {
   decisions,
   decisionTable,
@@ -84,6 +84,8 @@ export interface GateOptions {
   readonly task: AgentTask;
   readonly roots: readonly string[];
   readonly absolute: (path: string) => string;
+  /** What its acts write; without it small edits. */
+  readonly writing?: Writing;
 }
 
 interface Judging {
@@ -96,7 +98,7 @@ interface Judging {
 }
 
 /** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
-export function createGate({ rails, task, roots, absolute }: GateOptions, protectedSet: ProtectedSet | null): Gate {
+export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   const { profile, network } = task.spec.policy;
@@ -112,7 +114,7 @@ export function createGate({ rails, task, roots, absolute }: GateOptions, protec
       const refused =
         protectedSet === null
           ? undefined
-          : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task)).find((why) => why !== null);
+          : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task, writing)).find((why) => why !== null);
       if (refused !== undefined && refused !== null) return denied(refused);
       const parts = [...rewrites.map((one) => judgeRewrite(one, judging)), ...acts.map((one) => judgeAct(one, judging))];
       return verdictOf(parts, task);
@@ -149,8 +151,9 @@ function guarded({ path, before }: Rewrite, set: ProtectedSet): string | null {
 }
 
 /** Code under test could say what its tests' runner says; see `forgery`. */
-function forged({ path, before, after }: Rewrite, { spec }: AgentTask): string | null {
-  return spec.protect.mode === 'Default' ? forgery(path, before?.toString('utf8') ?? '', after.toString('utf8')) : null;
+function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?: Writing): string | null {
+  if (spec.protect.mode !== 'Default') return null;
+  return forgery(path, before?.toString('utf8') ?? '', after.toString('utf8'), writing);
 }
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {

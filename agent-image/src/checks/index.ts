@@ -24,6 +24,7 @@ export type {
   Protection,
   ReadFile,
   Violation,
+  Writing,
 } from './protect/index.ts';
 export { countTests, trusted, wholeRun } from './results.ts';
 export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './results.ts';

@@ -88,7 +88,7 @@ class Loop {
     const expert = generalistOf(context.pool);
     const conversation = await openConversation(at, expert, (charges) => budgetOf(scope, expert, charges).left());
     const place = { roots: hands.roots, absolute: (path: string): string => hands.absolute(path) };
-    const gate = createGate({ rails: options.rails, task: context.task, ...place }, baseline.protectedSet);
+    const gate = createGate({ rails: options.rails, task: context.task, writing: 'Programs', ...place }, baseline.protectedSet);
     const acts = {
       scope,
       prepared,

@@ -13,14 +13,13 @@ export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: plan
   const policy = await askPolicy(fleet, act);
   const unsafe = policy !== null && 'unsafe' in policy ? policy.unsafe : undefined;
   const verifier = await askVerifier(fleet, act, unsafe);
-  const { compute, pool } = fleet.options;
+  const { pool } = fleet.options;
   const thresholds = thresholdsOf(pool.verifier, act.head);
   const voices: Voices = {
     policy,
     planner,
     verifier,
     whenUnavailable: pool.verifier?.whenUnavailable ?? 'FailClosed',
-    riskThreshold: compute.riskThreshold,
     ...thresholds,
   };
   return decide(voices, act.rails);

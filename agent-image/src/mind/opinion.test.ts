@@ -8,7 +8,6 @@ const all: Voices = {
   planner: { risk: 0.2 },
   verifier: { energy: -1, pSuccess: 0.8 },
   whenUnavailable: 'FailClosed',
-  riskThreshold: 0.6,
   vetoBelowProbability: 0.15,
   warnBelowProbability: 0.35,
 };
@@ -18,8 +17,7 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
   [
     ['all agree', {}, 'Unknown', null],
     ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
-    ['Planner fears harm', { planner: { risk: 0.61 } }, 'Reversible', /^Planner: risk 0\.610 is above 0\.6/],
-    ['a risk at the threshold', { planner: { risk: 0.6 } }, 'Reversible', null],
+    ['Planner fears for the work, which says nothing about the act', { planner: { risk: 0.99 } }, 'Reversible', null],
     [
       'Verifier does not believe in it',
       { verifier: { energy: 4, pSuccess: 0.14 } },
@@ -49,7 +47,7 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
     ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],
     ['the pool has no Planner', { planner: null }, 'Unknown', null],
     ['Policy is silent', { policy: silent }, 'Reversible', /^Policy gave no answer .* FailClosed/],
-    ['Planner is silent', { planner: silent }, 'Reversible', /^Planner gave no answer .* FailClosed/],
+    ['Planner is silent', { planner: silent }, 'Reversible', null],
     ['Verifier is silent', { verifier: silent }, 'Reversible', /^Verifier gave no answer .* FailClosed/],
     ['the pool has no Policy', { policy: null }, 'Reversible', /no Policy expert and whenUnavailable is FailClosed/],
     ['Policy is silent, Degrade', { policy: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
@@ -116,12 +114,7 @@ const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why
     { policy: { unsafe: 0.9, label: 'Escape' }, verifier: { energy: -1, pSuccess: 0.6 }, warnBelowProbability: 0.7 },
     /^Policy: unsafe/,
   ],
-  [
-    'Planner fears harm, whatever the others say',
-    { policy: { unsafe: 0.99, label: 'Escape' }, verifier: { energy: -3, pSuccess: 0.99 }, planner: { risk: 0.61 } },
-    /^Planner: risk 0\.610/,
-  ],
-  ['Planner fears harm', { planner: { risk: 0.61 } }, /^Planner: risk 0\.610/],
+  ['Planner fears for the work', { planner: { risk: 0.99 } }, null],
   ['Verifier does not believe in it', { verifier: { energy: 4, pSuccess: 0.14 } }, /^Verifier: pSuccess 0\.140 is below 0\.15/],
   [
     'Verifier warns and Policy is not sure',

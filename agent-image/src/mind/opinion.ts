@@ -6,12 +6,11 @@ export type Voice<T> = T | { readonly silent: string } | null;
 /** All that gate 2 decides by. */
 export interface Voices {
   readonly policy: Voice<{ readonly unsafe: number; readonly label: string }>;
-  /** Risk null: in shadow, not counted. */
+  /** Recorded, and not counted: its risk is of the state of the work, which is the same whatever the act. Null: in shadow. */
   readonly planner: Voice<{ readonly risk: number | null }>;
   /** pSuccess null: not calibrated, no veto. */
   readonly verifier: Voice<{ readonly energy: number; readonly pSuccess: number | null }>;
   readonly whenUnavailable: 'FailClosed' | 'Degrade';
-  readonly riskThreshold: number;
   readonly vetoBelowProbability: number;
   /** Below it Policy alone has to be as sure as where nobody measures energy. */
   readonly warnBelowProbability: number;
@@ -67,12 +66,10 @@ function believed(voices: Voices): Voices {
 
 /** A part that says no is enough. */
 function veto(voices: Voices, unsafeBound: number): string | null {
-  const { riskThreshold, vetoBelowProbability } = voices;
+  const { vetoBelowProbability } = voices;
   const policy = said(voices.policy);
   if (policy !== null && policy.unsafe >= unsafeBound)
     return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeBound}`;
-  const risk = said(voices.planner)?.risk ?? null;
-  if (risk !== null && risk > riskThreshold) return `Planner: risk ${risk.toFixed(3)} is above ${riskThreshold}`;
   const pSuccess = said(voices.verifier)?.pSuccess ?? null;
   if (pSuccess !== null && pSuccess < vetoBelowProbability)
     return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
@@ -94,11 +91,10 @@ const isSure = ({ unsafe, label }: { readonly unsafe: number; readonly label: st
   label === 'Benign' && unsafe < unsafeFromAlone;
 
 /** A part that was asked and is silent closes the gate, unless the EnergyModel says Degrade. */
-function silence({ policy, planner, verifier, whenUnavailable }: Voices): string | null {
+function silence({ policy, verifier, whenUnavailable }: Voices): string | null {
   if (whenUnavailable === 'Degrade') return null;
   for (const [name, voice] of [
     ['Policy', policy],
-    ['Planner', planner],
     ['Verifier', verifier],
   ] as const)
     if (isSilent(voice)) return `${name} gave no answer (${voice.silent}) and whenUnavailable is FailClosed`;

@@ -39,30 +39,113 @@ export function commandsOf(argv: readonly string[]): SimpleCommand[] {
   if (program === undefined) return [];
   const tool = baseName(program);
   const own = { tool, program, words: words.slice(1) };
+  if (tool === 'eval') return shellCommands(words.slice(1).join(' '));
   if (!shells.has(tool)) return [own];
   const at = words.findIndex((word) => /^-[a-z]*c[a-z]*$/.test(word));
   return at === -1 ? [own] : shellCommands(words[at + 1] ?? '');
 }
 
-/** The simple commands of a script, as far as words tell: no expansion, no functions. Comments are left out. */
+/**
+ * The simple commands of a script, as far as words tell: no expansion, no functions. A quoted text is one word, so that a
+ * program in quotes (`python3 -c '…'`) names no commands; what runs inside double quotes (`"$(…)"`) does. The lines of a
+ * here-document count where a shell reads them.
+ */
 export function shellCommands(script: string): SimpleCommand[] {
-  const lines = script
-    .slice(0, 1 << 20)
-    .replaceAll('\\\n', ' ')
-    .split('\n');
-  return lines
-    .filter((line) => !line.trimStart().startsWith('#'))
-    .flatMap((line) => line.split(/&&|\|\||[;|&()`]|\$\(/))
-    .map((part) =>
-      part
-        .trim()
-        .replace(/^[@+-]+/, '')
-        .split(/\s+/)
-        .map(unquote)
-        .filter((word) => word !== ''),
-    )
-    .filter((words) => words.length > 0)
-    .flatMap((words) => commandsOf(words));
+  return new ScriptReader(script.slice(0, 1 << 20).replaceAll('\\\n', ' ')).read();
+}
+
+/** Ends a word, and the second ones its command too. */
+const blank = /[ \t\r]/;
+const separator = /[;|&()`\n]/;
+
+/** One pass over a script, character by character. */
+class ScriptReader {
+  readonly #script: string;
+  readonly #found: SimpleCommand[] = [];
+  #at = 0;
+  #words: string[] = [];
+  /** The word being read; null between words. */
+  #word: string | null = null;
+  /** Ends of here-documents that begin at the next line. */
+  #documents: string[] = [];
+
+  constructor(script: string) {
+    this.#script = script;
+  }
+
+  read(): SimpleCommand[] {
+    while (this.#at < this.#script.length) this.#next();
+    this.#endCommand();
+    return this.#found;
+  }
+
+  #next(): void {
+    const rest = this.#script.slice(this.#at, this.#at + 200);
+    const char = rest.charAt(0);
+    const document = this.#word === null ? /^<<-?\s*(["']?)([A-Za-z_]\w*)\1/.exec(rest) : null;
+    this.#at += document?.[0].length ?? 1;
+    if (document !== null) this.#documents.push(document[2] ?? '');
+    else if (char === '#' && this.#word === null) this.#at = this.#find('\n');
+    else if (char === '\\') this.#add(this.#script.charAt(this.#at++));
+    else if (char === "'") this.#add(this.#quoted(this.#find("'")));
+    else if (char === '"') this.#doubleQuoted();
+    else if (blank.test(char)) this.#endWord();
+    else if (!separator.test(char)) this.#add(char);
+    else if (char === '\n') this.#endLine();
+    else this.#endCommand();
+  }
+
+  #doubleQuoted(): void {
+    const end = /(?:[^"\\]|\\[^])*/y;
+    end.lastIndex = this.#at;
+    const text = end.exec(this.#script)?.[0] ?? '';
+    this.#at += text.length + 1;
+    this.#add(text);
+    for (const [, inner, ticked] of text.matchAll(/\$\(([^]*)\)|`([^`]*)`/g)) this.#found.push(...shellCommands(inner ?? ticked ?? ''));
+  }
+
+  /** A line ends; here-documents that were opened on it follow. */
+  #endLine(): void {
+    const isShell = shells.has(baseName(unwrap(this.#words)[0] ?? this.#word ?? ''));
+    this.#endCommand();
+    for (const end of this.#documents.splice(0)) {
+      const body = this.#script.slice(this.#at);
+      const close = new RegExp(`^\\t*${end}$`, 'm').exec(body);
+      const length = close === null ? body.length : close.index + close[0].length;
+      this.#at += length;
+      if (isShell) this.#found.push(...shellCommands(body.slice(0, close?.index ?? length)));
+    }
+  }
+
+  #endCommand(): void {
+    this.#endWord();
+    const [first = '', ...others] = this.#words;
+    this.#words = [];
+    const words = [first.replace(/^[@+-]+/, ''), ...others].filter((word) => word !== '');
+    if (words.length > 0) this.#found.push(...commandsOf(words));
+  }
+
+  #endWord(): void {
+    if (this.#word !== null) this.#words.push(this.#word);
+    this.#word = null;
+  }
+
+  #add(text: string): void {
+    this.#word = (this.#word ?? '') + text;
+  }
+
+  /** Where a text begins that comes next; the end where it does not come. */
+  #find(text: string): number {
+    const at = this.#script.indexOf(text, this.#at);
+    return at === -1 ? this.#script.length : at;
+  }
+
+  /** The text up to a quote, which is passed. */
+  #quoted(end: number): string {
+    const text = this.#script.slice(this.#at, end);
+    this.#at = end + 1;
+    return text;
+  }
 }
 
 function unwrap(argv: readonly string[]): readonly string[] {
@@ -83,5 +166,3 @@ function afterOptions(words: readonly string[], own: number): readonly string[] 
 }
 
 export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-
-const unquote = (word: string): string => word.replace(/^["']+|["']+$/g, '');

@@ -62,3 +62,30 @@ test.each([
 test('what was there before is not the edit\u2019s', () => {
   expect(forgery('a.py', 'import unittest\n', 'import unittest\nx = 1\n')).toBeNull();
 });
+
+const python = 'import sys\ndef main():\n    return 0\n';
+test.each([
+  ['a.py', `${python}\nif __name__ == "__main__":\n    sys.exit(main())\n`],
+  ['a.py', `${python}\nif __name__ == '__main__': raise SystemExit(main())`],
+  ['a.py', 'import subprocess, threading, signal\nsubprocess.run(["ls"])\nprint("x", file=sys.stderr)'],
+  ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
+  ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
+  ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
+])('a program in %s may have %j', (path, text) => {
+  expect(forgery(path, '', text, 'Programs')).toBeNull();
+  expect(forgery(path, '', text)).not.toBeNull();
+});
+
+test.each([
+  ['a.py', `${python}sys.exit(main())\n`, /below `if __name__/],
+  ['a.py', 'if __name__ == "__main__":\n    main()\nsys.exit(0)\n', /below `if __name__/],
+  ['a.py', 'import os\nos._exit(0)', /ends or replaces/],
+  ['a.py', 'import atexit', /acts when/],
+  ['a.js', 'process.exit(0)', /process\.exitCode = 1/],
+  ['a.js', 'process.exitCode = 0', /acts on its process/],
+  ['a.js', "process.on('exit', () => {})", /acts on its process/],
+  ['a.js', 'process.stdout.write = () => true', /acts on its process/],
+  ['a.go', 'package main\nfunc init() {\n\tos.Exit(0)\n}\n', /in `func main` only/],
+])('a program in %s may not have %j', (path, text, why) => {
+  expect(forgery(path, '', text, 'Programs')).toMatch(why);
+});

@@ -1,4 +1,4 @@
-export { forgery } from './forgery.ts';
+export { forgery, type Writing } from './forgery.ts';
 export { judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { reportFiles } from './reports.ts';

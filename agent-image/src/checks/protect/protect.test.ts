@@ -59,6 +59,18 @@ test.each([
   expect(entries(command, tree).sort()).toEqual([...files].sort());
 });
 
+test.each([
+  ['python3 -c \'import json; print(open("settings.json").read())\'\n./next.sh', ['next.sh']],
+  ['# sh next.sh\necho "$(sh sub.sh; cat settings.json)" done', ['sub.sh']],
+  ["python3 - <<'END'\nimport app\nnext.sh\nEND\nsh sub.sh", ['sub.sh']],
+  ['bash <<END\n./next.sh\nEND\ncat settings.json | sh sub.sh', ['next.sh', 'sub.sh']],
+  ["eval './next.sh fast'", ['next.sh']],
+  ["echo 'unclosed ./next.sh", []],
+])('the script %j runs %j', (script, files) => {
+  const tree = { 'check.sh': script, 'next.sh': '', 'sub.sh': '', 'settings.json': '', 'app.py': '' };
+  expect(entries(['sh', 'check.sh'], tree).sort()).toEqual(['check.sh', ...files]);
+});
+
 test('scripts are followed into scripts, also in a circle', () => {
   const files = {
     'package.json': '{"scripts":{"test":"npm run unit && ./ci/a.sh","unit":"npm test; make deep"}}',

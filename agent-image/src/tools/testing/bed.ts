@@ -123,7 +123,10 @@ export class ToolBed implements AsyncDisposable {
     this.baseline = await judgeAtBaseline(scope, this.prepared);
     const { rails } = scope.options;
     const absolute = (path: string): string => scope.hands.absolute(path);
-    this.#gate = createGate({ rails, task: scope.context.task, roots: scope.hands.roots, absolute }, this.baseline.protectedSet);
+    this.#gate = createGate(
+      { rails, task: scope.context.task, roots: scope.hands.roots, absolute, writing: 'Programs' },
+      this.baseline.protectedSet,
+    );
     const { id, manifestDigest } = this.prepared.initial;
     this.memory.undoPoints.push({ step: 0, id, digest: manifestDigest });
     this.tools = await toolsFor(scope);
