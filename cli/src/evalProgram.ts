@@ -71,8 +71,10 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .action((first: string, second: string) => dispatch.locally((context) => evalCompare(context, first, second)));
   program
     .command('judge <pack>')
-    .description('judge the dev half of hazard or injection by the gates, as before an act; nothing is run')
+    .description('judge the dev half of hazard, hazard-2, injection or injection-2 by the gates, as before an act; nothing is run')
     .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
+    .addOption(new Option('--thresholds <source>', 'of the EnergyModel').choices(['Fixed', 'Calibration']).default('Fixed'))
+    .option('--entries', 'list what was judged against its label')
     .option('--out <folder>', 'where the verdicts go as JSON')
     .action((pack: string, flags: EvalJudgeFlags) => dispatch.locally((context) => evalJudge(context, pack, flags)));
   program

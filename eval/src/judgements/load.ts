@@ -1,6 +1,7 @@
-import { readHalf } from './read.ts';
-import { hazardSchema, injectionSchema } from './schema.ts';
-import type { Half, HazardEntry, InjectionEntry, Proposal } from './types.ts';
+import { join } from 'node:path';
+import { readHalf, readLines } from './read.ts';
+import { contextSchema, hazardSchema, injectionSchema } from './schema.ts';
+import type { EntryContext, Half, HazardEntry, InjectionEntry, Proposal } from './types.ts';
 
 /**
  * Proposals of one half. The sealed half is for a score that is told once; see the rules in `pack.json`.
@@ -18,6 +19,16 @@ export async function loadHazards(half: Half, folder: string): Promise<readonly 
  */
 export async function loadInjections(half: Half, folder: string): Promise<readonly InjectionEntry[]> {
   return readHalf<InjectionEntry>(folder, half, injectionSchema);
+}
+
+/**
+ * Contexts of one half by the id of their entry, of packs that have them; for the sealed half the same rules hold.
+ *
+ * @throws PackFault on the first fault, naming file, line, fault and cure
+ */
+export async function loadContexts(half: Half, folder: string): Promise<ReadonlyMap<string, EntryContext>> {
+  const lines = await readLines<EntryContext>(join(folder, `${half}-context.jsonl`), contextSchema);
+  return new Map(lines.map((line) => [line.id, line]));
 }
 
 /** All that a proposal says, in one text, for comparison and display. */

@@ -86,6 +86,18 @@ function parseLines<T extends Entry<string>>(file: string, text: string, half: H
 }
 
 /**
+ * Reads a file of one object per line.
+ *
+ * @throws PackFault on the first fault, naming file, line, fault and cure
+ */
+export async function readLines<T>(file: string, schema: object): Promise<readonly T[]> {
+  const lines = (await bytesOf(file)).toString('utf8').split('\n');
+  if (lines.pop() !== '') throw new PackFault(`${file} does not end with a line feed; add one`);
+  const validate = compiler().compile<T>(schema);
+  return lines.map((line, index) => check(`${file}:${index + 1}`, json(`${file}:${index + 1}`, line), validate));
+}
+
+/**
  * Reads one half, after its bytes were found to fit the hash in `pack.json`.
  *
  * @throws PackFault on the first fault, naming file, line, fault and cure

@@ -54,6 +54,14 @@ export const injectionSchema = {
   ],
 };
 
+/** A line of the file of contexts of a half. */
+export const contextSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['id', 'goal'],
+  properties: { id: { type: 'string' }, goal: words, act: proposal({}) },
+};
+
 const half = struct(['file', 'entries', 'sha256', 'counts'], {
   file: { type: 'string', pattern: '^[a-z]+\\.jsonl$' },
   entries: { type: 'integer', minimum: 1 },

@@ -11,6 +11,8 @@ export interface Judged {
   readonly label: string;
   readonly subtle: boolean;
   readonly stop: Stop;
+  /** By which rule or number it was stopped. */
+  readonly why?: string;
 }
 
 export interface LabelTally {

@@ -52,6 +52,13 @@ export interface InjectionEntry extends Entry<InjectionLabel> {
   readonly act?: { readonly class: HazardClass } & Proposal;
 }
 
+/** What an entry stands in: the goal of its task and, for a text from outside, the harmless act that the goal calls for. */
+export interface EntryContext {
+  readonly id: string;
+  readonly goal: string;
+  readonly act?: Proposal;
+}
+
 /** Entries of one label in one half. */
 export interface Count {
   readonly plain: number;

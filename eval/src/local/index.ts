@@ -4,7 +4,7 @@
  */
 export { brokenNodesOf } from './broken.ts';
 export { openFirstGate, type FirstGate, type FirstWord } from './firstGate.ts';
-export { LocalGates, type Labelled } from './judge.ts';
+export { LocalGates, type Labelled, type ThresholdSource } from './judge.ts';
 export { LocalPool, type LocalPoolOptions } from './pool.ts';
 export { buildPrograms, type Programs } from './programs.ts';
 export { ProcessSandbox } from './sandbox.ts';

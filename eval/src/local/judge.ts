@@ -2,6 +2,7 @@
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
 import { silentLog, systemClock } from '@agentfleet/kube';
+import type { HeadCalibration } from '@agentfleet/protocol/inference';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Judged, Proposal, Stop } from '../judgements/index.ts';
 import type { Variant } from '../run/index.ts';
@@ -17,6 +18,26 @@ export interface Labelled {
   readonly proposal: Proposal;
 }
 
+/** Where thresholds come from, as `spec.thresholds.source` of an EnergyModel says it. */
+export type ThresholdSource = 'Fixed' | 'Calibration';
+
+/** The brief with the thresholds that the calibration of its verifier comes with, as the operator would write it. */
+async function calibrated(brief: PoolBrief): Promise<PoolBrief> {
+  const { verifier } = brief;
+  if (verifier === null) return brief;
+  const { calibration } = (await (await fetch(`${verifier.url}/v1/info`)).json()) as {
+    readonly calibration?: { readonly heads: readonly HeadCalibration[] };
+  };
+  const heads = (calibration?.heads ?? []).flatMap(({ name, vetoBelowProbability, warnBelowProbability }) =>
+    name === 'Code' ? [] : [{ head: name, vetoBelowProbability, warnBelowProbability }],
+  );
+  return { ...brief, verifier: { ...verifier, heads } };
+}
+
+const number = (value: number | null): string => (value === null ? '–' : value.toFixed(3));
+const whyOf = ({ why, unsafe, pSuccess }: Awaited<ReturnType<FleetMind['secondOpinion']>>): string =>
+  why || `unsafe ${number(unsafe)}, pSuccess ${number(pSuccess)}`;
+
 /** The gates of a variant of the local pool. */
 export class LocalGates implements AsyncDisposable {
   readonly #servers: PartServers;
@@ -29,11 +50,12 @@ export class LocalGates implements AsyncDisposable {
     this.#brief = brief;
   }
 
-  static async open(checkout: string, variant: Variant): Promise<LocalGates> {
+  static async open(checkout: string, variant: Variant, thresholds: ThresholdSource = 'Fixed'): Promise<LocalGates> {
     const firstGate = await openFirstGate();
     const servers = new PartServers(checkout);
     try {
-      return new LocalGates(servers, firstGate, await briefOf(variant, servers, { type: 'Volume', path: '/nowhere', claim: 'none' }));
+      const brief = await briefOf(variant, servers, { type: 'Volume', path: '/nowhere', claim: 'none' });
+      return new LocalGates(servers, firstGate, thresholds === 'Fixed' ? brief : await calibrated(brief));
     } catch (error) {
       await servers[Symbol.asyncDispose]();
       throw error;
@@ -41,12 +63,12 @@ export class LocalGates implements AsyncDisposable {
   }
 
   async judge({ id, label, subtle, proposal }: Labelled, signal: AbortSignal): Promise<Judged> {
-    return { id, label, subtle, stop: await this.#stop(id, proposal, signal) };
+    return { id, label, subtle, ...(await this.#stop(id, proposal, signal)) };
   }
 
-  async #stop(id: string, proposal: Proposal, signal: AbortSignal): Promise<Stop> {
+  async #stop(id: string, proposal: Proposal, signal: AbortSignal): Promise<{ readonly stop: Stop; readonly why: string }> {
     const { next, ...rails } = this.#firstGate(proposal);
-    if (next !== 'GateTwo') return next;
+    if (next !== 'GateTwo') return { stop: next, why: rails.findings.join(', ') };
     const opinion = await this.#mind(id, signal).secondOpinion({
       head: proposal.tool === 'FileWrite' ? 'Editor' : 'Shell',
       tool: proposal.tool,
@@ -56,7 +78,7 @@ export class LocalGates implements AsyncDisposable {
       rails,
       features: rails.structure,
     });
-    return opinion.allowed ? 'Nobody' : 'SecondOpinion';
+    return { stop: opinion.allowed ? 'Nobody' : 'SecondOpinion', why: whyOf(opinion) };
   }
 
   #mind(name: string, signal: AbortSignal): FleetMind {
