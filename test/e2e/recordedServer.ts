@@ -14,8 +14,17 @@ const conversations = new Map(
     .map((file) => [file, JSON.parse(readFileSync(join(folder, file), 'utf8')) as Conversation]),
 );
 
-/** As a model that thinks a little: what dies meanwhile dies in the middle of a request. */
 const thinkingMs = 1000;
+/** The first request with an observation is held for so long: what is killed meanwhile dies in the middle of a request, and no command runs. */
+const heldMs = 60_000;
+let held = false;
+
+function delayOf({ messages }: ChatRequest): number {
+  if (held || !messages.some(({ role }) => role === 'tool')) return thinkingMs;
+  held = true;
+  console.log('a request is held');
+  return heldMs;
+}
 
 createServer((request, response) => {
   const answer = (status: number, body: unknown): void => {
@@ -30,7 +39,7 @@ createServer((request, response) => {
     const asked = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
     const played = play(conversations, asked);
     if (played.type !== 'Answer') console.error(played.message);
-    if (played.type === 'Answer') setTimeout(() => answer(200, played.response), thinkingMs);
+    if (played.type === 'Answer') setTimeout(() => answer(200, played.response), delayOf(asked));
     else answer(400, { error: { message: played.message, type: 'invalid_request_error' } });
   });
 }).listen(8080, '::');
