@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { ablations, defaultBudget } from '@agentfleet/eval';
 import { evalCompare, evalReport } from './commands/evalCompare.ts';
 import { evalJudge, type EvalJudgeFlags } from './commands/evalJudge.ts';
@@ -7,16 +7,8 @@ import { evalScenarios, type EvalScenariosFlags } from './commands/evalScenarios
 import { evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
 import type { ConnectionFlags } from './connection.ts';
 import type { Dispatch } from './dispatch.ts';
-
-/** A whole number within bounds. */
-const whole =
-  (least: number, most: number) =>
-  (text: string): number => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(`write a whole number from ${least} to ${most}`);
-    return value;
-  };
+import { addModelOptions } from './modelOptions.ts';
+import { wholeNumber } from './numbers.ts';
 
 const list = (text: string): readonly string[] => text.split(',').filter((name) => name !== '');
 const mostSeed = 2 ** 31 - 1;
@@ -28,16 +20,16 @@ interface RunOptions extends Omit<EvalRunFlags, 'ablate' | 'resume'>, Connection
 }
 
 function addRun(program: Command, dispatch: Dispatch): void {
-  program
+  const run = program
     .command('run <pack...>')
     .description('run packs and judge what was made of their tasks by checks that no agent saw')
     .option('--pool <pool>', 'local: processes of this machine; NAMESPACE/NAME: a pool of the cluster', 'local')
     .addOption(new Option('--split <half>', 'tasks to tune on, or tasks to report').choices(['dev', 'held-out']))
-    .option('--only <text>', 'tasks with this in their id')
-    .option('--sample <n>', 'so many tasks of each pack, the same for the same seed', whole(1, 100_000))
-    .option('--seed <n>', 'of the sample and of all attempts, the same for all variants', whole(0, mostSeed), 1)
-    .option('--rounds <n>', 'make each attempt so often; 2 shows what flakes', whole(1, 10), 1)
-    .option('--parallel <n>', 'attempts at a time', whole(1, 64), 2)
+    .option('--only <text>', 'tasks with this in their id, or with one of several, separated by commas')
+    .option('--sample <n>', 'so many tasks of each pack, the same for the same seed', wholeNumber(1, 100_000))
+    .option('--seed <n>', 'of the sample and of all attempts, the same for all variants', wholeNumber(0, mostSeed), 1)
+    .option('--rounds <n>', 'make each attempt so often; 2 shows what flakes', wholeNumber(1, 10), 1)
+    .option('--parallel <n>', 'attempts at a time', wholeNumber(1, 64), 2)
     .option('--ablate <names>', `compare with the fleet without a part: ${ablations.join(', ')}`, list, [])
     .option('--matrix', 'compare with every ablation')
     .option('--profiles <names>', 'profiles of the pool of a cluster, to be compared', list, [])
@@ -49,16 +41,16 @@ function addRun(program: Command, dispatch: Dispatch): void {
         .choices(['local', 'pool'])
         .default('local'),
     )
-    .option('--tool-calls <n>', 'commands and edits of each attempt', whole(1, 1_000_000), defaultBudget.toolCalls)
-    .option('--wall-seconds <n>', 'wall time of each attempt', whole(10, 86_400), defaultBudget.wallSeconds)
+    .option('--tool-calls <n>', 'commands and edits of each attempt', wholeNumber(1, 1_000_000), defaultBudget.toolCalls)
+    .option('--wall-seconds <n>', 'wall time of each attempt', wholeNumber(10, 86_400), defaultBudget.wallSeconds)
     .option('--out <folder>', 'where results and reports go', 'eval-results')
-    .option('--resume', 'go on with the results that are there')
-    .action((packs: string[], _: unknown, command: Command) => {
-      const { matrix = false, resume = false, ...flags } = command.optsWithGlobals<RunOptions>();
-      const given = { ...flags, resume, ablate: matrix ? ablations : flags.ablate };
-      if (given.pool === 'local') return dispatch.locally((context) => evalRunLocal(context, packs, given));
-      return dispatch.connected(flags, (context) => evalRunCluster(context, packs, given));
-    });
+    .option('--resume', 'go on with the results that are there');
+  addModelOptions(run).action((packs: string[], _: unknown, command: Command) => {
+    const { matrix = false, resume = false, ...flags } = command.optsWithGlobals<RunOptions>();
+    const given = { ...flags, resume, ablate: matrix ? ablations : flags.ablate };
+    if (given.pool === 'local') return dispatch.locally((context) => evalRunLocal(context, packs, given));
+    return dispatch.connected(flags, (context) => evalRunCluster(context, packs, given));
+  });
 }
 
 /** Commands about packs and how well they are solved. */
@@ -91,8 +83,8 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .command('verify <pack>')
     .description('check that oracles pass, and that doing nothing and decoys do not')
     .option('--only <text>', 'tasks with this in their id')
-    .option('--sample <n>', 'a fixed sample of so many', whole(1, 100_000))
-    .option('--parallel <n>', 'tasks at a time', whole(1, 64), 2)
+    .option('--sample <n>', 'a fixed sample of so many', wholeNumber(1, 100_000))
+    .option('--parallel <n>', 'tasks at a time', wholeNumber(1, 64), 2)
     .option('--out <folder>', 'where the numbers go as JSON')
     .option('--resume', 'go on with the numbers that are there; a task that has changed is verified anew')
     .action((pack: string, flags: EvalVerifyFlags) => dispatch.locally((context) => evalVerify(context, pack, flags)));

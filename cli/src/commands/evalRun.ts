@@ -21,6 +21,7 @@ import {
   type Flakes,
   type Half,
   type JudgePatch,
+  type ModelOptions,
   type Pack,
   type Plan,
   type Variant,
@@ -29,11 +30,12 @@ import type * as Local from '@agentfleet/eval/local';
 import { ResourceClient } from '@agentfleet/kube';
 import { ablationAnnotations, ablationNames, ablationRefusal } from '@agentfleet/protocol/pool';
 import { CliError } from '../failure.ts';
+import { modelOf, type ModelFlags } from '../modelOptions.ts';
 import { agentTasks, expertPools } from '../resources.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
 /** What `fleet eval run` is told. */
-export interface EvalRunFlags {
+export interface EvalRunFlags extends ModelFlags {
   readonly pool: string;
   readonly split?: Half;
   readonly only?: string;
@@ -66,11 +68,11 @@ export function packFolder(name: string, env: NodeJS.ProcessEnv): string {
 }
 
 /** The local pool is loaded from the checkout that it is made from; it is no part of the bundled program. */
-export async function openLocal(env: NodeJS.ProcessEnv, budget: AttemptBudget): Promise<Local.LocalPool> {
+export async function openLocal(env: NodeJS.ProcessEnv, budget: AttemptBudget, model?: ModelOptions): Promise<Local.LocalPool> {
   const checkout = checkoutOf(env);
   const module = pathToFileURL(join(checkout, 'eval', 'src', 'local', 'index.ts')).href;
   const { LocalPool } = (await import(module)) as typeof Local;
-  return LocalPool.open({ checkout, budget });
+  return LocalPool.open({ checkout, budget, model });
 }
 
 const budgetOf = ({ wallSeconds, toolCalls }: EvalRunFlags): AttemptBudget => ({ wallSeconds, toolCalls });
@@ -81,7 +83,9 @@ function progress(print: World['print']): (record: EvalRecord, done: number, all
     const mark = solved(record) ? 'solved  ' : 'unsolved';
     const words =
       result === 'Succeeded' ? `hidden check ${hidden}` : result === 'Error' ? (message.split('\n')[0] ?? '') : `${result} ${reason}`;
-    print(`${done}/${all} ${mark} ${task} ${variant}: ${words}, ${usage.candidates} tries, ${wallSeconds.toFixed(1)} s`);
+    const { steps, refusals } = record.conversation ?? {};
+    const work = steps === undefined ? `${usage.candidates} tries` : `${steps} steps, ${refusals} refusals`;
+    print(`${done}/${all} ${mark} ${task} ${variant}: ${words}, ${work}, ${wallSeconds.toFixed(1)} s`);
   };
 }
 
@@ -126,8 +130,15 @@ async function planOf(names: readonly string[], variants: readonly Variant[], fl
 export async function evalRunLocal(world: World, names: readonly string[], flags: EvalRunFlags): Promise<void> {
   if (flags.profiles.length > 0) throw new CliError('--profiles are those of a pool of a cluster; locally, name variants by --ablate');
   const plan = await planOf(names, variantsOf(flags.ablate), flags, world.env);
-  await using pool = await openLocal(world.env, budgetOf(flags));
-  await follow(world, plan, pool, flags);
+  const model = modelOf(flags);
+  await using pool = await openLocal(world.env, budgetOf(flags), model);
+  try {
+    await follow(world, plan, pool, flags);
+  } finally {
+    const folder = join(flags.out, 'conversations');
+    const kept = model?.endpoint === undefined ? 0 : await pool.keepConversations(folder);
+    if (kept > 0) world.print(`${kept} conversations are in ${folder}`);
+  }
 }
 
 /** The worker refuses what its pool does not allow; better to say so before the first task. */
@@ -149,6 +160,8 @@ export async function evalRunCluster(context: CommandContext, names: readonly st
   const [namespace, name, ...more] = flags.pool.split('/');
   if (namespace === undefined || name === undefined || name === '' || more.length > 0)
     throw new CliError(`--pool ${flags.pool} names no pool; write NAMESPACE/NAME, or local`);
+  if (modelOf(flags) !== undefined)
+    throw new CliError('--endpoint and --recordings are of a local pool; a pool of a cluster names its models in spec.experts');
   if (flags.ablate.length > 0 && flags.profiles.length > 0)
     throw new CliError('--ablate and --profiles do not go together; compare one of them at a time');
   const variants = flags.profiles.length > 0 ? profileVariants(flags.profiles) : variantsOf(flags.ablate);

@@ -3,6 +3,7 @@ import { AttemptFailure, type AttemptContext, type AttemptEngine, type Report } 
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
 import type { ArtifactStore } from '@agentfleet/agent/store';
+import type { ChatModels } from '@agentfleet/agent/models';
 import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
@@ -10,7 +11,7 @@ import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { EvalError } from '../failure.ts';
 import { scriptSeconds, type PackTask } from '../format/index.ts';
-import { resultOf, type Attempted, type TriedCandidate } from '../run/record.ts';
+import { resultOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/record.ts';
 import { seeded } from '../stats/index.ts';
 import { checkPassed } from '../verify/index.ts';
 
@@ -24,6 +25,8 @@ export interface Ground {
   readonly keeper: KeeperClient;
   readonly seed: number;
   readonly signal: AbortSignal;
+  /** Chat models of the brief. */
+  readonly models?: ChatModels;
 }
 
 /** Runs the engine; reports are kept instead of written to an API server. */
@@ -40,7 +43,7 @@ export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omi
     reason,
     message: message ?? '',
     ...(outcome.class === undefined ? {} : { class: outcome.class }),
-    tried: await triedIn(ground.keeper),
+    ...(await loggedIn(ground.keeper, ground.models !== undefined)),
     usage: { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks },
     degraded: [...context.mind.degraded],
   };
@@ -53,7 +56,7 @@ export function contextOf(
   report: AttemptContext['report'],
   people: Pick<AttemptContext, 'approvals' | 'taskChanged'> = { approvals: () => [], taskChanged: () => Promise.resolve() },
 ): AttemptContext {
-  const { brief: pool, seed, signal, keeper, store } = ground;
+  const { brief: pool, seed, signal, keeper, store, models } = ground;
   const random = seeded(seed);
   const client = new ExpertsClient({ clock: systemClock, random, log: silentLog });
   const experts = client.of(pool.experts);
@@ -70,6 +73,7 @@ export function contextOf(
     },
     mind: new FleetMind({ pool, compute, parts: client.parts, name: `${task.metadata.name}.1.1`, signal }),
     store,
+    ...(models !== undefined && { models }),
     clock: systemClock,
     log: silentLog,
     used: { earlier: nothing, before: nothing },
@@ -84,13 +88,28 @@ export function contextOf(
   };
 }
 
-async function triedIn(keeper: KeeperClient): Promise<TriedCandidate[]> {
+async function loggedIn(keeper: KeeperClient, talks: boolean): Promise<Pick<Attempted, 'tried' | 'conversation'>> {
   const tried: TriedCandidate[] = [];
+  const conversation: Mutable<ConversationCounts> = { steps: 0, calls: 0, refusals: 0, undone: 0, compactions: 0 };
   for await (const record of keeper.events()) {
     const candidate = candidateOf(record);
     if (candidate !== null) tried.push(candidate);
+    count(conversation, record);
   }
-  return tried;
+  return { tried, ...(talks && { conversation }) };
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function count(conversation: Mutable<ConversationCounts>, { type, body }: AuditRecord): void {
+  const { kind, data } = body as { readonly kind?: unknown; readonly data?: { readonly refused?: string; readonly restored?: unknown } };
+  if (type !== 'Noted') return;
+  if (kind === 'ModelReplied') conversation.steps += 1;
+  if (kind === 'ConversationCompacted') conversation.compactions += 1;
+  if (kind !== 'CallObserved') return;
+  conversation.calls += 1;
+  if (data?.refused !== undefined) conversation.refusals += 1;
+  if (data?.restored !== undefined) conversation.undone += 1;
 }
 
 function candidateOf({ type, body }: AuditRecord): TriedCandidate | null {

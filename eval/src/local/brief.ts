@@ -16,11 +16,12 @@ async function expert(role: Exclude<LearnedPart, 'Verifier'>, servers: PartServe
   return { name: role.toLowerCase(), role, engine: 'Builtin', domains: ['*'], url: await servers.url(role) };
 }
 
-/** What an operator would write for the workers of a pool of this variant. */
+/** What an operator would write for the workers of a pool of this variant. @param model in place of the search for edits */
 export async function briefOf(
   { parts, ablations: asked }: Variant,
   servers: PartServers,
   storage: PoolBrief['storage'],
+  model?: PoolBrief['experts'][number],
 ): Promise<PoolBrief> {
   const experts = parts.filter((part) => part !== 'Verifier');
   const brief: PoolBrief = {
@@ -28,7 +29,7 @@ export async function briefOf(
     pool: { name: 'local', namespace },
     namespaces: [namespace],
     experts: [
-      { name: 'search', role: 'Generalist', engine: 'Synth', domains: ['*'], url: await servers.url('Synth') },
+      model ?? { name: 'search', role: 'Generalist', engine: 'Synth', domains: ['*'], url: await servers.url('Synth') },
       ...(await Promise.all(experts.map((part) => expert(part, servers)))),
     ],
     absent: [],

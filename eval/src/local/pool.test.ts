@@ -1,4 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newExecId } from '@agentfleet/keeper/client';
@@ -146,5 +148,64 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
     const other = { ...alone, ablations: [...alone.ablations, 'Backtracking'] };
     expect(await pool.digest(alone)).toBe(await pool.digest({ ...alone }));
     expect(await pool.digest(alone)).not.toBe(await pool.digest(other));
+  });
+});
+
+const calls = [
+  { name: 'bash', args: { command: 'python3 -m unittest; sudo id' } },
+  { name: 'edit_file', args: { path: 'sums.py', old_text: '-=', new_text: '+=' } },
+  { name: 'submit', args: { answer: 'The sum was negative.' } },
+];
+
+/** An endpoint whose model gives the n-th call at the n-th step. */
+async function scripted(): Promise<AsyncDisposable & { readonly baseURL: string }> {
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const { messages } = JSON.parse(Buffer.concat(parts).toString('utf8')) as { readonly messages: readonly { readonly role: string }[] };
+      const at = messages.filter(({ role }) => role === 'assistant').length;
+      const { name, args } = calls[at] ?? { name: 'submit', args: { answer: 'more' } };
+      const call = { id: `call-${at}`, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+      const message = { role: 'assistant', content: null, tool_calls: [call] };
+      const usage = { prompt_tokens: 1000, completion_tokens: 10, total_tokens: 1010 };
+      const choices = [{ index: 0, message, finish_reason: 'tool_calls', logprobs: null }];
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ id: `r-${at}`, object: 'chat.completion', created: 1, model: 'scripted', choices, usage }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return { baseURL, [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+describe.skipIf(built instanceof Error)('a chat model in a local pool', () => {
+  const alone = variantsOf(['Learned'])[1] as Variant;
+  const common = { model: 'scripted', contextTokens: 32_000, maxOutputTokens: 1024, toolCalls: 'Native', timeoutSeconds: 60 } as const;
+  const budget = { toolCalls: 100, wallSeconds: 120 };
+  const options = { seed: 1, round: 1, signal };
+
+  test('does a task at an endpoint, and the kept conversation does it again', async () => {
+    const conversations = join(folder, 'conversations');
+    const expected = {
+      result: 'Succeeded',
+      hidden: 'Passed',
+      conversation: { steps: 3, calls: 3, refusals: 1, undone: 0, compactions: 0 },
+      usage: { tokensIn: 3000, tokensOut: 30 },
+    };
+    await using endpoint = await scripted();
+    {
+      await using pool = await LocalPool.open({ checkout, budget, model: { ...common, endpoint: endpoint.baseURL } });
+      const first = await pool.attempt(task, alone, options);
+      expect(first, first.message).toMatchObject(expected);
+      expect(await pool.keepConversations(conversations)).toBe(1);
+    }
+    await using again = await LocalPool.open({ checkout, budget, model: { ...common, recordings: conversations } });
+    expect(await again.attempt(task, alone, options)).toMatchObject(expected);
+  });
+
+  test('is refused without the key that it names', async () => {
+    const model = { ...common, endpoint: 'http://127.0.0.1:9/v1', keyEnv: 'NO_SUCH_KEY' };
+    await expect(LocalPool.open({ checkout, budget, model })).rejects.toThrow(/variable NO_SUCH_KEY holds no key/);
   });
 });

@@ -4,19 +4,21 @@ import { join } from 'node:path';
 import { createAttemptEngine, type AttemptEngine } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createDialer } from '@agentfleet/agent/egress';
+import { loopStrategy } from '@agentfleet/agent/loop';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
 import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
-import type { ArtifactPlace } from '@agentfleet/protocol/pool';
+import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import type { PackTask } from '../format/index.ts';
-import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from '../run/pool.ts';
+import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, type ModelOptions } from '../run/pool.ts';
 import { notAttempted, type Attempted } from '../run/record.ts';
 import { compute, digestOf, variantsOf, type Variant } from '../run/variant.ts';
 import type { Observed, Scenario } from '../scenarios/index.ts';
 import { attempt, judgeHidden, judgePatch } from './attempt.ts';
 import { agentTaskOf, briefOf } from './brief.ts';
+import { LocalModel } from './model.ts';
 import { play } from './play.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
@@ -28,6 +30,16 @@ export interface LocalPoolOptions {
   readonly checkout: string;
   /** Of each attempt. */
   readonly budget?: AttemptBudget;
+  /** Does the tasks in place of the search for edits. */
+  readonly model?: ModelOptions | undefined;
+}
+
+interface Parts {
+  readonly programs: Programs;
+  readonly engine: AttemptEngine;
+  /** Digest of the sources. */
+  readonly sources: string;
+  readonly model: LocalModel | undefined;
 }
 
 /** A pool of processes of this machine: real engine, keeper, runner and servers, without a cluster. */
@@ -39,13 +51,17 @@ export class LocalPool implements EvalPool {
   readonly #servers: PartServers;
   readonly #sources: string;
   readonly #budget: AttemptBudget;
+  readonly #model: LocalModel | undefined;
+  readonly #options: LocalPoolOptions;
 
-  private constructor(folder: string, programs: Programs, engine: AttemptEngine, sourceDigest: string, options: LocalPoolOptions) {
+  private constructor(folder: string, { programs, engine, sources, model }: Parts, options: LocalPoolOptions) {
+    this.#options = options;
+    this.#model = model;
     this.#folder = folder;
     this.#programs = programs;
     this.#engine = engine;
     this.#servers = new PartServers(options.checkout);
-    this.#sources = sourceDigest;
+    this.#sources = sources;
     this.#budget = options.budget ?? defaultBudget;
   }
 
@@ -56,7 +72,9 @@ export class LocalPool implements EvalPool {
     try {
       const programs = await buildPrograms(options.checkout, { keeper: join(folder, 'keeper'), bin: join(folder, 'bin') });
       const engine = await engineIn(join(folder, 'scratch'));
-      return new LocalPool(folder, programs, engine, await digestOfFolders(options.checkout, poolSources), options);
+      const sources = await digestOfFolders(options.checkout, poolSources);
+      const model = options.model && (await LocalModel.open(options.checkout, folder, options.model));
+      return new LocalPool(folder, { programs, engine, sources, model }, options);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -65,9 +83,27 @@ export class LocalPool implements EvalPool {
 
   /** Starts the servers of the variant too: one that cannot start must end a run before it begins, not fail each of its attempts. */
   async digest(variant: Variant): Promise<string> {
-    await briefOf(variant, this.#servers, this.#storage);
+    await this.#brief(variant);
     const { ablations, snapshots } = variant;
-    return digestOf({ pool: 'local', sources: this.#sources, compute, ablations, snapshots, budget: this.#budget });
+    const { model } = this.#options;
+    return digestOf({
+      pool: 'local',
+      sources: this.#sources,
+      compute,
+      ablations,
+      snapshots,
+      budget: this.#budget,
+      ...(model && { model }),
+    });
+  }
+
+  #brief(variant: Variant): Promise<PoolBrief> {
+    return briefOf(variant, this.#servers, this.#storage, this.#model?.expert);
+  }
+
+  /** Writes the conversations that were had to a folder; how many. */
+  async keepConversations(folder: string): Promise<number> {
+    return (await this.#model?.keep(folder)) ?? 0;
   }
 
   get #storage(): ArtifactPlace {
@@ -80,11 +116,13 @@ export class LocalPool implements EvalPool {
     try {
       const storage = this.#storage;
       const store: ArtifactStore = createArtifactStore(storage, { clock: systemClock, random: Math.random, spool: this.#folder });
-      const brief = await briefOf(variant, this.#servers, storage);
+      const brief = await this.#brief(variant);
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);
       const { keeper } = sandbox;
-      const done = await attempt(agentTaskOf(task, variant, this.#budget), { engine: this.#engine, brief, store, keeper, seed, signal });
-      if (done.result !== 'Succeeded') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
+      const models = this.#model && { models: this.#model.models };
+      const ground = { engine: this.#engine, brief, store, keeper, seed, signal, ...models };
+      const done = await attempt(agentTaskOf(task, variant, this.#budget), ground);
+      if (done.result !== 'Succeeded' && done.class !== 'Unproved') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);
       return { ...done, hidden: passed ? 'Passed' : 'Failed', wallSeconds: seconds() };
     } catch (error) {
@@ -110,6 +148,7 @@ export class LocalPool implements EvalPool {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#model?.[Symbol.asyncDispose]();
     await this.#servers[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -119,6 +158,7 @@ async function engineIn(scratch: string): Promise<AttemptEngine> {
   const grammars = await loadGrammars(installedGrammars());
   const openDialer = createDialer({ clock: systemClock, env: process.env });
   return createAttemptEngine({
+    loop: loopStrategy,
     rails: createRails({ grammars, home: homeDir }),
     grammars,
     importWorkspace: (workspace, { rules, ...ports }) => importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch }),

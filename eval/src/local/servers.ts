@@ -8,52 +8,71 @@ import type { LearnedPart } from '../run/variant.ts';
 
 export type ServerRole = LearnedPart | 'Synth';
 
+/** A server as a process of its own, which listens. */
+export interface RunningServer extends AsyncDisposable {
+  /** Its origin. */
+  readonly address: string;
+}
+
+/** Starts the inference server's program and waits until it listens. @throws EvalError when it ends before */
+export async function startServer(
+  checkout: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<RunningServer> {
+  const program = join(checkout, 'inference-image', 'src', 'main.ts');
+  const own = { PATH: process.env['PATH'] ?? '', AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' };
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
+    env: { ...own, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let words = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    words = (words + chunk.toString('utf8')).slice(-1000);
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { msg, addresses } = JSON.parse(line) as { readonly msg: string; readonly addresses?: readonly string[] };
+    const [address] = msg === 'listening' ? (addresses ?? []) : [];
+    if (address === undefined) {
+      words = (words + line).slice(-1000);
+      continue;
+    }
+    child.stdout.resume();
+    return { address, [Symbol.asyncDispose]: () => stop(child) };
+  }
+  throw new EvalError(`the server ${[...args, ...Object.values(env)].join(' ')} ended before it listened: ${words.trim()}`);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+
 /** Starts each server when it is first asked for. */
 export class PartServers implements AsyncDisposable {
-  readonly #program: string;
-  readonly #children: ChildProcess[] = [];
-  readonly #urls = new Map<ServerRole, Promise<string>>();
+  readonly #checkout: string;
+  readonly #running = new Map<ServerRole, Promise<RunningServer>>();
 
   constructor(checkout: string) {
-    this.#program = join(checkout, 'inference-image', 'src', 'main.ts');
+    this.#checkout = checkout;
   }
 
-  /** Origin of the server of a role, once it has answered an example of what it does. */
-  url(role: ServerRole): Promise<string> {
-    const known = this.#urls.get(role) ?? this.#start(role);
-    this.#urls.set(role, known);
-    return known;
-  }
-
-  async #start(role: ServerRole): Promise<string> {
-    const engine: Record<string, string> =
-      role === 'Synth' ? { AGENTFLEET_ENGINE: 'Synth' } : { AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: role };
-    const env = { PATH: process.env['PATH'] ?? '', ...engine, AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None' };
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', this.#program], {
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.#children.push(child);
-    let words = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      words = (words + chunk.toString('utf8')).slice(-1000);
-    });
-    for await (const line of createInterface({ input: child.stdout })) {
-      const said = JSON.parse(line) as { readonly msg: string; readonly addresses?: readonly string[] };
-      const [address] = said.msg === 'listening' ? (said.addresses ?? []) : [];
-      if (address === undefined) continue;
-      child.stdout.resume();
-      return address;
-    }
-    throw new EvalError(`the server of ${role} ended before it listened: ${words.trim()}`);
+  /** Origin of the server of a role. */
+  async url(role: ServerRole): Promise<string> {
+    const known = this.#running.get(role) ?? startServer(this.#checkout, [], settingsOf(role));
+    this.#running.set(role, known);
+    return (await known).address;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#children) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
+    for (const starting of this.#running.values()) {
+      const server = await starting.catch(() => undefined);
+      await server?.[Symbol.asyncDispose]();
     }
   }
 }
+
+const settingsOf = (role: ServerRole): Readonly<Record<string, string>> =>
+  role === 'Synth' ? { AGENTFLEET_ENGINE: 'Synth' } : { AGENTFLEET_ENGINE: 'Builtin', AGENTFLEET_ROLES: role };

@@ -1,5 +1,5 @@
 /** Runs packs under variants, in any pool, into a file of results. Imports `format` and `stats`. */
-export { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool } from './pool.ts';
+export { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, type ModelOptions } from './pool.ts';
 export {
   keyOf,
   recordFormat,
@@ -7,6 +7,7 @@ export {
   solved,
   type Attempted,
   type AttemptKey,
+  type ConversationCounts,
   type EvalRecord,
   type TriedCandidate,
 } from './record.ts';

@@ -8,6 +8,25 @@ export interface AttemptBudget {
   readonly wallSeconds: number;
 }
 
+/** A chat model that does the tasks, in place of the search for edits. */
+export interface ModelOptions {
+  /** Base URL of a server of the OpenAI chat API, as http://localhost:11434/v1. */
+  readonly endpoint?: string;
+  /** Folder of recorded conversations that are played, in place of an endpoint. */
+  readonly recordings?: string;
+  /** Its name at the endpoint. */
+  readonly model: string;
+  /** Variable of the environment that holds the key of the endpoint. */
+  readonly keyEnv?: string;
+  /** Of a request with its answer. */
+  readonly contextTokens: number;
+  readonly maxOutputTokens: number;
+  /** Json: the model has no tool calls and answers with one JSON object. */
+  readonly toolCalls: 'Native' | 'Json';
+  /** Of one request. */
+  readonly timeoutSeconds: number;
+}
+
 export const defaultBudget: AttemptBudget = { toolCalls: 150, wallSeconds: 600 };
 
 export interface AttemptOptions {

@@ -32,9 +32,24 @@ export interface Attempted {
     readonly vetoes: number;
     readonly backtracks: number;
   };
+  /** Of a chat model; absent where the search for edits worked. */
+  readonly conversation?: ConversationCounts;
   /** From the start of a sandbox to the verdict. */
   readonly wallSeconds: number;
   readonly degraded: readonly string[];
+}
+
+/** How a conversation with a chat model went. */
+export interface ConversationCounts {
+  /** Replies of the model. */
+  readonly steps: number;
+  /** Calls that were answered, the refused ones too. */
+  readonly calls: number;
+  /** Calls that a gate refused. */
+  readonly refusals: number;
+  /** Times that the tree was put back to an earlier one. */
+  readonly undone: number;
+  readonly compactions: number;
 }
 
 /** Which attempt: the same task, variant, seed and round is done once. */
@@ -116,8 +131,9 @@ export const recordSchema = struct(
       vetoes: count,
       backtracks: count,
     }),
+    conversation: struct({ steps: count, calls: count, refusals: count, undone: count, compactions: count }),
     wallSeconds: number,
     degraded: texts,
   },
-  ['class'],
+  ['class', 'conversation'],
 );

@@ -18,7 +18,9 @@ export interface Selection {
 
 /** The tasks of a pack that are run. The order is by the seed, so that a run that is cut off is a sample too. */
 export function selected({ tasks }: Pack, { half, only = '', sample, seed }: Selection): readonly PackTask[] {
-  const fitting = tasks.filter((task) => (half === undefined || task.half === half) && task.id.includes(only));
+  const fitting = tasks.filter(
+    (task) => (half === undefined || task.half === half) && only.split(',').some((part) => task.id.includes(part)),
+  );
   const random = seeded(seed);
   const ranked = fitting.map((task) => ({ task, rank: random() })).toSorted((one, other) => one.rank - other.rank);
   return ranked.slice(0, sample).map(({ task }) => task);
