@@ -12,6 +12,8 @@ export interface PageOptions {
   readonly hosts: readonly HostPort[];
   readonly dialer: Dialer;
   readonly maxBytes: number;
+  /** In which the answer has to be whole. */
+  readonly seconds: number;
   /** PEM certificates that are trusted; default: those of Node. */
   readonly authorities?: string;
   readonly clock: Clock;
@@ -38,7 +40,6 @@ export class PageFault extends Error {
   }
 }
 
-const limitMs = 30_000;
 const maxRedirects = 5;
 const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
 
@@ -49,13 +50,13 @@ const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
  * @throws PageFault
  */
 export async function getPage(url: string, options: PageOptions): Promise<Page> {
-  const limit = deadline(options.clock, limitMs, options.signal);
+  const limit = deadline(options.clock, options.seconds * 1000, options.signal);
   const agent = new Agent({ connect: connectorOf(options, limit.signal), connections: 1 });
   try {
     return await follow(url, agent, options, limit.signal);
   } catch (error) {
     options.signal.throwIfAborted();
-    if (limit.signal.aborted) throw new PageFault(`there was no whole answer within ${limitMs / 1000} s`, { cause: error });
+    if (limit.signal.aborted) throw new PageFault(`there was no whole answer within ${options.seconds} s`, { cause: error });
     throw error instanceof PageFault ? error : new PageFault(reasonOf(error), { cause: error });
   } finally {
     limit.dispose();

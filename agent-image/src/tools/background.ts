@@ -10,6 +10,7 @@ import { ArgumentError, type BackgroundProcess, type Observation, type ToolConte
 const maxRunning = 4;
 const defaultWait = 1;
 const killSeconds = 5;
+const limit = { seconds: execBounds.maxTimeoutSeconds, max: execBounds.maxTimeoutSeconds };
 
 /** A command as the tool got it: its line for the gates, and the program that runs it. */
 export interface BackgroundCall {
@@ -84,7 +85,7 @@ async function look(
   const { output, seen, end } = watched;
   const text = plain(output).replace(/\n$/, '');
   const running = `[${name} runs${text === '' ? ', no new output' : ''}${hint}]`;
-  const state = end === null ? `${text}${text === '' ? '' : '\n'}${running}` : report(output, end, execBounds.maxTimeoutSeconds, name);
+  const state = end === null ? `${text}${text === '' ? '' : '\n'}${running}` : report(output, end, limit, name);
   return { text: state, ok: end === null || end.exitCode === 0, process: { name, execId, seen } };
 }
 

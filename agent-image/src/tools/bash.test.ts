@@ -19,6 +19,17 @@ describe.skipIf(binary === '')('bash', () => {
     run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
   ])('$name', (one) => play(one)); // prettier-ignore
 
+  it('has the bound of task and pool, whichever is less', async () => {
+    const bounded = (seconds: number): object => ({ tools: { deny: [], timeouts: { bash: seconds } } });
+    const bed = await begin({ pool: bounded(1), spec: bounded(2) });
+    expect((await bed.call('bash', { command: 'sleep 30' })).text).toBe(
+      '[ended at its limit of 1 s; do less at once or use background, no output]',
+    );
+    expect((await bed.call('bash', { command: 'true', timeout_seconds: 2 })).text).toBe(
+      'timeout_seconds: 2 came; an integer from 1 to 1 is expected',
+    );
+  });
+
   it('is not run a second time under the same key', async () => {
     const bed = await begin();
     const first = await bed.call('bash', { command: 'echo x >> log; wc -l < log' }, 'same');

@@ -15,21 +15,26 @@ interface BashArguments {
   readonly stdin?: string;
 }
 
-/** Runs command lines by the shell that the image of the sandbox has. */
-export function bash(shell: CommandShell): Tool {
+/** Runs command lines by the shell that the image of the sandbox has. @param max most seconds of one */
+export function bash(shell: CommandShell, max: number): Tool {
   return {
-    definition: bashDefinition(shell),
+    definition: bashDefinition(shell, max),
     propose: (args) => {
       const { command, background } = args as BashArguments;
       const ends = background !== undefined && command?.trim() === 'kill';
       return Promise.resolve({ rewrites: [], acts: command === undefined || ends ? [] : [{ tool: 'Shell', command }] });
     },
-    run: (args, context) => run(shell, args, context),
+    run: (args, context) => run({ shell, max }, args, context),
   };
 }
 
-async function run(shell: CommandShell, args: BashArguments, context: ToolContext): Promise<Observation> {
-  const { command, stdin, background: name, timeout_seconds: timeoutSeconds = commandSeconds.default } = args;
+interface Means {
+  readonly shell: CommandShell;
+  readonly max: number;
+}
+
+async function run({ shell, max }: Means, args: BashArguments, context: ToolContext): Promise<Observation> {
+  const { command, stdin, background: name, timeout_seconds: timeoutSeconds = Math.min(commandSeconds.default, max) } = args;
   if (name !== undefined) {
     if (stdin !== undefined) throw new ArgumentError('stdin: a background process has none; leave it out');
     return background({ name, command, argv: (line) => argvOf(shell, line), wait: args.timeout_seconds }, context);
@@ -37,7 +42,7 @@ async function run(shell: CommandShell, args: BashArguments, context: ToolContex
   if (command === undefined) throw new ArgumentError('command: missing; a string is expected');
   const line = { argv: argvOf(shell, command), timeoutSeconds, execId: context.execId(0), ...(stdin !== undefined && { stdin }) };
   const { stdout, end } = await forModel('command', () => perform(context, command, line));
-  return { text: report(stdout, end, timeoutSeconds), ok: end.exitCode === 0, changed: true };
+  return { text: report(stdout, end, { seconds: timeoutSeconds, max }), ok: end.exitCode === 0, changed: true };
 }
 
 /** Runs a command with what the task lets it reach; what it does outside of the sandbox is in the log before and after it. */

@@ -3,6 +3,7 @@ import { toolDefinition } from '@agentfleet/protocol/chat';
 import { reachOfActs } from '../attempt/acts/outward.ts';
 import { getPage, PageFault, type Page } from '../egress/index.ts';
 import { htmlText } from './html.ts';
+import { boundOf } from './policy.ts';
 import { plain } from './text.ts';
 import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
@@ -35,9 +36,10 @@ async function get(url: string, maxBytes: number, { scope }: ToolContext): Promi
   const { openDialer, authorities } = options.web;
   const { clock, signal } = context;
   const dialer = openDialer(reach.rules);
+  const seconds = boundOf(context, 'fetch');
   try {
     const trusted = authorities === undefined ? {} : { authorities };
-    const page = await getPage(url, { hosts: reach.hosts, dialer, maxBytes, clock, signal, ...trusted });
+    const page = await getPage(url, { hosts: reach.hosts, dialer, maxBytes, seconds, clock, signal, ...trusted });
     await hands.note('Fetched', { attempt, url: page.url.slice(0, 2000), status: page.status, bytes: page.body.length });
     return page;
   } catch (error) {

@@ -76,6 +76,13 @@ describe.skipIf(binary === '')('fetch', () => {
     const experts = [{ name: 'search', role: 'Specialist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' }] as never;
     const bed = await begin({ spec: { policy }, pool: { experts }, ...(engine !== undefined && { engine }) });
     expect(bed.tools.definitions).toEqual(toolDefinitions);
+    const denied = await begin({
+      spec: { policy, tools: { deny: ['bash', 'undo'] } },
+      pool: { experts, tools: { deny: ['fetch'], timeouts: {} } },
+      ...(engine !== undefined && { engine }),
+    });
+    const left = toolDefinitions.filter(({ name }) => !['bash', 'undo', 'fetch'].includes(name));
+    expect(denied.tools.definitions).toEqual(left);
   });
 
   it.each([

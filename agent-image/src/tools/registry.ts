@@ -5,6 +5,7 @@ import { askHuman } from './askHuman.ts';
 import { bash } from './bash.ts';
 import { editFile } from './editFile.ts';
 import { fetchPage } from './fetch.ts';
+import { boundOf, isAllowed } from './policy.ts';
 import { proposeRepairs } from './proposeRepairs.ts';
 import { readFile } from './readFile.ts';
 import { runChecks } from './runChecks.ts';
@@ -35,8 +36,9 @@ export interface ToolSet {
 /** The tools that sandbox, policy and pool of an attempt allow. Runs one command, which finds the shell. */
 export async function toolsFor(scope: Scope): Promise<ToolSet> {
   const shell = await findShell(scope.hands);
-  const all = shell === null ? tools : [bash(shell), ...tools];
-  return toolSet(all.filter((tool) => tool.offered?.(scope) !== false));
+  const all = shell === null ? tools : [bash(shell, boundOf(scope.context, 'bash')), ...tools];
+  const allowed = all.filter(({ definition }) => isAllowed(scope.context, definition.name));
+  return toolSet(allowed.filter((tool) => tool.offered?.(scope) !== false));
 }
 
 /** Makes a set of these tools. */

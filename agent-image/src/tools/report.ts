@@ -1,16 +1,21 @@
-import { commandSeconds } from '@agentfleet/protocol/chat';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import { count, plain } from './text.ts';
+
+/** How long a command could take, and the most that it may be given, seconds. */
+export interface Limit {
+  readonly seconds: number;
+  readonly max: number;
+}
 
 /**
  * Output and, on the last line, how the command ended.
  *
  * @param name of a background process
  */
-export function report(output: string, end: ExecEnd, timeoutSeconds: number, name = ''): string {
+export function report(output: string, end: ExecEnd, limit: Limit, name = ''): string {
   const text = plain(output).replace(/\n$/, '');
   const facts = [
-    howItEnded(end, timeoutSeconds),
+    howItEnded(end, limit),
     ...(text === '' ? ['no output'] : []),
     ...(dropped(end) > 0 ? [`${dropped(end)} bytes of output were not kept`] : []),
     ...(end.swept > 0 ? [`${count(end.swept, 'process')} that it left running ended with it; background keeps one`] : []),
@@ -32,12 +37,12 @@ const killed: Readonly<Record<string, string>> = {
   Shutdown: 'the sandbox was stopped',
 };
 
-function howItEnded(end: ExecEnd, timeoutSeconds: number): string {
+function howItEnded(end: ExecEnd, { seconds, max }: Limit): string {
   const after = `after ${(end.durationMs / 1000).toFixed(1)} s`;
   if (end.error !== undefined) return `it could not start: ${plain(end.error.message)}`;
   if (end.interrupted !== undefined) return 'the container was lost while it ran; what it did is unknown: look before you go on';
   if (end.timedOut)
-    return `ended at its limit of ${timeoutSeconds} s; do less at once, raise timeout_seconds (at most ${commandSeconds.max}) or use background`;
+    return `ended at its limit of ${seconds} s; do less at once${seconds < max ? `, raise timeout_seconds (at most ${max})` : ''} or use background`;
   if (end.oom === true) return `ended ${after}: out of memory; use less`;
   if (end.killed !== null) return `ended ${after}: ${killed[end.killed] ?? end.killed}`;
   if (end.exitCode === null) return `ended ${after} by signal ${end.signal ?? 'unknown'}`;

@@ -27,6 +27,7 @@ const specFields = [
   'retention',
   'ttlSecondsAfterFinished',
   'dependsOn',
+  'tools',
 ] as const satisfies readonly (keyof AgentTaskSpec)[];
 
 /** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */

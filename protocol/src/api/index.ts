@@ -27,4 +27,5 @@ export * from './poolgrant/index.ts';
 export * from './policies/index.ts';
 export { defaultShadow, Rollout, rolloutAnnotations, rolloutPhases, RolloutStatus, type RolloutGate } from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
+export * from './tools.ts';
 export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

@@ -28,7 +28,7 @@ describe('validators', () => {
   });
 
   it.for([
-    ['an unknown field', { tools: {} }],
+    ['an unknown field', { tool: {} }],
     ['a number out of bounds', { priority: 1001 }],
     ['an unknown value', { cancel: 'Maybe' }],
     ['an empty list of checks', { checks: [] }],

@@ -3,6 +3,10 @@ import type { ToolDefinition } from './tools.ts';
 /** Bounds of a command that the tool `bash` runs, seconds. */
 export const commandSeconds = { default: 60, max: 600 } as const;
 
+/** Tools whose calls have a bound of their own, and that bound where neither pool nor task sets one, seconds. */
+export const usualBounds = { bash: commandSeconds.max, fetch: 30 } as const;
+export type BoundedTool = keyof typeof usualBounds;
+
 /** The shells of `bash`: bash, or what the image has instead of it. */
 export const commandShells = ['bash', 'sh', 'plain sh'] as const;
 /** `plain sh` does not know pipefail. */
@@ -34,8 +38,12 @@ const pipelines = {
   'plain sh': 'The image has no bash. The exit status of a pipeline is that of its last part.',
 } as const satisfies Readonly<Record<CommandShell, string>>;
 
-/** `bash`, with the shell that really runs: a description that lies costs a model its first steps. */
-export function bashDefinition(shell: CommandShell): ToolDefinition {
+/**
+ * `bash`, with the shell that really runs: a description that lies costs a model its first steps.
+ *
+ * @param max most seconds of one command
+ */
+export function bashDefinition(shell: CommandShell, max: number = commandSeconds.max): ToolDefinition {
   const program = shell === 'bash' ? 'bash' : 'sh';
   return {
     name: 'bash',
@@ -45,7 +53,7 @@ export function bashDefinition(shell: CommandShell): ToolDefinition {
       `Each call is a new shell: cd and variables do not last. ${pipelines[shell]} There is no terminal.`,
     parameters: object({
       command: some('may have several lines; "kill" with background ends that process', 65_536),
-      timeout_seconds: integer(1, commandSeconds.max, `default ${commandSeconds.default}; how long to wait for one in background: 1`),
+      timeout_seconds: integer(1, max, `default ${Math.min(commandSeconds.default, max)}; how long to wait for one in background: 1`),
       background: {
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',

@@ -110,6 +110,18 @@ export const EgressBrief = Type.Object(
 );
 export type EgressBrief = Static<typeof EgressBrief>;
 
+const seconds = Type.Integer({ minimum: 1 });
+
+/** What models have of the tools. */
+export const ToolsBrief = Type.Object(
+  {
+    deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
+    timeouts: Type.Object({ bash: Type.Optional(seconds), fetch: Type.Optional(seconds) }, { additionalProperties: false }),
+  },
+  { additionalProperties: false },
+);
+export type ToolsBrief = Static<typeof ToolsBrief>;
+
 /** Where artifacts go. */
 export const ArtifactPlace = Type.Union([
   Type.Object(
@@ -195,6 +207,7 @@ export const PoolBrief = Type.Object(
         description: 'the only hosts that tasks may list and that may lead to private addresses; absent: any host, public addresses only',
       }),
     ),
+    tools: Type.Optional(ToolsBrief),
     maxBudget: Type.Object(
       {
         wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),

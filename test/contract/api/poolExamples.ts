@@ -132,6 +132,7 @@ export const fullPool: Node = {
         { host: '10.1.2.3', port: 8443 },
       ],
     },
+    tools: { deny: ['ask_human'], timeouts: { bash: 900, fetch: 60 } },
     storage: {
       uri: 's3://agents/fleet',
       endpoint: 'https://s3.example.com:9000',

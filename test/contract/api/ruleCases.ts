@@ -3,6 +3,7 @@ import { fullPool, fullTask, minimalTask, workspaces } from './examples.ts';
 import { withValue } from './fields.ts';
 import { poolAndOrderCases } from './poolRuleCases.ts';
 import { change, member, sandboxCases, type RuleCase } from './ruleCase.ts';
+import { toolCases } from './toolRuleCases.ts';
 
 const git = fullTask(workspaces['Git']!);
 const inline = fullTask(workspaces['Inline']!);
@@ -255,5 +256,6 @@ export const ruleCases: readonly RuleCase[] = [
   ...taskCases,
   ...sandboxCases(git, 'spec.sandbox'),
   ...poolAndOrderCases,
+  ...toolCases,
   ...sandboxCases(fullPool, 'spec.sandbox.template'),
 ];

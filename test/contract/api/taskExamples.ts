@@ -65,6 +65,7 @@ export function fullTask(workspace: Node): Node {
         approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
         minIsolation: 'Landlock',
       },
+      tools: { deny: ['fetch'], timeouts: { bash: 300, fetch: 10 } },
       budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5', whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: {

@@ -18,6 +18,7 @@ const hostsOf = (...written: readonly string[]): readonly object[] =>
   written.map((one) => ({ host: one.split(':')[0], port: Number(one.split(':')[1]) }));
 const reaching = (...hosts: readonly string[]): object => ({ policy: { network: { mode: 'Allowed', hosts: hostsOf(...hosts) } } });
 const listing = (...hosts: readonly string[]): Readonly<Record<string, unknown>> => ({ policy: { allowedHosts: hostsOf(...hosts) } });
+const timeouts = (seconds: number): Readonly<Record<string, unknown>> => ({ tools: { timeouts: { bash: seconds } } });
 const repository = (url: string): object => ({ workspace: { type: 'Git', git: { url, ref: 'main' } } });
 
 interface Case {
@@ -55,6 +56,12 @@ describe('a task is taken on only when the pool has what it names', () => {
         },
       },
       /^True$/,
+    ],
+    ['no more seconds than the pool allows', { spec: timeouts(900), pool: timeouts(900) }, /^True$/],
+    [
+      'more seconds than it allows',
+      { spec: timeouts(601) },
+      /^ToolsNotAllowed: spec\.tools\.timeouts\.bash is 601, and ExpertPool platform\/coding allows 600 at most; create .* raise spec\.tools\.timeouts\.bash of the pool/,
     ],
     ['a host that the pool lists', { spec: reaching('git.corp:443'), pool: listing('a.example:443', 'git.corp:443') }, /^True$/],
     [

@@ -4,6 +4,7 @@ import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keepe
 import { gatewayCredentials } from '../../pools/endpoints.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';
+import { toolsRefusal } from './toolsRefusal.ts';
 import { networkOpened, openedMessage } from './openings.ts';
 import { sandboxNotAllowed } from './sandboxBounds.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -114,6 +115,8 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
   }
   const host = hostRefusal(task, pool);
   if (host !== undefined) return refused('HostNotAllowed', host);
+  const tools = toolsRefusal(task, pool);
+  if (tools !== undefined) return refused('ToolsNotAllowed', tools);
   return unusableCredential(task, pool);
 }
 

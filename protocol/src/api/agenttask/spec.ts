@@ -17,6 +17,7 @@ import {
   upward,
   withRules,
 } from '../schema/index.ts';
+import { TaskTools } from '../tools.ts';
 import { Attempts, Budget, Policy } from './limits.ts';
 import { cancelModes } from './phases.ts';
 import { Retention, Rollback, Snapshots } from './reversal.ts';
@@ -95,6 +96,7 @@ export const AgentTaskSpec = guarded(
     ),
     protect: immutable('spec.protect', Protect),
     policy: immutable('spec.policy', Policy),
+    tools: optional(immutable('spec.tools', TaskTools)),
     budget: Budget,
     deadlineSeconds: upward('spec.deadlineSeconds', deadlineSeconds),
     attempts: immutable('spec.attempts', Attempts),

@@ -5,6 +5,7 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kin
 import type { Resource } from '../meta.ts';
 import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
+import { PoolTools } from '../tools.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
 import { chatRules, Gateway } from './chat.ts';
 import { experts } from './experts.ts';
@@ -94,6 +95,7 @@ export const ExpertPoolSpec = struct(
     gateway: optional(Gateway),
     sandbox: PoolSandbox,
     policy: PoolPolicy,
+    tools: optional(PoolTools),
     storage: optional(Storage),
     modelCache: optional(ModelCache),
     credentials: optional(credentials),

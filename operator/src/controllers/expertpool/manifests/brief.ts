@@ -196,6 +196,13 @@ function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief
   return held.map(({ name, hosts }) => ({ name, hosts: [...hosts], file: `${credentialsDir}/${name}` }));
 }
 
+/** What the pool says of tools; nothing where it says nothing. */
+function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
+  if (tools === undefined) return {};
+  const { deny = [], timeouts = {} } = tools;
+  return { tools: { deny: [...deny], timeouts: { ...timeouts } } };
+}
+
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
 export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
@@ -216,6 +223,7 @@ export function poolBrief(input: BriefInput): PoolBrief {
     minIsolation,
     allowUnenforcedNetwork,
     ...(allowedHosts === undefined ? {} : { allowedHosts: allowedHosts.map(({ host, port }) => ({ host, port })) }),
+    ...toolsBrief(pool),
     maxBudget: { ...maxBudget },
     ...allowedAblations(pool),
   };
