@@ -1,7 +1,9 @@
+import { traceConsents } from '@agentfleet/protocol/trace';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { auditShow } from './commands/auditShow.ts';
 import { auditVerify } from './commands/auditVerify.ts';
 import { diff } from './commands/diff.ts';
+import { trace, traceFile, type TraceFlags } from './commands/trace.ts';
 import { modes, undo, type UndoFlags } from './commands/undo.ts';
 import type { ConnectionFlags } from './connection.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -66,9 +68,30 @@ function addUndo(program: Command, dispatch: Dispatch): void {
     });
 }
 
+function addTrace(program: Command, dispatch: Dispatch): void {
+  fromStore(program.command('trace [task...]'))
+    .description('write what models were sent and proposed, and what came of it, as training data; <task> may be the file of a log')
+    .option('--all', 'every finished task of the namespace whose consent covers --consent')
+    .option('-o, --output <path>', 'a file instead of standard output')
+    .addOption(
+      new Option('--consent <use>', 'what it is for; spec.trace.consent of the task has to cover it')
+        .choices(traceConsents.slice(1))
+        .default('Training'),
+    )
+    .option('--root <hash>', 'head of the log, when it is a file', hash)
+    .action((tasks: readonly string[], _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags & TraceFlags>();
+      const [first, ...others] = tasks;
+      if (first !== undefined && others.length === 0 && isFile(first, flags))
+        return dispatch.locally((context) => traceFile(context, first, flags));
+      return dispatch.connected(flags, (context) => trace(context, tasks, flags));
+    });
+}
+
 /** Commands about what tasks leave behind. */
 export function addEvidence(program: Command, dispatch: Dispatch): void {
   addAudit(program, dispatch);
+  addTrace(program, dispatch);
   addUndo(program, dispatch);
   fromStore(program.command('diff <task>'))
     .description('print what the task changed, for patch -p1 and git apply')

@@ -161,7 +161,13 @@ export class AgentBed implements AsyncDisposable {
     const controller = new AbortController();
     const epoch = this.epoch;
     this.epoch += 1;
-    const pool = { maxBudget: {}, egress: { registries: [], environment: {} }, experts: [chat], verifier: null } as unknown as PoolBrief;
+    const pool = {
+      pool: { name: 'coding', namespace: 'platform' },
+      maxBudget: {},
+      egress: { registries: [], environment: {} },
+      experts: [chat],
+      verifier: null,
+    } as unknown as PoolBrief;
     const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
     const context: AttemptContext = {
       task: taskOf(spec),

@@ -100,7 +100,7 @@ export class LoopBed implements AsyncDisposable {
     const controller = new AbortController();
     const client = new ExpertsClient({ clock, random: () => 0.5, log: silentLog });
     const egress = { registries: [], environment: {} };
-    const pool = { maxBudget: {}, egress, ...fleet } as unknown as PoolBrief;
+    const pool = { pool: { name: 'coding', namespace: 'platform' }, maxBudget: {}, egress, ...fleet } as unknown as PoolBrief;
     const { signal } = controller;
     const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
     const context: AttemptContext = {

@@ -103,7 +103,14 @@ export class AttemptBed implements AsyncDisposable {
     const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
     const run = { decide, reported: {} as Report, messages, abort: (reason: string): void => controller.abort(reason) };
     const egress = { registries: [], environment: {} };
-    const pool = { maxBudget: {}, profiles: { default: compute }, experts: [this.#expert], egress, ...more } as unknown as PoolBrief;
+    const pool = {
+      pool: { name: 'coding', namespace: 'platform' },
+      maxBudget: {},
+      profiles: { default: compute },
+      experts: [this.#expert],
+      egress,
+      ...more,
+    } as unknown as PoolBrief;
     const context: AttemptContext = {
       task,
       assignment: { attempt, epoch } as AttemptContext['assignment'],

@@ -57,7 +57,7 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
   const { context, signal } = keeping;
   const told = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
   try {
-    await patiently(() => context.keeper.note('Outcome', noteOf(context, told)), { clock: context.clock, signal });
+    await patiently(() => context.keeper.note('Outcome', noteOf(context, told, ledger)), { clock: context.clock, signal });
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, ledger);
     const shown = await shownChange(keeping, ledger);
@@ -116,8 +116,21 @@ export async function summary({ context, signal }: Keeping, { green }: Pick<Ledg
   };
 }
 
-function noteOf({ assignment }: AttemptContext, { result, reason, class: cls }: Outcome): Readonly<Record<string, unknown>> {
-  return { attempt: assignment.attempt, result, reason, ...(cls !== undefined && { class: cls }) };
+/** Tests of one check that the note about the end names. */
+const maxNamed = 200;
+
+function noteOf(
+  { assignment }: AttemptContext,
+  { result, reason, class: cls, checks = [] }: Outcome,
+  { proofs }: Ledger,
+): Readonly<Record<string, unknown>> {
+  const some = (ids: readonly string[]): readonly string[] => ids.slice(0, maxNamed).map((id) => id.slice(0, 256));
+  const ends = checks.map(({ name, passed, failed, skipped }) => {
+    const verdict = proofs.find(({ judged }) => judged.check.name === name)?.verdict;
+    const delta = verdict && { newlyPassing: some(verdict.newlyPassing), stillFailing: some(verdict.stillFailing) };
+    return { name, passed, failed, skipped, ...delta };
+  });
+  return { attempt: assignment.attempt, result, reason, ...(cls !== undefined && { class: cls }), checks: ends };
 }
 
 /** Content of `report.json`: each check before and after, test by test where it is known. */

@@ -21,6 +21,7 @@ import { rollBack } from './rollback.ts';
 import type { EngineOptions, Scope, StrategyScope } from './scope.ts';
 import { createSourceReader } from './sources.ts';
 import { chatStrategy, hasChat } from './strategy.ts';
+import { taskBegan } from './taskBegan.ts';
 import { verify, type Verified } from './verify.ts';
 
 /**
@@ -75,6 +76,7 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
     begun.visit(record);
     conversations?.visit(record);
   });
+  if (!notes.hasBegun) await hands.note('TaskBegan', { ...taskBegan(context) });
   const resumes = conversations?.isOpen(context.assignment.attempt) === true;
   const { noted } = notes;
   const progress = new Progress(context, meter);

@@ -40,6 +40,9 @@ export interface TriedNote {
   readonly facts?: StepFacts;
   /** What it was chosen by. */
   readonly signals?: StepSignals;
+  /** What it would change; absent where that is long, and in notes of older workers. */
+  readonly edits?: readonly Edit[];
+  readonly acts?: readonly ShellAct[];
 }
 
 /** `Accepted`: a candidate that brought the work forward; the tree `state` is `parent` with these edits. */
@@ -89,6 +92,12 @@ export class NoteReader {
   readonly #accepted: AcceptedNote[] = [];
   readonly #green: string[] = [];
   readonly #decided: DecidedNote[] = [];
+  #hasBegun = false;
+
+  /** Whether the log says of which task it is. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
 
   readonly visit = (record: AuditRecord): void => {
     if (record.type !== 'Noted') return;
@@ -96,6 +105,7 @@ export class NoteReader {
     if (typeof data !== 'object' || data === null) return;
     const body = data as Partial<TriedNote & AcceptedNote & Pick<DecidedNote, 'action'>>;
     if (typeof body.attempt !== 'number') return;
+    if (kind === 'TaskBegan') this.#hasBegun = true;
     if (kind === 'Tried' && typeof body.state === 'string' && typeof body.id === 'string') this.#tried.push(body as TriedNote);
     if (kind === 'Accepted' && typeof body.state === 'string' && Array.isArray(body.edits)) this.#accepted.push(body as AcceptedNote);
     if (decisions.some((one) => one === kind) && typeof body.action === 'string') this.#decided.push(data as DecidedNote);

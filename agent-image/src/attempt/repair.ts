@@ -305,5 +305,14 @@ function noteOf({ node, candidate, trial: { result, decision, why, possiblyDone 
     result,
     why: why.slice(0, 500),
     ...(possiblyDone && { possiblyDone }),
+    ...contentOf(candidate),
   };
+}
+
+/** Most characters of what a candidate changes in a note about it, which has to fit with the rest. */
+const maxContent = 65_536;
+
+function contentOf({ edits, acts = [] }: Candidate): Pick<TriedNote, 'edits' | 'acts'> {
+  if (JSON.stringify([edits, acts]).length > maxContent) return {};
+  return { edits, ...(acts.length > 0 && { acts }) };
 }

@@ -109,12 +109,19 @@ export async function consider(at: ActScope, proposal: ModelProposal, step: numb
     const verdict = at.gate.judge(proposed);
     const risk = risks.indexOf(verdict.risk) / (risks.length - 1);
     const part = [...verdict.review, ...verdict.scored][0];
-    if (!verdict.allowed || part === undefined) return { ...known, refused: !verdict.allowed, risk };
+    if (!verdict.allowed) return { ...known, refused: true, why: verdict.why, risk };
+    if (part === undefined) return { ...known, risk };
     const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
     const opinion = await opinionOf(at.scope, candidate, proposed, part);
-    return { ...known, refused: !opinion.allowed, energy: opinion.energy, risk };
+    return {
+      ...known,
+      refused: !opinion.allowed,
+      ...(!opinion.allowed && { why: `gate 2: ${opinion.why}` }),
+      energy: opinion.energy,
+      risk,
+    };
   } catch (error) {
-    if (error instanceof ArgumentError) return { ...known, refused: true };
+    if (error instanceof ArgumentError) return { ...known, refused: true, why: error.message };
     throw error;
   }
 }

@@ -5,10 +5,17 @@ export interface ConsideredProposal {
   readonly proposal: ModelProposal;
   /** Gate 1 would refuse it. */
   readonly refused: boolean;
+  /** Which rule would, and why. */
+  readonly why?: string;
   /** Energy of the act, lower is better; null where no verifier answers, or nothing has to be judged. */
   readonly energy: number | null;
   /** 0 (reads) … 1 (cannot be taken back), from gate 1. */
   readonly risk: number;
+}
+
+/** What the log keeps of a proposal that was considered: it has the proposal already. */
+export function judgementOf({ refused, why, energy, risk }: ConsideredProposal): Omit<ConsideredProposal, 'proposal'> {
+  return { refused, ...(why !== undefined && { why }), energy, risk };
 }
 
 export interface Choice {

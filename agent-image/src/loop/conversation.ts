@@ -1,4 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
+import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
@@ -79,6 +80,7 @@ export class Conversation {
 export async function openConversation(
   at: StrategyScope,
   expert: ExpertEndpoint,
+  tools: readonly ToolDefinition[],
   left: (charges: readonly Charge[]) => readonly string[],
 ): Promise<Conversation> {
   const { scope, prepared } = at;
@@ -97,6 +99,7 @@ export async function openConversation(
     goal: goalMessage(facts),
     expert: expert.name,
     tree: markOf(start),
+    tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
   });
   return conversation;
 }

@@ -12,7 +12,7 @@ import type { ModelReply } from '../models/models.ts';
 import { toolsFor } from '../tools/index.ts';
 import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
 import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
-import { chooseAct } from './chooseAct.ts';
+import { chooseAct, judgementOf } from './chooseAct.ts';
 import { planCompaction, summaryText } from './compaction.ts';
 import { controlSteps, howMany } from './compute.ts';
 import {
@@ -86,7 +86,8 @@ class Loop {
     const { scope, prepared, baseline } = at;
     const { hands, options, context } = scope;
     const expert = generalistOf(context.pool);
-    const conversation = await openConversation(at, expert, (charges) => budgetOf(scope, expert, charges).left());
+    const tools = await toolsFor(scope);
+    const conversation = await openConversation(at, expert, tools.definitions, (charges) => budgetOf(scope, expert, charges).left());
     const place = { roots: hands.roots, absolute: (path: string): string => hands.absolute(path) };
     const gate = createGate({ rails: options.rails, task: context.task, writing: 'Programs', ...place }, baseline.protectedSet);
     const acts = {
@@ -94,7 +95,7 @@ class Loop {
       prepared,
       baseline,
       gate,
-      tools: await toolsFor(scope),
+      tools,
       memory: conversation.memory,
       conversation: conversation.transcript.began?.id ?? '',
     };
@@ -147,6 +148,7 @@ class Loop {
       index,
       at: this.#at.scope.context.clock.now(),
       signals: { ...this.#signals, margin, energies, k: proposals.length },
+      ...(considered.length > 0 && { considered: considered.map(judgementOf) }),
     });
   }
 

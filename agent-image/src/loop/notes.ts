@@ -1,5 +1,6 @@
-import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ModelProposal } from '../models/models.ts';
+import type { ConsideredProposal } from './chooseAct.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
 
 /** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
@@ -18,6 +19,8 @@ export interface LoopNotes {
     readonly goal: string;
     readonly expert: string;
     readonly tree: TreeMark;
+    /** Offered with each request; absent in notes of older workers. */
+    readonly tools?: readonly Omit<ToolDefinition, 'risk'>[];
   };
   /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
   readonly ModelAsked: {
@@ -41,6 +44,8 @@ export interface LoopNotes {
     /** Wall clock, ms. */
     readonly at: number;
     readonly signals: Readonly<Record<string, unknown>>;
+    /** Each of several proposals, as it was judged before the choice. */
+    readonly considered?: readonly Omit<ConsideredProposal, 'proposal'>[];
   };
   readonly CallObserved: CallObserved;
   /** A text that was too long for an observation. */

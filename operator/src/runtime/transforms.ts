@@ -24,6 +24,7 @@ const specFields = [
   'attempts',
   'sandbox',
   'rollback',
+  'trace',
   'retention',
   'ttlSecondsAfterFinished',
   'dependsOn',

@@ -4,6 +4,7 @@ import { Price } from '../gateway/index.ts';
 import { energyHeads } from '../inference/features.ts';
 import { engineTypes } from '../inference/roles.ts';
 import { isolationLevels } from '../keeper/info.ts';
+import { traceConsents } from '../trace/index.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
@@ -17,6 +18,7 @@ export const ChatModel = Type.Object(
     maxOutputTokens: Type.Integer({ minimum: 1, description: 'of one answer' }),
     toolCalls: Type.Enum(['Native', 'Json'], { description: 'Json: it has no tool calls and answers with one JSON object' }),
     price: Type.Optional(Price),
+    model: Type.Optional(Type.String({ minLength: 1, description: 'its name at its provider, for traces' })),
     fallback: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'expert that answers when this one does not' })),
   },
   { additionalProperties: false },
@@ -224,6 +226,7 @@ export const PoolBrief = Type.Object(
       Type.Array(VerifierArm, { description: 'revisions of the verifier, each with its own calibration; absent: there is one only' }),
     ),
     shadow: Type.Optional(ShadowBrief),
+    traceConsent: Type.Optional(Type.Enum([...traceConsents], { description: 'of tasks that do not say; absent: None' })),
     ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
   },
   { additionalProperties: false },

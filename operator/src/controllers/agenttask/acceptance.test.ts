@@ -121,6 +121,12 @@ describe('a task is taken on only when the pool has what it names', () => {
     ],
     ['as much money as it allows', { spec: { budget: { cost: '9.50' } }, pool: { policy: { maxBudget: { cost: '9.5' } } } }, /^True$/],
     [
+      'more consent to the use of its trace than the pool allows',
+      { spec: { trace: { consent: 'Training' } }, pool: { policy: { traceConsent: { default: 'None', most: 'Internal' } } } },
+      /^TraceConsentTooHigh: spec\.trace\.consent is Training, and ExpertPool platform\/coding allows Internal at most; .* spec\.policy\.traceConsent\.most/,
+    ],
+    ['consent that no pool bounds', { spec: { trace: { consent: 'Training' } } }, /^True$/],
+    [
       'the key of a model',
       { spec: git('https://example.com/a/b'), pool: { credentials, experts: [...newPool().spec.experts, behindKey('robot')] } },
       /^CredentialNotFound: .* the key of a model of ExpertPool platform\/coding/,

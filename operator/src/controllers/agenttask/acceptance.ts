@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import { toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
+import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/endpoints.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';
@@ -44,6 +45,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     overBudget(snapshot, pool) ??
     unlistedInSandbox(snapshot, pool) ??
     overDeadline(snapshot, pool) ??
+    overConsent(snapshot, pool) ??
     belowFloor(snapshot, pool) ??
     openedWall(snapshot, pool) ??
     withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
@@ -71,6 +73,14 @@ function overDeadline({ task }: Snapshot, pool: ExpertPool): Refusal | undefined
   if (most === undefined || asked <= most || task.status?.assignment !== undefined) return undefined;
   const message = `spec.deadlineSeconds is ${asked}, and ExpertPool ${nameOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.maxDeadlineSeconds of the pool`;
   return refused('DeadlineTooLong', message);
+}
+
+function overConsent({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const { consent = 'None' } = task.spec.trace ?? {};
+  const { most = 'Training' } = pool.spec.policy.traceConsent ?? {};
+  if (consentCovers(most, consent)) return undefined;
+  const message = `spec.trace.consent is ${consent}, and ExpertPool ${nameOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.traceConsent.most of the pool`;
+  return refused('TraceConsentTooHigh', message);
 }
 
 function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {

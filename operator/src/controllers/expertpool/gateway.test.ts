@@ -51,7 +51,7 @@ describe('a pool with an endpoint and a key', () => {
         timeoutSeconds: 300,
       },
     ]);
-    const chat = { contextTokens: 131_072, maxOutputTokens: 8192, toolCalls: 'Native' };
+    const chat = { contextTokens: 131_072, maxOutputTokens: 8192, toolCalls: 'Native', model: 'm' };
     const brief = briefOf(snapshot);
     expect(brief.experts).toEqual([
       { name: 'gen', role: 'Generalist', engine: 'OpenAI', domains: ['*'], chat, url: 'http://coding-gateway.platform.svc:8090' },
@@ -138,7 +138,8 @@ describe('what a gateway is told', () => {
       concurrency: 4,
       timeoutSeconds: 30,
     });
-    expect(briefOf(snapshot).experts[0]?.chat).toEqual({ contextTokens: 32_768, maxOutputTokens: 4096, toolCalls: 'Json', price: whole });
+    const chat = { contextTokens: 32_768, maxOutputTokens: 4096, toolCalls: 'Json', model: 'm', price: whole };
+    expect(briefOf(snapshot).experts[0]?.chat).toEqual(chat);
     const sources = [{ configMap: { name: 'authorities', items: [{ key: 'ca.pem', path: 'gen.crt' }] } }];
     expect(podOf(snapshot).spec?.volumes).toContainEqual({ name: 'authorities', projected: { defaultMode: 0o440, sources } });
     expect(podOf(snapshot).spec?.terminationGracePeriodSeconds).toBe(45);

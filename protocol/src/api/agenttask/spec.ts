@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { traceConsents } from '../../trace/index.ts';
 import {
   choice,
   escalating,
@@ -73,6 +74,13 @@ const acrossFields = [
   ),
 ];
 
+const Trace = struct('What the record of the work may be used for beyond the task.', {
+  consent: choice(
+    'None: nothing is exported. Internal: "fleet trace" exports it for reading and measuring. Training: also to train models. Stands in the event log before any work.',
+    traceConsents,
+  ),
+});
+
 /** `AgentTask.spec`. */
 export const AgentTaskSpec = guarded(
   'What must become true, and within which bounds.',
@@ -113,6 +121,7 @@ export const AgentTaskSpec = guarded(
         'None',
       ),
     ),
+    trace: optional(immutable('spec.trace', Trace)),
     retention: mutable(Retention),
     ttlSecondsAfterFinished: optional(
       mutable(integer('Seconds after the end until this object is deleted; default: never.', 0, 31_536_000)),

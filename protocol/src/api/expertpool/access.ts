@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
+import { traceConsents } from '../../trace/index.ts';
 import { policyProfiles } from '../agenttask/limits.ts';
 import { atomicList, choice, flag, HostPort, integer, mapOf, money, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
@@ -84,6 +85,22 @@ const AllowedHosts = atomicList(
   },
 );
 
+const TraceConsents = struct(
+  'What traces of tasks may be used for; see spec.trace.consent of a task.',
+  {
+    default: choice('Of a task that does not say.', traceConsents, 'None'),
+    most: choice('Most that a task may say.', traceConsents, 'Training'),
+  },
+  {
+    rules: [
+      rule(
+        "self.most == 'Training' || self.default == 'None' || self.default == self.most",
+        'spec.policy.traceConsent.default must not be more than spec.policy.traceConsent.most; lower it',
+      ),
+    ],
+  },
+);
+
 /** `spec.policy`. */
 export const PoolPolicy = struct(
   'Floors and ceilings for all tasks of the pool.',
@@ -109,6 +126,7 @@ export const PoolPolicy = struct(
       integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),
     ),
     allowedHosts: optional(AllowedHosts),
+    traceConsent: optional(TraceConsents),
   },
   { filled: true },
 );

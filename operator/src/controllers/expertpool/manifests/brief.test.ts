@@ -62,6 +62,11 @@ describe('the brief of the workers', () => {
     expect([brief.allowedHosts, brief.egress.clusterRanges]).toEqual([[{ host: 'git.corp', port: 443 }], ['34.118.224.0/20']]);
   });
 
+  it('has the consent to traces of tasks that do not say, where the pool has one', () => {
+    expect(briefOf({ policy: { traceConsent: { default: 'Internal' } } }).traceConsent).toBe('Internal');
+    expect(briefOf()).not.toHaveProperty('traceConsent');
+  });
+
   it('names the key of the storage when the pool has one', () => {
     const storage = { uri: 's3://agents', endpoint: 'https://s3.example.com', region: 'eu-1', forcePathStyle: true };
     expect(briefOf({ storage }).storage).not.toHaveProperty('encryptionKeyFile');

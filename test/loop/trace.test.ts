@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exchangesOf, type Conversation } from '@agentfleet/protocol/chat';
+import type { AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { promptsOf, type TraceLine, type TraceProposal } from '@agentfleet/protocol/trace';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
+import { consentOf, traceOf } from '../../agent-image/src/trace/index.ts';
+import { scenarios } from '../sandbox/conversations.ts';
+import { AgentBed, removeRunner, ScriptedModels, steps, type Reply, type Script } from './agentBed.ts';
+import { taskFor } from './loopBed.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+/** Traces of whole attempts on a real keeper and a real runner: what is read out of the log is what the model was sent. */
+const built = await AgentBed.build();
+const training = { trace: { consent: 'Training' } } as const;
+
+/** The answers of a recorded conversation, in their order. */
+async function recorded(name: string): Promise<Script> {
+  const text = await readFile(join(import.meta.dirname, `../sandbox/conversations/${name}.json`), 'utf8');
+  const replies = exchangesOf(JSON.parse(text) as Conversation).map(({ response }): Reply => {
+    const { content, tool_calls: calls = [] } = response.choices[0]?.message ?? { role: 'assistant' };
+    const answered = typeof content === 'string' ? content : '';
+    return { text: answered, calls: calls.map(({ function: { name: tool, arguments: args } }) => [tool, args] as const) };
+  });
+  return steps(...replies);
+}
+
+function specOf(name: string): Partial<AgentTaskSpec> {
+  const { goal, files, checks } = scenarios.find((one) => one.name === name) ?? scenarios[0] ?? { goal: '', files: {}, checks: [] };
+  return { ...taskFor(files, ['true'], goal), checks, ...training } as unknown as Partial<AgentTaskSpec>;
+}
+
+const proposals = (lines: readonly TraceLine[]): readonly TraceProposal[] =>
+  lines.filter((line): line is TraceProposal => line.type === 'Proposal');
+
+describe.skipIf('why' in built)('the trace of an attempt', () => {
+  const binary = 'binary' in built ? built.binary : '';
+  let bed: AgentBed;
+  beforeEach(async () => {
+    bed = await AgentBed.open(binary);
+  });
+  afterEach(() => bed[Symbol.asyncDispose]());
+  afterAll(() => removeRunner(binary));
+
+  async function records(): Promise<readonly AuditRecord[]> {
+    const all: AuditRecord[] = [];
+    for await (const record of bed.harness.client(bed.epoch).events()) all.push(record);
+    return all;
+  }
+
+  /** Runs an attempt and compares each prompt of its trace with the request that was sent. */
+  async function traced(spec: Partial<AgentTaskSpec>, script: Script, own: Partial<AttemptContext> = {}): Promise<readonly TraceLine[]> {
+    const models = new ScriptedModels(script);
+    await bed.engine.run(bed.begin(spec, models, own).context);
+    const lines = traceOf(await records(), 'Chain');
+    const answered = (await bed.notes()).filter(({ kind }) => kind === 'ModelReplied').map(({ data }) => data['request']);
+    const sent = models.requests.filter(({ requestId }) => answered.includes(requestId)).map(({ messages }) => messages);
+    expect([...promptsOf(lines).values()]).toEqual(sent);
+    const [header] = lines;
+    const tools = models.requests[0]?.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+    expect(header?.type === 'Header' && header.tools).toEqual(tools);
+    return lines;
+  }
+
+  test.each<readonly [name: string, what: (lines: readonly TraceLine[]) => unknown, is: unknown]>([
+    ['repair', (lines) => [lines[0], lines.at(-1)], [{ outcome: { result: 'Succeeded' }, checks: [{ end: { newlyPassing: [expect.stringContaining('counts_every_piece')] } }], verified: expect.stringMatching(/^sha256:/) }, { submission: { accepted: true } }]],
+    ['protected', (lines) => proposals(lines).flatMap(({ acts }) => acts).filter(({ outcome }) => outcome === 'Refused'), [{ tool: 'edit_file' }]],
+    ['undo', (lines) => proposals(lines).map(({ undone }) => undone), expect.arrayContaining([true, false])],
+    ['gives-up', (lines) => lines[0], { outcome: { result: 'Failed', class: 'CheckFailed' }, verified: null }],
+  ])('of the recorded conversation %s has what was sent, done and refused', async (name, what, is) => {
+    expect(what(await traced(specOf(name), await recorded(name)))).toMatchObject(is as object);
+  }); // prettier-ignore
+
+  test('has what was sent also when the conversation grew too long and gave way to summaries', async () => {
+    const chat = { contextTokens: 8192, maxOutputTokens: 512, toolCalls: 'Native' } as const;
+    const own = bed.begin({ ...specOf('repair') }, new ScriptedModels(steps('x'))).context.pool;
+    const pool = { ...own, experts: own.experts.map((expert) => ({ ...expert, chat })) };
+    const script: Script = (_, n) => (n > 14 ? 'I give up.' : { calls: [['bash', { command: `seq ${n}000 ${n}900` }]] });
+    const lines = await traced(specOf('repair'), script, { pool });
+    expect((await bed.notes()).some(({ kind }) => kind === 'ConversationCompacted')).toBe(true);
+    const sizes = proposals(lines).map(({ prompt }) => JSON.stringify(prompt).length);
+    const whole = [...promptsOf(lines).values()].map((messages) => JSON.stringify(messages).length);
+    const sum = (all: readonly number[]): number => all.reduce((a, b) => a + b, 0);
+    expect(sum(sizes) * 2).toBeLessThan(sum(whole));
+  });
+
+  test('says before all work what it may be used for', async () => {
+    const none = specOf('repair');
+    delete (none as { trace?: unknown }).trace;
+    await bed.engine.run(bed.begin(none, new ScriptedModels(await recorded('repair'))).context);
+    const [first] = await bed.notes();
+    expect(first).toMatchObject({ kind: 'TaskBegan', data: { consent: 'None', pool: { name: 'coding' } } });
+    expect(consentOf(await records())).toBe('None');
+  });
+
+  test('takes the default of the pool where the task does not say, once', async () => {
+    const { trace: _, ...spec } = specOf('repair') as Partial<AgentTaskSpec> & { trace?: unknown };
+    const { pool } = bed.begin(spec, new ScriptedModels(steps('x'))).context;
+    const script = await recorded('repair');
+    await bed.engine.run(bed.begin(spec, new ScriptedModels(script), { pool: { ...pool, traceConsent: 'Internal' } }).context);
+    await bed.engine.run(bed.begin(spec, new ScriptedModels(script), { pool: { ...pool, traceConsent: 'Training' } }, 2).context);
+    expect(consentOf(await records())).toBe('Internal');
+    expect((await bed.notes()).filter(({ kind }) => kind === 'TaskBegan')).toHaveLength(1);
+  });
+});
