@@ -2,6 +2,7 @@
  * A pool without a cluster: sandboxes and inference servers as processes of this machine, made from a checkout, with the engine of a
  * worker in this process. Imports the worker's parts, the keeper's client, `format`, `run` and `verify`.
  */
+export { judgeHidden, prepare } from './attempt.ts';
 export { brokenNodesOf } from './broken.ts';
 export { openFirstGate, type FirstGate, type FirstWord } from './firstGate.ts';
 export { LocalGates, type Labelled, type ThresholdSource } from './judge.ts';

@@ -1,7 +1,7 @@
 /** A sandbox of this machine: the real keeper and the real runner with its walls, as processes instead of a pod. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
-import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Agent } from 'undici';
 import { EvalError } from '../failure.ts';
 import type { Programs } from './programs.ts';
-import { superviseScript, toolsScript } from './scripts.ts';
+import { besideScript, superviseScript, toolsScript } from './scripts.ts';
 
 /** Uids of sandboxes: one each, because the kernel counts processes by uid, and another's fork bomb must not stop us. */
 const accounts = { from: 20_000, to: 60_000 } as const;
@@ -31,11 +31,11 @@ export class ProcessSandbox implements AsyncDisposable {
   readonly keeper: KeeperClient;
   /** What the keeper says of the wall. */
   readonly isolation: KeeperInfo['isolation'];
-  readonly #area: string;
+  readonly #area: Area;
   readonly #child: ChildProcess;
   readonly #dispatcher: Agent;
 
-  private constructor(area: string, child: ChildProcess, dispatcher: Agent, keeper: KeeperClient, info: KeeperInfo) {
+  private constructor(area: Area, child: ChildProcess, dispatcher: Agent, keeper: KeeperClient, info: KeeperInfo) {
     this.#area = area;
     this.#child = child;
     this.#dispatcher = dispatcher;
@@ -45,7 +45,7 @@ export class ProcessSandbox implements AsyncDisposable {
 
   /** Starts keeper and runner and waits until they take commands. @throws EvalError with the last words of what failed */
   static async open(programs: Programs, signal: AbortSignal): Promise<ProcessSandbox> {
-    const area = await mkdtemp(join(tmpdir(), 'agentfleet-sandbox-'));
+    const area = { path: await mkdtemp(join(tmpdir(), 'agentfleet-sandbox-')), account: accountOf() };
     const pair = await generateKeyPair('ES256', { extractable: true });
     const child = await start(area, programs, pair);
     const dispatcher = new Agent({ keepAliveTimeout: 10_000, headersTimeout: 120_000, bodyTimeout: 0 });
@@ -59,23 +59,45 @@ export class ProcessSandbox implements AsyncDisposable {
     }
   }
 
+  /**
+   * Starts a program that works on the tree beside the keeper: the same root, user and folders as commands have, but this machine's
+   * network, and no Landlock or seccomp. It ends with the sandbox; `programs.binds` has to hold its files.
+   */
+  async beside(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<ChildProcess> {
+    const supervised = Number((await readFile(`/proc/${this.#child.pid}/task/${this.#child.pid}/children`, 'utf8')).split(' ')[0]);
+    const { path, account } = this.#area;
+    const enter = ['--target', String(supervised), '--mount', '--pid', ...(account === '' ? ['--user', '--preserve-credentials'] : [])];
+    const own = ['unshare', '--mount', '--pid', '--ipc', '--fork', '--kill-child=SIGKILL', 'sh', '-euc', besideScript, 'sh'];
+    return spawn('nsenter', [...enter, '--', ...own, ...argv], {
+      env: { ...env, AREA: path, ACCOUNT: account },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await end(this.#child, this.#dispatcher, this.#area);
   }
 }
 
-async function start(area: string, programs: Programs, pair: Key): Promise<ChildProcess> {
+/** The folder of a sandbox on this machine, and the uid in it; empty: as we are. */
+interface Area {
+  readonly path: string;
+  readonly account: string;
+}
+
+const accountOf = (): string => (process.getuid?.() === 0 ? String(randomInt(accounts.from, accounts.to)) : '');
+
+async function start({ path: area, account }: Area, programs: Programs, pair: Key): Promise<ChildProcess> {
   await chmod(area, 0o755);
-  const drops = process.getuid?.() === 0;
-  const account = randomInt(accounts.from, accounts.to);
+  const drops = account !== '';
   for (const name of folders) {
     await mkdir(join(area, name));
-    if (drops) await chown(join(area, name), account, account);
+    if (drops) await chown(join(area, name), Number(account), Number(account));
   }
   const key = { ...(await exportJWK(pair.publicKey)), kid: 'local', alg: 'ES256', use: 'sig' };
   await writeFile(join(area, 'jwks', 'jwks.json'), JSON.stringify({ keys: [key] }));
   const namespaces = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', ...(drops ? [] : ['--user', '--map-root-user'])];
-  const env = { ...environment(programs), ...pod, AREA: area, ACCOUNT: drops ? String(account) : '', TOOLS: toolsScript };
+  const env = { ...environment(programs), ...pod, AREA: area, ACCOUNT: account, TOOLS: toolsScript };
   return spawn('unshare', [...namespaces, 'sh', '-euc', superviseScript], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -142,12 +164,12 @@ async function ready(keeper: KeeperClient, signal: AbortSignal): Promise<KeeperI
   throw new EvalError(`a local sandbox is not ready after ${readyMs / 1000} s: ${reason}`);
 }
 
-async function end(child: ChildProcess, dispatcher: Agent, area: string): Promise<void> {
+async function end(child: ChildProcess, dispatcher: Agent, { path }: Area): Promise<void> {
   await dispatcher.destroy();
   if (child.exitCode === null && child.signalCode === null) {
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await gone;
   }
-  await rm(area, { recursive: true, force: true, maxRetries: 5 });
+  await rm(path, { recursive: true, force: true, maxRetries: 5 });
 }

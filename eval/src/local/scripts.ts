@@ -51,14 +51,23 @@ done &
 wait "$keeper"
 `;
 
-/** The runner: PID 1 of a namespace of its own, without a network but the loopback that a pod has too, and without the keeper's store and program. */
-export const toolsScript = String.raw`${drop}
+/** Around what works on the tree: nothing of the keeper's store and program, and folders for what is temporary of its own. */
+const walls = String.raw`${drop}
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=1m none "$root/var/lib"
 mount -t tmpfs -o mode=755,size=1m none "$root/opt/agentfleet"
 mount -t tmpfs -o mode=1777,size=512m none "$root/tmp"
 mount -t tmpfs -o mode=1777,size=64m none "$root/dev/shm"
 mount -t proc proc "$root/proc"
+`;
+
+/** The runner: PID 1 of a namespace of its own, without a network but the loopback that a pod has too. */
+export const toolsScript = String.raw`${walls}
 ip link set lo up 2>&- || python3 -c "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 65))"
 drop /.agentfleet/bin/runner serve
+`;
+
+/** A program beside the runner, on the same tree, with the network of this machine: an agent that is no part of the fleet. */
+export const besideScript = String.raw`${walls}
+drop env -u AREA -u ACCOUNT sh -c 'cd /workspace && exec "$@"' sh "$@"
 `;

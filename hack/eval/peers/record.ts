@@ -1,0 +1,87 @@
+// What is kept of an agent at a task, and the figures of many.
+import { mean, quantile } from '@agentfleet/eval/stats';
+import { chatRoutes } from '@agentfleet/protocol/chat';
+import type { TracedRequest } from './trace.ts';
+import type { Exchange } from './endpoint.ts';
+
+export const peerFormat = 'agentfleet.dev/peer-record/v1';
+
+export interface PeerRecord {
+  readonly format: typeof peerFormat;
+  readonly agent: string;
+  readonly version: string;
+  readonly task: string;
+  readonly model: string;
+  /** By the hidden check. */
+  readonly solved: boolean;
+  /** What the agent says of its end. */
+  readonly ended: string;
+  /** Answers of the model. */
+  readonly steps: number;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+  /** Bytes of messages and tools of each request. */
+  readonly promptBytes: readonly number[];
+  /** From the start of the agent to its end. */
+  readonly wallSeconds: number;
+  /** Of each step but the last: from the model's answer to the next request. */
+  readonly besideMs: readonly number[];
+  /** Of our loop: what its process asked of keeper and learned parts in these times. */
+  readonly requests?: readonly StepRequest[];
+}
+
+/** A request of a step. */
+export interface StepRequest {
+  /** Index in `besideMs`. */
+  readonly step: number;
+  readonly what: string;
+  readonly ms: number;
+}
+
+/** Times from an answer to the request that follows it. */
+export function besideMs(exchanges: readonly Exchange[]): readonly number[] {
+  return exchanges.slice(1).map(({ arrivedMs }, at) => arrivedMs - (exchanges[at]?.answeredMs ?? arrivedMs));
+}
+
+/** Requests that began between an answer of the model and the request that follows it; those to the model itself are left out. */
+export function requestsBetween(exchanges: readonly Exchange[], traced: readonly TracedRequest[]): readonly StepRequest[] {
+  return traced.flatMap(({ what, beganMs, endedMs }) => {
+    const step = exchanges.findLastIndex(({ answeredMs }) => answeredMs <= beganMs);
+    const next = exchanges[step + 1];
+    if (step < 0 || next === undefined || what.endsWith(chatRoutes.completions)) return [];
+    return [{ step, what, ms: endedMs - beganMs }];
+  });
+}
+
+type Facts = Omit<PeerRecord, 'format' | 'requests' | 'steps' | 'tokensIn' | 'tokensOut' | 'promptBytes' | 'besideMs'>;
+
+/** The record of one run. Refused requests are no steps. */
+export function recordOf({ exchanges, ...facts }: Facts & { readonly exchanges: readonly Exchange[] }): PeerRecord {
+  const answered = exchanges.filter(({ status }) => status === 200);
+  const sum = (of: (one: Exchange) => number): number => answered.reduce((all, one) => all + of(one), 0);
+  return {
+    format: peerFormat,
+    ...facts,
+    steps: answered.length,
+    tokensIn: sum(({ tokensIn }) => tokensIn),
+    tokensOut: sum(({ tokensOut }) => tokensOut),
+    promptBytes: answered.map(({ promptBytes }) => promptBytes),
+    besideMs: besideMs(answered),
+  };
+}
+
+/** Figures of some steps. */
+export interface StepFigures {
+  readonly steps: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Bytes / 4 of messages and tools. */
+  readonly promptTokens: number;
+}
+
+/** Figures over all steps of records. */
+export function figuresOf(records: readonly Pick<PeerRecord, 'besideMs' | 'promptBytes'>[]): StepFigures {
+  const times = records.flatMap(({ besideMs }) => besideMs);
+  const prompts = records.flatMap(({ promptBytes }) => promptBytes);
+  return { steps: times.length, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), promptTokens: mean(prompts) / 4 };
+}
