@@ -47,6 +47,16 @@ export function toolsPage(): string {
     ),
     ...toolDefinitions.flatMap(section),
     '',
+    '## Tools of MCP servers',
+    '',
+    ...wrapped(
+      'A task that names servers in `spec.tools.mcpServers` has their tools too, after these, as `<server>__<tool>`. They are listed once, when the conversation begins, and stay the same for every worker: at most 32 of a server and 64 of all, with descriptions of 1024 characters, schemas of 8 KiB and 64 KiB in all; a tool that does not fit is left out, and a notice says so. Names have letters, digits, `-` and `_`, and 64 characters with that of the server.',
+    ),
+    '',
+    ...wrapped(
+      'Whatever a server says of a tool, a call has the risk Execute: it passes both gates as an effect outside of the sandbox, stands in the event log before it is sent, and is never sent again by another worker that does not know its end; `spec.policy.approvals` with `External` asks a person. Only where the pool says `readOnly: true` it has the risk Read. An error, a broken connection or no answer in time is an observation with the cause, and whether the call may have been carried out.',
+    ),
+    '',
   ].join('\n');
 }
 

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
+import { systemClock } from '@agentfleet/kube';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../../agent-image/src/attempt/failure.ts';
+import { createDialer } from '../../agent-image/src/egress/index.ts';
+import { startMcpServer } from '../../agent-image/src/tools/testing/startMcpServer.ts';
 import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
 
@@ -125,6 +128,39 @@ describe.skipIf('why' in built)('the tool loop', () => {
       const { tokensIn = 0 } = second.reported.usage ?? {};
       if (nth % 2 === 0) expect(tokensIn, `after note ${nth}`).toBeGreaterThan(3000);
     }
+  });
+
+  test.each<readonly [what: string, note: string, called: number]>([
+    ['was made and the model has not seen its answer', 'McpCalled', 1],
+    ['was about to be made', 'EffectPlanned', 0],
+  ])('does not repeat a call of an MCP server that %s when the worker died', async (_, note, called) => {
+    const { port, process: server } = await startMcpServer();
+    await using own = await AgentBed.open(binary, { openDialer: createDialer({ clock: systemClock, env: {} }) });
+    const docs = { name: 'docs', url: `http://127.0.0.1:${port}/mcp`, headers: [], timeoutSeconds: 10, readOnly: false };
+    const tools = { deny: [], timeouts: {}, mcpServers: [docs] };
+    const play = steps({ calls: [['docs__count', {}]] }, { calls: [['docs__count', { words: 'again' }]] }, 'I stop.');
+    const begin = (): AgentRun & { readonly models: ScriptedModels } => {
+      const models = new ScriptedModels(play);
+      const run = own.begin({ ...spec, tools: { mcpServers: [{ name: 'docs' }] } } as never, models);
+      return Object.assign(run, { models, context: { ...run.context, pool: { ...run.context.pool, tools, credentials: [] } } });
+    };
+    const first = begin();
+    await expect(own.engine.run(dying(first, (method, kind) => method === 'note' && kind === note, 1))).rejects.toBe('Lost');
+    const second = begin();
+    expect(await own.engine.run(second.context)).toMatchObject({ class: 'Stuck', reason: 'NoAct' });
+    server.kill('SIGKILL');
+    const notes = await own.notes();
+    const texts = notes.filter(({ kind }) => kind === 'CallObserved').map(({ data }) => String(data['text']));
+    expect(texts).toEqual([
+      expect.stringMatching(
+        /^refused, nothing was done: an earlier worker began its commands and their end was not seen: they may be done/,
+      ),
+      `call ${called + 1}`,
+    ]);
+    const offered = [first, second].flatMap(({ models }) => models.requests.map((request) => JSON.stringify(request.tools)));
+    expect(offered.length).toBeGreaterThan(2);
+    expect(new Set(offered).size).toBe(1);
+    expect(offered[0]).toContain('"docs__count"');
   });
 
   /** A sandbox whose container dies at each note, when it is in the log: at the first of a kind before the worker knows that. */

@@ -7,7 +7,13 @@ import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 // Relatively, so that planted bugs are seen.
-import { createAttemptEngine, type AttemptContext, type AttemptEngine, type Report } from '../../agent-image/src/attempt/index.ts';
+import {
+  createAttemptEngine,
+  type AttemptContext,
+  type AttemptEngine,
+  type EngineOptions,
+  type Report,
+} from '../../agent-image/src/attempt/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
 import { noMind } from '../../agent-image/src/mind/index.ts';
@@ -105,7 +111,7 @@ export class AgentBed implements AsyncDisposable {
     return buildRunner();
   }
 
-  static async open(binary: string): Promise<AgentBed> {
+  static async open(binary: string, web?: EngineOptions['web']): Promise<AgentBed> {
     const folder = await mkdtemp(join(tmpdir(), 'agent-bed-'));
     await mkdir(join(folder, 'artifacts'));
     const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
@@ -114,6 +120,7 @@ export class AgentBed implements AsyncDisposable {
     const engine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
       loop: loopStrategy,
+      ...(web !== undefined && { web }),
       importWorkspace: async (workspace, { keeper, root }) => {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];
         for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);

@@ -28,6 +28,20 @@ const run = (command: string, policy: object = {}): GateVerdict => gate(policy).
 
 const asks = (...require: readonly string[]): object => ({ approvals: { require, timeoutSeconds: 900, onTimeout: 'Reject' } });
 
+describe('calls of another machine', () => {
+  const call = 'mcp docs__search {"words":"rm -rf /"}';
+  const judge = (policy: object): GateVerdict => gate(policy).judge({ rewrites: [], acts: [], outside: [call] });
+
+  test.each([{}, { profile: 'Strict' }, asks('Destructive')])('are scored by gate 2 under %j', (policy) => {
+    const part = { subject: call, risk: 'External' };
+    expect(judge(policy)).toMatchObject({ allowed: true, risk: 'External', scored: [part], review: [], approval: [] });
+  });
+
+  test('wait for a person where the task wants one for what other machines see', () => {
+    expect(judge(asks('External')).approval).toMatchObject([{ subject: call, kinds: ['External'] }]);
+  });
+});
+
 describe('commands of a candidate', () => {
   test.each([
     'rm -rf "$HOME" /workspace',

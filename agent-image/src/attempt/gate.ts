@@ -25,6 +25,8 @@ import { AttemptFailure } from './failure.ts';
 export interface Proposal {
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly ShellAct[];
+  /** Calls of other machines, a line each; see `Proposed`. */
+  readonly outside?: readonly string[];
 }
 
 /** Gate 1 for the acts of one attempt. */
@@ -110,13 +112,17 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
   };
   const judging: Judging = { rails, policy, absolute, workspace, openTests: task.spec.protect?.mode === 'None' };
   return {
-    judge: ({ rewrites, acts }) => {
+    judge: ({ rewrites, acts, outside = [] }) => {
       const refused =
         protectedSet === null
           ? undefined
           : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task, writing)).find((why) => why !== null);
       if (refused !== undefined && refused !== null) return denied(refused);
-      const parts = [...rewrites.map((one) => judgeRewrite(one, judging)), ...acts.map((one) => judgeAct(one, judging))];
+      const parts = [
+        ...rewrites.map((one) => judgeRewrite(one, judging)),
+        ...acts.map((one) => judgeAct(one, judging)),
+        ...outside.map(outsidePart),
+      ];
       return verdictOf(parts, task);
     },
     outward: (command) => outwardOf(command, judging),
@@ -213,6 +219,24 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const part = told(findings, policy, risk);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
   return { ...part, kinds, vouched, structure, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+}
+
+/**
+ * A call of a server that pool and task name: no rail reads it, none vouches for it. Gate 2 scores it, and a person is asked where
+ * the task wants to be asked about what other machines see.
+ */
+function outsidePart(subject: string): Part {
+  return {
+    tool: 'Shell',
+    subject,
+    decision: 'Allow',
+    risk: 'External',
+    vouched: false,
+    structure: {},
+    findings: [],
+    cure: '',
+    kinds: ['External'],
+  };
 }
 
 /** Rails that find what other machines see. */

@@ -3,7 +3,7 @@ import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { callbackify } from 'node:util';
 import { deadline, type Clock } from '@agentfleet/kube';
-import { Agent, fetch, type buildConnector } from 'undici';
+import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
 import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
@@ -107,14 +107,51 @@ async function read(body: AsyncIterable<unknown> | null, maxBytes: number): Prom
   return { body: Buffer.concat(parts), cut: false };
 }
 
-function connectorOf(options: PageOptions, signal: AbortSignal): buildConnector.connector {
+/** What a fetch of one server works with. */
+export type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | 'signal'>;
+
+/** A way to one server. */
+export interface OriginFetch {
+  /** Rejects for other origins, redirects, and answers of more than `maxBytes`. */
+  readonly fetch: (url: string | URL, init?: globalThis.RequestInit) => Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** A fetch that reaches the origin of a URL and nothing else; each address is judged after its name was resolved. */
+export function originFetch(url: string, options: OriginOptions): OriginFetch {
+  const { origin } = new URL(url);
+  // Whoever asks bounds the time: an answer may be a stream that waits.
+  const agent = new Agent({ connect: connectorOf(options, options.signal), headersTimeout: 0, bodyTimeout: 0 });
+  return {
+    fetch: async (to, init = {}) => {
+      if (new URL(to).origin !== origin) throw new PageFault(`${new URL(to).origin} is not ${origin}`);
+      const answer = await fetch(to, { ...(init as unknown as RequestInit), dispatcher: agent, redirect: 'error' });
+      const body = answer.body === null ? null : (answer.body as ReadableStream<Uint8Array>).pipeThrough(boundedTo(options.maxBytes));
+      return new Response(body, { status: answer.status, headers: [...answer.headers] });
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function boundedTo(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      size += chunk.length;
+      if (size > maxBytes) controller.error(new PageFault(`the answer has more than ${maxBytes} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+function connectorOf(options: Pick<PageOptions, 'dialer' | 'authorities'>, signal: AbortSignal): buildConnector.connector {
   return callbackify((to: buildConnector.Options) => connected(to, options, signal)) as unknown as buildConnector.connector;
 }
 
 /** A connection to where undici wants to go; with TLS for https, to the name that was asked for. */
 async function connected(
   { hostname, port, protocol }: buildConnector.Options,
-  { dialer, authorities }: PageOptions,
+  { dialer, authorities }: Pick<PageOptions, 'dialer' | 'authorities'>,
   signal: AbortSignal,
 ): Promise<Socket> {
   const secure = protocol === 'https:';
@@ -128,7 +165,7 @@ async function connected(
 }
 
 /** The innermost cause: `fetch failed` says nothing. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   let at = error;
   while (at instanceof Error && at.cause instanceof Error) at = at.cause;
   return at instanceof Error ? at.message : String(at);

@@ -86,7 +86,8 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const measured = consent.energy === undefined ? {} : { energy: consent.energy };
   if (!consent.allowed) return { ...refusal(at, consent.why, plainer), ...measured };
   const { approved } = consent;
-  const once = acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) });
+  const outside = (proposed.outside ?? []).length > 0;
+  const once = outside || (acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) }));
   const identity: ActIdentity = { ...identityOf(scope, node, candidate), once };
   const observed = await tool.run(args, contextOf(at, one, { approved, ...(once && { identity }) }));
   return { ...(await settle(at, one, observed, { approved, acts, candidate, unseen })), ...measured };
@@ -205,7 +206,8 @@ function execIdOf({ task }: AttemptContext, callKey: string, n: number): string 
 }
 
 /** A call as gate 2 and approvals see it. */
-function candidateOf(callKey: string, tool: string, { rewrites, acts }: Proposed): Candidate {
+function candidateOf(callKey: string, tool: string, { rewrites, acts, outside = [] }: Proposed): Candidate {
+  const done = [...acts, ...outside.map((command) => ({ tool: 'Shell' as const, command }))];
   const edits = rewrites.map(({ path, before, after }): Edit => {
     const old = before ?? Buffer.alloc(0);
     const range = { startByte: 0, endByte: old.length };
@@ -217,7 +219,7 @@ function candidateOf(callKey: string, tool: string, { rewrites, acts }: Proposed
     rank: 1,
     score: 1,
     edits,
-    ...(acts.length > 0 && { acts: [...acts] }),
+    ...(done.length > 0 && { acts: done }),
     operator: tool,
     rationale: '',
     location: { path, line: 1, column: 0 },

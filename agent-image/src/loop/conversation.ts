@@ -1,10 +1,9 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { seenAtBaseline } from '../attempt/ends.ts';
-import { findShell } from '../tools/index.ts';
+import { findShell, nothingListed, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/answer.ts';
 import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
@@ -80,16 +79,37 @@ export class Conversation {
 export async function openConversation(
   at: StrategyScope,
   expert: ExpertEndpoint,
-  tools: readonly ToolDefinition[],
+  servers: McpServers,
   left: (charges: readonly Charge[]) => readonly string[],
-): Promise<Conversation> {
-  const { scope, prepared } = at;
+): Promise<{ readonly conversation: Conversation; readonly tools: ToolSet }> {
+  const { scope } = at;
   const reader = new TranscriptReader();
   await scope.hands.events(reader.visit);
   const transcript = reader.of(scope.context.assignment.attempt);
+  const { began } = transcript;
+  const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
+  const tools = await toolsFor(scope, servers.tools(mcp));
   const facts = await factsOf(at, left(transcript.charges));
   const constraints = constraintsOf(facts);
-  if (transcript.began !== null) return resume(at, transcript, constraints);
+  const conversation =
+    began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, constraints);
+  if (mcp.warnings.length > 0) await conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
+  return { conversation, tools };
+}
+
+interface Beginning {
+  readonly expert: ExpertEndpoint;
+  readonly tools: ToolSet;
+  readonly mcp: McpListing;
+  readonly facts: PromptFacts;
+}
+
+async function begin(
+  { scope, prepared }: StrategyScope,
+  transcript: Transcript,
+  { expert, tools, mcp, facts }: Beginning,
+): Promise<Conversation> {
+  const constraints = constraintsOf(facts);
   const conversation = new Conversation(scope, transcript, { constraints, resumedAt: null });
   const { start } = prepared;
   if (start.id !== prepared.initial.id) await scope.hands.restore(start.id);
@@ -99,7 +119,8 @@ export async function openConversation(
     goal: goalMessage(facts),
     expert: expert.name,
     tree: markOf(start),
-    tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    tools: tools.definitions.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    ...((mcp.tools.length > 0 || mcp.warnings.length > 0) && { mcp }),
   });
   return conversation;
 }

@@ -9,7 +9,7 @@ import type { Outcome } from '../attempt/ports.ts';
 import type { StrategyScope } from '../attempt/scope.ts';
 import { budgetUsed, proposers } from '../attempt/steps.ts';
 import type { ModelReply } from '../models/models.ts';
-import { toolsFor } from '../tools/index.ts';
+import { McpServers } from '../tools/index.ts';
 import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
 import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -45,16 +45,19 @@ const away = { mostMs: 600_000, betweenMs: 15_000 };
  * @throws AttemptFailure Stuck, BudgetExceeded, PolicyViolation, CheckFailed, InvalidInput or Infrastructure
  */
 export async function runLoop(at: StrategyScope): Promise<Outcome> {
-  const loop = await Loop.open(at);
-  for (;;) {
-    const { submission } = loop.transcript;
-    if (submission !== null) {
-      const outcome = await loop.handIn(submission);
+  const servers = new McpServers(at.scope);
+  try {
+    const loop = await Loop.open(at, servers);
+    for (;;) {
+      const { submission } = loop.transcript;
+      const outcome = submission === null ? null : await loop.handIn(submission);
       if (outcome !== null) return outcome;
+      if (loop.transcript.open === null) await loop.ask();
+      await loop.choose();
+      await loop.act();
     }
-    if (loop.transcript.open === null) await loop.ask();
-    await loop.choose();
-    await loop.act();
+  } finally {
+    await servers.close();
   }
 }
 
@@ -82,12 +85,12 @@ class Loop {
     this.#budget = budget;
   }
 
-  static async open(at: StrategyScope): Promise<Loop> {
+  static async open(at: StrategyScope, servers: McpServers): Promise<Loop> {
     const { scope, prepared, baseline } = at;
     const { hands, options, context } = scope;
     const expert = generalistOf(context.pool);
-    const tools = await toolsFor(scope);
-    const conversation = await openConversation(at, expert, tools.definitions, (charges) => budgetOf(scope, expert, charges).left());
+    const left = (charges: readonly Charge[]): readonly string[] => budgetOf(scope, expert, charges).left();
+    const { conversation, tools } = await openConversation(at, expert, servers, left);
     const place = { roots: hands.roots, absolute: (path: string): string => hands.absolute(path) };
     const gate = createGate({ rails: options.rails, task: context.task, writing: 'Programs', ...place }, baseline.protectedSet);
     const acts = {

@@ -1,6 +1,7 @@
 import type { TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ModelProposal } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
+import type { McpListing } from '../tools/index.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
 
 /** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
@@ -21,6 +22,8 @@ export interface LoopNotes {
     readonly tree: TreeMark;
     /** Offered with each request; absent in notes of older workers. */
     readonly tools?: readonly Omit<ToolDefinition, 'risk'>[];
+    /** What MCP servers listed: a worker that takes over offers the same. Absent: the task names none. */
+    readonly mcp?: McpListing;
   };
   /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
   readonly ModelAsked: {

@@ -38,6 +38,11 @@ export function argumentReader(definition: ToolDefinition): (text: string) => Ar
   };
 }
 
+/** Makes the function that reads any object. */
+export function objectReader(definition: ToolDefinition): (text: string) => Arguments {
+  return (text) => parsed(text, definition);
+}
+
 function parsed(text: string, { name, parameters }: ToolDefinition): Record<string, unknown> {
   let value: unknown;
   try {
@@ -46,7 +51,7 @@ function parsed(text: string, { name, parameters }: ToolDefinition): Record<stri
     throw new ArgumentError(`the arguments of ${name} are not JSON: ${syntaxFault(text, error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  const fields = Object.keys((parameters as Schema).properties ?? {}).join(', ');
+  const fields = Object.keys((parameters as Schema).properties ?? {}).join(', ') || 'any name';
   throw new ArgumentError(`the arguments of ${name} are ${shown(value)}; send one JSON object with fields of: ${fields}`);
 }
 

@@ -6,6 +6,7 @@
  * May import `attempt`, `checks`, `egress`, `protocol` and the keeper's client; never `loop` or `models`.
  */
 export { plain } from './text.ts';
+export { McpServers, nothingListed, type McpListing } from './mcp.ts';
 export { findShell } from './shell.ts';
 export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';
 export {

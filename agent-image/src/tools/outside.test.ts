@@ -78,7 +78,7 @@ describe.skipIf(binary === '')('fetch', () => {
     expect(bed.tools.definitions).toEqual(toolDefinitions);
     const denied = await begin({
       spec: { policy, tools: { deny: ['bash', 'undo'] } },
-      pool: { experts, tools: { deny: ['fetch'], timeouts: {} } },
+      pool: { experts, tools: { deny: ['fetch'], timeouts: {}, mcpServers: [] } },
       ...(engine !== undefined && { engine }),
     });
     const left = toolDefinitions.filter(({ name }) => !['bash', 'undo', 'fetch'].includes(name));

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Scope } from '../attempt/scope.ts';
-import { argumentReader, type Arguments } from './arguments.ts';
+import { argumentReader, objectReader, type Arguments } from './arguments.ts';
 import { askHuman } from './askHuman.ts';
 import { bash } from './bash.ts';
 import { editFile } from './editFile.ts';
@@ -33,17 +33,23 @@ export interface ToolSet {
   resolve(name: string, argumentsText: string): ResolvedCall;
 }
 
-/** The tools that sandbox, policy and pool of an attempt allow. Runs one command, which finds the shell. */
-export async function toolsFor(scope: Scope): Promise<ToolSet> {
+/**
+ * The tools that sandbox, policy and pool of an attempt allow. Runs one command, which finds the shell.
+ *
+ * @param more those of MCP servers
+ */
+export async function toolsFor(scope: Scope, more: readonly Tool[] = []): Promise<ToolSet> {
   const shell = await findShell(scope.hands);
   const all = shell === null ? tools : [bash(shell, boundOf(scope.context, 'bash')), ...tools];
-  const allowed = all.filter(({ definition }) => isAllowed(scope.context, definition.name));
+  const allowed = [...all, ...more].filter(({ definition }) => isAllowed(scope.context, definition.name));
   return toolSet(allowed.filter((tool) => tool.offered?.(scope) !== false));
 }
 
 /** Makes a set of these tools. */
 export function toolSet(offered: readonly Tool[]): ToolSet {
-  const byName = new Map(offered.map((tool) => [tool.definition.name, { tool, read: argumentReader(tool.definition) }]));
+  const readerOf = ({ definition, validates }: Tool): ReturnType<typeof argumentReader> =>
+    validates === false ? objectReader(definition) : argumentReader(definition);
+  const byName = new Map(offered.map((tool) => [tool.definition.name, { tool, read: readerOf(tool) }]));
   return {
     definitions: offered.map(({ definition }) => definition),
     resolve: (name, argumentsText) => {

@@ -69,6 +69,8 @@ export interface LoopMemory {
 export interface Proposed {
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly ShellAct[];
+  /** Calls of other machines, a line each: what they do there is done outside of the sandbox. */
+  readonly outside?: readonly string[];
 }
 
 /** What the model gets to see of a call. */
@@ -111,6 +113,8 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** Whether policy and pool of the attempt leave it to the model; absent: always. */
   offered?(scope: Scope): boolean;
+  /** False: arguments are any object, as whoever does the call judges them. */
+  readonly validates?: false;
   /** What it would do, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
   propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposed>;
   /**

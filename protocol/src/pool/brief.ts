@@ -114,11 +114,30 @@ export type EgressBrief = Static<typeof EgressBrief>;
 
 const seconds = Type.Integer({ minimum: 1 });
 
+/** An MCP server that tasks may name. */
+export const McpServerBrief = Type.Object(
+  {
+    name,
+    url: Type.String({ pattern: '^https?://' }),
+    headers: Type.Array(
+      Type.Object(
+        { name, credential: name, prefix: Type.String() },
+        { additionalProperties: false, description: 'credential: see `credentials`' },
+      ),
+    ),
+    timeoutSeconds: seconds,
+    readOnly: Type.Boolean(),
+  },
+  { additionalProperties: false },
+);
+export type McpServerBrief = Static<typeof McpServerBrief>;
+
 /** What models have of the tools. */
 export const ToolsBrief = Type.Object(
   {
     deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
     timeouts: Type.Object({ bash: Type.Optional(seconds), fetch: Type.Optional(seconds) }, { additionalProperties: false }),
+    mcpServers: Type.Array(McpServerBrief),
   },
   { additionalProperties: false },
 );

@@ -132,7 +132,19 @@ export const fullPool: Node = {
         { host: '10.1.2.3', port: 8443 },
       ],
     },
-    tools: { deny: ['ask_human'], timeouts: { bash: 900, fetch: 60 } },
+    tools: {
+      deny: ['ask_human'],
+      timeouts: { bash: 900, fetch: 60 },
+      mcpServers: [
+        {
+          name: 'docs',
+          url: 'https://mcp.example.com/mcp',
+          headers: [{ name: 'Authorization', credential: 'docs', prefix: 'Bearer ' }],
+          timeoutSeconds: 30,
+          readOnly: true,
+        },
+      ],
+    },
     storage: {
       uri: 's3://agents/fleet',
       endpoint: 'https://s3.example.com:9000',
@@ -146,6 +158,7 @@ export const fullPool: Node = {
       { name: 'seal', secretRef: { name: 'seal', key: 'key' }, hosts: [] },
       { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.example.com', 'claude.example.com'] },
       { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
+      { name: 'docs', secretRef: { name: 'docs', key: 'token' }, hosts: ['mcp.example.com'] },
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600 },
     energyModelRef: { name: 'judge' },

@@ -65,7 +65,11 @@ export function fullTask(workspace: Node): Node {
         approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
         minIsolation: 'Landlock',
       },
-      tools: { deny: ['fetch'], timeouts: { bash: 300, fetch: 10 } },
+      tools: {
+        deny: ['fetch'],
+        timeouts: { bash: 300, fetch: 10 },
+        mcpServers: [{ name: 'docs', url: 'https://mcp.example.com/mcp', timeoutSeconds: 30, required: true }],
+      },
       budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5', whenExceeded: 'Fail' },
       deadlineSeconds: 3600,
       attempts: {

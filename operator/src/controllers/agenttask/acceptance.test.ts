@@ -19,6 +19,8 @@ const hostsOf = (...written: readonly string[]): readonly object[] =>
 const reaching = (...hosts: readonly string[]): object => ({ policy: { network: { mode: 'Allowed', hosts: hostsOf(...hosts) } } });
 const listing = (...hosts: readonly string[]): Readonly<Record<string, unknown>> => ({ policy: { allowedHosts: hostsOf(...hosts) } });
 const timeouts = (seconds: number): Readonly<Record<string, unknown>> => ({ tools: { timeouts: { bash: seconds } } });
+const serving = (server: object): object => ({ tools: { mcpServers: [server] } });
+const withServer = { tools: { mcpServers: [{ name: 'docs', url: 'https://mcp.corp/mcp', timeoutSeconds: 60, readOnly: false }] } };
 const repository = (url: string): object => ({ workspace: { type: 'Git', git: { url, ref: 'main' } } });
 
 interface Case {
@@ -62,6 +64,32 @@ describe('a task is taken on only when the pool has what it names', () => {
       'more seconds than it allows',
       { spec: timeouts(601) },
       /^ToolsNotAllowed: spec\.tools\.timeouts\.bash is 601, and ExpertPool platform\/coding allows 600 at most; create .* raise spec\.tools\.timeouts\.bash of the pool/,
+    ],
+    ['an MCP server of the pool', { spec: serving({ name: 'docs' }), pool: withServer }, /^True$/],
+    [
+      'an MCP server of the pool by its address',
+      { spec: serving({ name: 'docs', url: 'https://mcp.corp/mcp' }), pool: withServer },
+      /^True$/,
+    ],
+    [
+      'an MCP server at a host that the pool lists',
+      { spec: serving({ name: 'own', url: 'http://own.example:8080/mcp' }), pool: listing('own.example:8080') },
+      /^True$/,
+    ],
+    [
+      'an MCP server that nobody has',
+      { spec: serving({ name: 'own' }), pool: withServer },
+      /^ToolsNotAllowed: spec\.tools\.mcpServers\[\] own has no url, and ExpertPool platform\/coding has these servers: docs; create .* add it to spec\.tools\.mcpServers of the pool/,
+    ],
+    [
+      'an MCP server of the pool at another address',
+      { spec: serving({ name: 'docs', url: 'https://own.example/mcp' }), pool: withServer },
+      /^ToolsNotAllowed: .* docs has the url https:\/\/own\.example\/mcp, and that of ExpertPool platform\/coding is https:\/\/mcp\.corp\/mcp; create/,
+    ],
+    [
+      'an MCP server at a host that the pool does not list',
+      { spec: serving({ name: 'own', url: 'https://own.example/mcp' }), pool: listing('own.example:8080') },
+      /^ToolsNotAllowed: .* own is at own\.example:443, which ExpertPool platform\/coding does not list; add it to spec\.tools\.mcpServers or/,
     ],
     ['a host that the pool lists', { spec: reaching('git.corp:443'), pool: listing('a.example:443', 'git.corp:443') }, /^True$/],
     [

@@ -58,6 +58,12 @@ describe('the brief of the workers', () => {
     expect(briefOf()).not.toHaveProperty('allowedHosts');
     expect(briefOf({ policy: { allowedHosts: [] } }).allowedHosts).toEqual([]);
     const egress = { ...nothing, clusterRanges: ['34.118.224.0/20'] };
+    const server = { name: 'docs', url: 'https://mcp.corp/mcp', timeoutSeconds: 60, readOnly: false };
+    expect(briefOf({ tools: { deny: ['fetch'], mcpServers: [server] } }).tools).toEqual({
+      deny: ['fetch'],
+      timeouts: {},
+      mcpServers: [{ ...server, headers: [] }],
+    });
     const brief = briefOf({ policy: { allowedHosts: [{ host: 'git.corp', port: 443 }] } }, { egress });
     expect([brief.allowedHosts, brief.egress.clusterRanges]).toEqual([[{ host: 'git.corp', port: 443 }], ['34.118.224.0/20']]);
   });

@@ -199,8 +199,9 @@ function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief
 /** What the pool says of tools; nothing where it says nothing. */
 function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
   if (tools === undefined) return {};
-  const { deny = [], timeouts = {} } = tools;
-  return { tools: { deny: [...deny], timeouts: { ...timeouts } } };
+  const { deny = [], timeouts = {}, mcpServers = [] } = tools;
+  const servers = mcpServers.map(({ headers = [], ...server }) => ({ ...server, headers: headers.map((header) => ({ ...header })) }));
+  return { tools: { deny: [...deny], timeouts: { ...timeouts }, mcpServers: servers } };
 }
 
 /** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */

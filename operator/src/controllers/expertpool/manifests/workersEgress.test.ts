@@ -161,6 +161,13 @@ describe('what pools and administrators list', () => {
     expect([open(wall, '192.168.3.3', 443), open(wall, '203.0.114.9', 443), open(wall, '2a01:4f8::9', 443)]).toEqual([false, false, false]);
   });
 
+  test('MCP servers of the pool are open at their ports', () => {
+    const server = { name: 'docs', url: 'http://docs.team.svc:8080/mcp', timeoutSeconds: 60, readOnly: true };
+    const wall = wallOf({ tools: { mcpServers: [server] } });
+    expect(open(wall, { namespace: 'team', labels: {} }, 8080)).toBe(true);
+    expect(open(wallOf(), { namespace: 'team', labels: {} }, 8080)).toBe(false);
+  });
+
   test('rules of the administrator are added as they are', () => {
     const rule = { ports: [{ port: 3128 }] };
     expect(wallOf({}, { more: [rule] }).egress).toContainEqual(rule);

@@ -123,7 +123,8 @@ export function onlyHost({ host, port }: Host, egress: EgressBrief, home: string
 function listedHosts({ spec }: ExpertPool, { registries }: EgressBrief): readonly Host[] {
   const { endpoint } = spec.storage ?? {};
   const storage = endpoint === undefined ? [] : [hostOf(endpoint)];
-  return [...storage, ...registries, ...(spec.policy.allowedHosts ?? [])];
+  const servers = (spec.tools?.mcpServers ?? []).map(({ url }) => hostOf(url));
+  return [...storage, ...registries, ...(spec.policy.allowedHosts ?? []), ...servers];
 }
 
 /** Without its addresses, the ports that API servers have, anywhere. */

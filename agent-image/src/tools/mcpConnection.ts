@@ -1,0 +1,194 @@
+import { readFile } from 'node:fs/promises';
+import type * as library from '@modelcontextprotocol/client';
+import type { Client, RequestOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Clock } from '@agentfleet/kube';
+import type { McpServerBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import { originFetch, reasonOf, type AddressRules, type OpenDialer, type OriginFetch } from '../egress/index.ts';
+import { plain } from './text.ts';
+
+/** A server that a task may use. */
+export interface McpServer extends McpServerBrief {
+  readonly required: boolean;
+  /** Which addresses it may have. */
+  readonly rules: AddressRules;
+}
+
+/** What connections work with. */
+export interface McpPorts {
+  readonly openDialer: OpenDialer;
+  readonly authorities?: string;
+  readonly credentials: PoolBrief['credentials'];
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Why a server did not do what it was asked. */
+export class McpFault extends Error {
+  /** It may have done it all the same. */
+  readonly maybeDone: boolean;
+
+  constructor(message: string, maybeDone: boolean, options?: ErrorOptions) {
+    super(plain(message).slice(0, 1000), options);
+    this.name = 'McpFault';
+    this.maybeDone = maybeDone;
+  }
+}
+
+/** Bytes of one answer, seconds in which a server has to be there, and pages of its list of tools. */
+const maxAnswerBytes = 4 * 1024 * 1024;
+const connectSeconds = 20;
+const maxPages = 8;
+/** How long an answer may take after the end of the stream that had it, ms. */
+const settleMs = 200;
+
+/** Loaded when a task has a server: other workers do without it. */
+const loadLibrary = (): Promise<Library> => import('@modelcontextprotocol/client');
+type Library = typeof library;
+
+interface Opened {
+  readonly library: Library;
+  readonly client: Client;
+  readonly way: OriginFetch;
+}
+
+/** The session with one server: opened when it is needed, dropped when it breaks, and opened anew for the next request. */
+export class McpConnection {
+  readonly #server: McpServer;
+  readonly #ports: McpPorts;
+  #opened: Opened | null = null;
+  /** Ends the request that is under way. */
+  #under: AbortController | null = null;
+
+  constructor(server: McpServer, ports: McpPorts) {
+    this.#server = server;
+    this.#ports = ports;
+  }
+
+  /** The tools as the server lists them; nothing of them is checked. @throws McpFault */
+  async list(): Promise<readonly unknown[]> {
+    const tools: unknown[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < maxPages; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const answer = await this.#ask(connectSeconds, (client, options) => client.request({ method: 'tools/list', params }, options));
+      tools.push(...answer.tools);
+      cursor = answer.nextCursor;
+      if (cursor === undefined) break;
+    }
+    return tools;
+  }
+
+  /** Calls a tool, once: what breaks is not tried again. @throws McpFault */
+  call(
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+  ): Promise<{ readonly content: readonly unknown[]; readonly isError: boolean; readonly structured: unknown }> {
+    return this.#ask(this.#server.timeoutSeconds, async (client, options) => {
+      const answer = await client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, options);
+      return { content: answer.content, isError: answer.isError === true, structured: answer.structuredContent };
+    });
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = null;
+    if (opened === null) return;
+    await opened.client.close().catch(() => undefined); // it is gone either way
+    await opened.way.close().catch(() => undefined);
+  }
+
+  async #ask<T>(seconds: number, request: (client: Client, options: RequestOptions) => Promise<T>): Promise<T> {
+    const { signal } = this.#ports;
+    const { library, client } = (this.#opened ??= await this.#open());
+    const under = new AbortController();
+    this.#under = under;
+    const [timeout, any] = [seconds * 1000, AbortSignal.any([signal, under.signal])];
+    try {
+      return await request(client, { timeout, maxTotalTimeout: timeout, signal: any });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof library.ProtocolError) throw new McpFault(`it answers with the error ${error.code}: ${error.message}`, false);
+      await this.close();
+      if (under.signal.aborted) throw new McpFault('the connection ended before the answer', true, { cause: error });
+      throw faultOf(error, library, seconds);
+    } finally {
+      this.#under = null;
+    }
+  }
+
+  async #open(): Promise<Opened> {
+    const { url, rules } = this.#server;
+    const { openDialer, authorities, signal } = this.#ports;
+    const headers = await this.#headers();
+    const library = await loadLibrary();
+    const trusted = authorities === undefined ? {} : { authorities };
+    const way = originFetch(url, { dialer: openDialer(rules), maxBytes: maxAnswerBytes, signal, ...trusted });
+    // What a server sends by itself nobody reads.
+    const fetch: typeof way.fetch = async (to, init) =>
+      init?.method === 'GET' ? new Response(null, { status: 405 }) : way.fetch(to, init);
+    const transport = new library.StreamableHTTPClientTransport(new URL(url), {
+      fetch,
+      requestInit: { headers },
+      reconnectionOptions: { initialReconnectionDelay: 1, maxReconnectionDelay: 1, reconnectionDelayGrowFactor: 1, maxRetries: 0 },
+    });
+    this.#watchEnds(transport);
+    const client = new library.Client({ name: 'agentfleet', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+    try {
+      await client.connect(transport, { timeout: connectSeconds * 1000, signal });
+      return { library, client, way };
+    } catch (error) {
+      await client.close().catch(() => undefined);
+      await way.close().catch(() => undefined);
+      signal.throwIfAborted();
+      throw new McpFault(faultOf(error, library, connectSeconds).message, false, { cause: error });
+    }
+  }
+
+  /** The library waits for its timeout when a stream ends without an answer. */
+  #watchEnds(transport: StreamableHTTPClientTransport): void {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const under = this.#under;
+      const onRequestStreamEnd = (): void => void this.#ports.clock.after(settleMs, () => under?.abort(new Error('the stream ended')));
+      return send(message, { ...options, onRequestStreamEnd });
+    };
+  }
+
+  async #headers(): Promise<Readonly<Record<string, string>>> {
+    const headers: Record<string, string> = {};
+    for (const { name, credential, prefix } of this.#server.headers) {
+      const found = this.#ports.credentials.find((one) => one.name === credential);
+      if (found === undefined)
+        throw new McpFault(
+          `workers have no credential ${credential}; add an entry to spec.credentials of the pool that no model uses`,
+          false,
+        );
+      const { hostname } = new URL(this.#server.url);
+      if (!found.hosts.includes(hostname)) throw new McpFault(`credential ${credential} of the pool is not for ${hostname}`, false);
+      const value = await readFile(found.file, 'utf8').catch((error: unknown) => {
+        throw new McpFault(`the value of credential ${credential} is not there; check its Secret`, false, { cause: error });
+      });
+      headers[name] = `${prefix}${value.trim()}`;
+    }
+    return headers;
+  }
+}
+
+/** Errors of connections that were never made. */
+const unmade: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+function faultOf(error: unknown, library: Library, seconds: number): McpFault {
+  if (error instanceof library.SdkHttpError)
+    return new McpFault(`it answers with HTTP status ${error.status}`, error.status >= 500, { cause: error });
+  if (error instanceof library.SdkError && error.code === library.SdkErrorCode.RequestTimeout)
+    return new McpFault(`there was no answer within ${seconds} s`, true, { cause: error });
+  if (error instanceof SyntaxError || (error instanceof Error && error.name === 'ZodError'))
+    return new McpFault('its answer is not of the protocol', true, { cause: error });
+  return new McpFault(reasonOf(error), !unmade.has(codeOf(error)), { cause: error });
+}
+
+function codeOf(error: unknown): unknown {
+  let at = error;
+  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
+  return at instanceof Error && 'code' in at ? at.code : undefined;
+}
