@@ -22,6 +22,16 @@ describe('looking at the roots', () => {
     expect((await client.searchFiles({ path: h.workspace, regex: 't.o\\s&' })).matches).toMatchObject([{ path: 'file', line: 2 }]);
   });
 
+  it('makes the syntax check ready for a source that was read', async () => {
+    const { syntax } = h.running.keeper.parts;
+    await h.client().readLines(file, 1, 1);
+    expect(syntax.running).toBe(false);
+    const source = join(h.workspace, 'a.py');
+    await writeFile(source, 'x = 1\n');
+    await h.client().readLines(source, 1, 1);
+    expect(syntax.running).toBe(true);
+  });
+
   it('gives the gate back, also after a refusal', async () => {
     const client = h.client();
     await expect(client.searchFiles({ path: h.workspace, regex: '(' })).rejects.toMatchObject({ code: 'AF_INVALID' });

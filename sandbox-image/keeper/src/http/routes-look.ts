@@ -26,6 +26,7 @@ export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): 
 export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
   const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
   const told = await readLines(keeper.roots, query).finally(release);
+  keeper.parts.syntax.warm(query.path);
   return redacted(keeper, { what: 'Lines', name: query.path, redaction }, told);
 }
 

@@ -104,6 +104,20 @@ describe('the parser thread', () => {
     await lazy.close();
   });
 
+  it.each([
+    ['/workspace/a.py', true],
+    ['/workspace/a.json', false],
+    ['/workspace/a.txt', false],
+  ])('is warm after a look at %s: %s', async (path, warm) => {
+    const lazy = new SyntaxParser({ clock: systemClock, millis: 20_000, idleMs: 60_000 });
+    lazy.warm(path);
+    lazy.warm(path);
+    await Promise.resolve();
+    expect(lazy.running).toBe(warm);
+    expect(await lazy.ask({ kind: 'Faults', grammar: 'python', text: 'x = 1\n' })).toEqual({ count: 0, first: [] });
+    await lazy.close();
+  });
+
   it('is ended when a job takes too long, and the next job gets a new one', async () => {
     let expire: (() => void) | null = null;
     const clock = {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
 import type { Answers, Job, ParserFiles, Reply } from './jobs.ts';
+import { languageOf } from './languages.ts';
 
 export interface SyntaxParserOptions {
   readonly clock: Clock;
@@ -25,6 +26,7 @@ export class SyntaxParser {
   #thread: Worker | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #next = 0;
+  #warming = false;
   #stopIdle: () => void = () => undefined;
 
   constructor(options: SyntaxParserOptions) {
@@ -42,6 +44,15 @@ export class SyntaxParser {
     const answer = this.#last.then(() => this.#ask(job));
     this.#last = answer.catch(() => undefined);
     return answer as Promise<Answers[J['kind']] | null>;
+  }
+
+  /** Loads what a check of the file at this path needs. Nobody waits for it: who reads a file is likely to edit it soon. */
+  warm(path: string): void {
+    const language = languageOf(path);
+    if (language === null || language === 'json' || this.#warming) return;
+    this.#warming = true;
+    const loaded = (): void => void (this.#warming = false);
+    this.ask({ kind: 'Faults', grammar: language, text: '' }).then(loaded, loaded);
   }
 
   async close(): Promise<void> {
