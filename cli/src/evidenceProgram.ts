@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { auditShow } from './commands/auditShow.ts';
 import { auditVerify } from './commands/auditVerify.ts';
 import { diff } from './commands/diff.ts';
-import { trace, traceFile, type TraceFlags } from './commands/trace.ts';
+import { trace, traceFiles, type TraceFlags } from './commands/trace.ts';
 import { modes, undo, type UndoFlags } from './commands/undo.ts';
 import type { ConnectionFlags } from './connection.ts';
 import type { Dispatch } from './dispatch.ts';
@@ -81,9 +81,8 @@ function addTrace(program: Command, dispatch: Dispatch): void {
     .option('--root <hash>', 'head of the log, when it is a file', hash)
     .action((tasks: readonly string[], _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ConnectionFlags & TraceFlags>();
-      const [first, ...others] = tasks;
-      if (first !== undefined && others.length === 0 && isFile(first, flags))
-        return dispatch.locally((context) => traceFile(context, first, flags));
+      if (tasks.length > 0 && tasks.every((task) => isFile(task, flags)))
+        return dispatch.locally((context) => traceFiles(context, tasks, flags));
       return dispatch.connected(flags, (context) => trace(context, tasks, flags));
     });
 }

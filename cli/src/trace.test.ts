@@ -110,6 +110,8 @@ test('writes the same lines each time, and says how the log was checked', async 
     { role: 'System', text: 's' },
     { role: 'User', origin: 'Goal', text: 'g' },
   ]);
+  const two = await fleet(api, ['trace', file, await logOf('two', 'Training')], nowhere);
+  expect(linesOf(two.out).map(({ type }) => type)).toEqual(['Header', 'Proposal', 'Header', 'Proposal']);
   const to = join(folder, 'out.jsonl');
   expect(await fleet(api, ['trace', 'one', '--file', file, '-o', to])).toMatchObject({
     code: 0,

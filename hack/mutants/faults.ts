@@ -115,6 +115,27 @@ export const faults: readonly Mutant[] = [
     test: vitest('cli/src/audit.test.ts'),
   },
   {
+    guarantee: 'no trace of a task is exported without its consent',
+    file: 'cli/src/commands/trace.ts',
+    find: 'if (consentCovers(consent, asked)) return null;',
+    replace: 'if (!consentCovers(asked, consent)) return null;',
+    test: vitest('cli/src/trace.test.ts'),
+  },
+  {
+    guarantee: 'consent to a trace is in the log before any work, and the first word counts',
+    file: 'agent-image/src/attempt/engine.ts',
+    find: 'if (!notes.hasBegun) await',
+    replace: 'if (notes.hasBegun) await',
+    test: vitest('test/loop/trace.test.ts'),
+  },
+  {
+    guarantee: 'the prompts of a trace are the messages that a model was sent',
+    file: 'agent-image/src/trace/fold.ts',
+    find: 'last[1] === number - 1) last[1] = number;',
+    replace: 'last[1] < number) last[1] = number;',
+    test: vitest('agent-image/src/trace/fold.test.ts'),
+  },
+  {
     guarantee: 'a bundle tells of the effects outside between its two snapshots and of no others',
     file: `${keeper}/externalEffects.ts`,
     find: 'if (kind === effectNotes.planned && this.#open)',

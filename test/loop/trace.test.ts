@@ -3,13 +3,17 @@ import { join } from 'node:path';
 import { exchangesOf, type Conversation } from '@agentfleet/protocol/chat';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import { promptsOf, type TraceLine, type TraceProposal } from '@agentfleet/protocol/trace';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { promptsOf, TraceCandidate, TraceHeader, TraceProposal, type TraceLine } from '@agentfleet/protocol/trace';
+import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import { consentOf, traceOf } from '../../agent-image/src/trace/index.ts';
 import { scenarios } from '../sandbox/conversations.ts';
 import { AgentBed, removeRunner, ScriptedModels, steps, type Reply, type Script } from './agentBed.ts';
-import { taskFor } from './loopBed.ts';
+import { LocalSandbox } from './localSandbox.ts';
+import { LoopBed, taskFor } from './loopBed.ts';
+import { fourProposals, twoBugs } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -36,6 +40,36 @@ function specOf(name: string): Partial<AgentTaskSpec> {
 const proposals = (lines: readonly TraceLine[]): readonly TraceProposal[] =>
   lines.filter((line): line is TraceProposal => line.type === 'Proposal');
 
+const ajv = new Ajv();
+const schemas = { Header: ajv.compile(TraceHeader), Proposal: ajv.compile(TraceProposal), Candidate: ajv.compile(TraceCandidate) };
+
+/** The trace of a log, each line of which is as the format says. */
+function linesOf(records: readonly AuditRecord[]): readonly TraceLine[] {
+  const lines = traceOf(records, 'Chain');
+  for (const line of lines) expect(schemas[line.type](line), JSON.stringify(schemas[line.type].errors)).toBe(true);
+  return lines;
+}
+
+test('the trace of a search has every edit that was tried, and those that the work went on from', async () => {
+  await using loop = await LoopBed.open();
+  await using sandbox = await LocalSandbox.open();
+  const url = await loop.replay('Fix both.', [fourProposals]);
+  const experts: ExpertEndpoint[] = [{ name: 'gen', role: 'Generalist', engine: 'Replay', domains: ['*'], url }];
+  const spec = { ...taskFor(twoBugs.files, twoBugs.command, 'Fix both.'), ...training } as Partial<AgentTaskSpec>;
+  const outcome = await loop.run(loop.begin(sandbox, spec, { experts, verifier: null }));
+  expect(outcome).toMatchObject({ result: 'Failed', reason: 'ProposalsExhausted' });
+  const records: AuditRecord[] = [];
+  for await (const record of sandbox.client.events()) records.push(record);
+  const candidates = linesOf(records).filter((line): line is TraceCandidate => line.type === 'Candidate');
+  const tried = candidates.map(({ result, accepted, edits = [] }) => [edits[0]?.['after'], result, accepted]);
+  expect(tried).toEqual([
+    ['result = 1', 'Worse', false],
+    ['+=', 'Better', true],
+    ['scores[-1]', 'Equal', false],
+    ['>', 'Better', true],
+  ]);
+});
+
 describe.skipIf('why' in built)('the trace of an attempt', () => {
   const binary = 'binary' in built ? built.binary : '';
   let bed: AgentBed;
@@ -55,7 +89,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
   async function traced(spec: Partial<AgentTaskSpec>, script: Script, own: Partial<AttemptContext> = {}): Promise<readonly TraceLine[]> {
     const models = new ScriptedModels(script);
     await bed.engine.run(bed.begin(spec, models, own).context);
-    const lines = traceOf(await records(), 'Chain');
+    const lines = linesOf(await records());
     const answered = (await bed.notes()).filter(({ kind }) => kind === 'ModelReplied').map(({ data }) => data['request']);
     const sent = models.requests.filter(({ requestId }) => answered.includes(requestId)).map(({ messages }) => messages);
     expect([...promptsOf(lines).values()]).toEqual(sent);

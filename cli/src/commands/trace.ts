@@ -34,9 +34,12 @@ export async function trace(context: CommandContext, names: readonly string[], f
   await write(context, lines, flags);
 }
 
-/** The same of a log that lies in a file; asks no cluster. */
-export async function traceFile(context: LocalContext, file: string, flags: TraceFlags): Promise<void> {
-  await write(context, linesOf(await readLogFile(file, flags, context.signal), file, flags.consent), flags);
+/** The same of logs that lie in files; asks no cluster. */
+export async function traceFiles(context: LocalContext, files: readonly string[], flags: TraceFlags): Promise<void> {
+  if (flags.root !== undefined && files.length > 1) throw new CliError('--root is the head of one log; name that one only');
+  const lines: string[] = [];
+  for (const file of files) lines.push(...linesOf(await readLogFile(file, flags, context.signal), file, flags.consent));
+  await write(context, lines, flags);
 }
 
 async function finished({ transport, namespace, signal }: CommandContext): Promise<readonly AgentTask[]> {

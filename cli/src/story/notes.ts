@@ -97,7 +97,22 @@ function other(kind: string, data: Fields): Told {
   return { kind: 'Note', text: `${kind}: ${words.join(', ')}` };
 }
 
+function began({ goal, consent, pool }: Fields): Told {
+  return {
+    kind: 'Note',
+    text: `TaskBegan: pool ${textOf(fieldsOf(pool)['name'])}, trace consent ${textOf(consent)}`,
+    more: textOf(goal).split('\n'),
+  };
+}
+
+/** Of the tools only the names: their descriptions are long. */
+function conversation({ tools, ...data }: Fields): Told {
+  return other('ConversationBegan', { ...data, tools: listOf(tools).map((tool) => textOf(fieldsOf(tool)['name'])) });
+}
+
 const tellers: Readonly<Record<string, (data: Fields) => Told>> = {
+  TaskBegan: began,
+  ConversationBegan: conversation,
   Tried: candidate,
   Accepted: step,
   Baseline: baseline,
