@@ -132,7 +132,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
 
   it('lists its tools, and does what it is called for, between an intent and an end', async () => {
     const { listing, call, noted, servers } = await use((await start()).port);
-    expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'fail', 'refuse', 'slow', 'die', 'big']);
+    expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'authority', 'fail', 'refuse', 'slow', 'die', 'big']);
     expect(listing.warnings).toEqual(['tool bad of MCP server docs is left out: its schema is no JSON Schema of an object']);
     const [echo] = servers.tools(listing);
     // The server says that it only reads, which counts for nothing.
@@ -161,11 +161,13 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
 
   it('gets the headers of the pool, and is left out without them', async () => {
     const file = join(await folder, 'docs');
-    await writeFile(file, 'secret\n');
-    const { port } = await start('Bearer secret');
+    await writeFile(file, 'a-long-secret\n');
+    const { port } = await start('Bearer a-long-secret');
     const headers = [{ name: 'Authorization', credential: 'docs', prefix: 'Bearer ' }];
     const credentials = [{ name: 'docs', hosts: ['127.0.0.1'], file }];
-    expect((await use(port, { headers }, { credentials })).listing.tools).toHaveLength(7);
+    const { listing, call } = await use(port, { headers }, { credentials });
+    expect(listing.tools).toHaveLength(8);
+    expect((await call('authority')).text).toBe('it is "Bearer [REDACTED:Credential]"');
     expect((await use(port)).listing.warnings).toEqual(['MCP server docs is left out: it answers with HTTP status 403']);
     const elsewhere = [{ name: 'docs', hosts: ['other.example'], file }];
     expect((await use(port, { headers }, { credentials: elsewhere })).listing.warnings[0]).toMatch(/credential docs of the pool is not for 127\.0\.0\.1$/);

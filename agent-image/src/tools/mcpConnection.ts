@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type * as library from '@modelcontextprotocol/client';
 import type { Client, RequestOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Clock } from '@agentfleet/kube';
+import { secretBounds } from '@agentfleet/protocol/keeper';
 import type { McpServerBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { originFetch, reasonOf, type AddressRules, type OpenDialer, type OriginFetch } from '../egress/index.ts';
 import { plain } from './text.ts';
@@ -56,6 +57,8 @@ export class McpConnection {
   readonly #server: McpServer;
   readonly #ports: McpPorts;
   #opened: Opened | null = null;
+  /** Values of its headers: a server may say what it was sent. */
+  #secrets: readonly string[] = [];
   /** Ends the request that is under way. */
   #under: AbortController | null = null;
 
@@ -104,10 +107,11 @@ export class McpConnection {
     this.#under = under;
     const [timeout, any] = [seconds * 1000, AbortSignal.any([signal, under.signal])];
     try {
-      return await request(client, { timeout, maxTotalTimeout: timeout, signal: any });
+      return this.#hidden(await request(client, { timeout, maxTotalTimeout: timeout, signal: any }));
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof library.ProtocolError) throw new McpFault(`it answers with the error ${error.code}: ${error.message}`, false);
+      if (error instanceof library.ProtocolError)
+        throw new McpFault(this.#hidden(`it answers with the error ${error.code}: ${error.message}`), false);
       await this.close();
       if (under.signal.aborted) throw new McpFault('the connection ended before the answer', true, { cause: error });
       throw faultOf(error, library, seconds);
@@ -144,6 +148,14 @@ export class McpConnection {
     }
   }
 
+  /** An answer without the values of headers, which models must not see. */
+  #hidden<T>(answer: T): T {
+    const written = (value: string): string => JSON.stringify(value).slice(1, -1);
+    const json = JSON.stringify(answer);
+    if (!this.#secrets.some((secret) => json.includes(written(secret)))) return answer;
+    return JSON.parse(this.#secrets.reduce((text, secret) => text.replaceAll(written(secret), '[REDACTED:Credential]'), json)) as T;
+  }
+
   /** The library waits for its timeout when a stream ends without an answer. */
   #watchEnds(transport: StreamableHTTPClientTransport): void {
     const send = transport.send.bind(transport);
@@ -156,6 +168,7 @@ export class McpConnection {
 
   async #headers(): Promise<Readonly<Record<string, string>>> {
     const headers: Record<string, string> = {};
+    const secrets: string[] = [];
     for (const { name, credential, prefix } of this.#server.headers) {
       const found = this.#ports.credentials.find((one) => one.name === credential);
       if (found === undefined)
@@ -169,7 +182,9 @@ export class McpConnection {
         throw new McpFault(`the value of credential ${credential} is not there; check its Secret`, false, { cause: error });
       });
       headers[name] = `${prefix}${value.trim()}`;
+      if (value.trim().length >= secretBounds.minChars) secrets.push(value.trim());
     }
+    this.#secrets = secrets;
     return headers;
   }
 }

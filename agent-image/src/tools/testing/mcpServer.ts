@@ -8,6 +8,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server';
 import { listening } from '../../egress/testing.ts';
 
+const [, , authorization] = process.argv;
 let counted = 0;
 const text = (words: string): object => ({ content: [{ type: 'text', text: words }] });
 
@@ -15,6 +16,7 @@ const text = (words: string): object => ({ content: [{ type: 'text', text: words
 const calls: Readonly<Record<string, (args: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
   echo: ({ words }) => text(`said: ${String(words)}\u001b[31m!\u001b[0m`),
   count: () => text(`call ${(counted += 1)}`),
+  authority: () => text(`it is "${authorization ?? ''}"`),
   picture: () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }] }),
   fail: () => ({ ...text('no such record'), isError: true }),
   refuse: () => {
@@ -35,7 +37,6 @@ function server(): Server {
   return made;
 }
 
-const [, , authorization] = process.argv;
 const handle = toNodeHandler(createMcpHandler(server));
 const http = createServer((request, response) => {
   if (authorization !== undefined && request.headers.authorization !== authorization) response.writeHead(403).end();
