@@ -86,12 +86,18 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
   }
 
   /** Runs an attempt and compares each prompt of its trace with the request that was sent. */
-  async function traced(spec: Partial<AgentTaskSpec>, script: Script, own: Partial<AttemptContext> = {}): Promise<readonly TraceLine[]> {
+  async function traced(
+    spec: Partial<AgentTaskSpec>,
+    script: Script,
+    own: Partial<AttemptContext> = {},
+    earlier: ScriptedModels['requests'] = [],
+  ): Promise<readonly TraceLine[]> {
     const models = new ScriptedModels(script);
     await bed.engine.run(bed.begin(spec, models, own).context);
     const lines = linesOf(await records());
     const answered = (await bed.notes()).filter(({ kind }) => kind === 'ModelReplied').map(({ data }) => data['request']);
-    const sent = models.requests.filter(({ requestId }) => answered.includes(requestId)).map(({ messages }) => messages);
+    const requests = [...earlier, ...models.requests].filter(({ requestId }) => answered.includes(requestId));
+    const sent = requests.map(({ messages }) => messages);
     expect([...promptsOf(lines).values()]).toEqual(sent);
     const [header] = lines;
     const tools = models.requests[0]?.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
@@ -119,6 +125,19 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     const whole = [...promptsOf(lines).values()].map((messages) => JSON.stringify(messages).length);
     const sum = (all: readonly number[]): number => all.reduce((a, b) => a + b, 0);
     expect(sum(sizes) * 2).toBeLessThan(sum(whole));
+  });
+
+  test('goes on where a worker was lost and another one took over', async () => {
+    const script = await recorded('undo');
+    const models = new ScriptedModels((request, n) => {
+      if (n === 3) run.abort('Lost');
+      return script(request, n);
+    });
+    const run = bed.begin(specOf('undo'), models);
+    await expect(bed.engine.run(run.context)).rejects.toBe('Lost');
+    const lines = await traced(specOf('undo'), script, {}, models.requests);
+    expect(proposals(lines).map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6].map((step) => `1.${step}.0`));
+    expect(lines[0]).toMatchObject({ outcome: { result: 'Succeeded' } });
   });
 
   test('says before all work what it may be used for', async () => {

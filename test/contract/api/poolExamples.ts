@@ -131,6 +131,7 @@ export const fullPool: Node = {
         { host: 'git.corp.example.com', port: 443 },
         { host: '10.1.2.3', port: 8443 },
       ],
+      traceConsent: { default: 'Internal', most: 'Training' },
     },
     tools: {
       deny: ['ask_human'],

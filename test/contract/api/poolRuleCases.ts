@@ -117,6 +117,13 @@ const profileCases: readonly RuleCase[] = [
   ).map(([passes, refused]) =>
     change(fullPool, 'spec.profiles[0].compute', passes, refused, `${compute}.kBase must not be more than ${compute}.kMax; lower it`),
   ),
+  change(
+    fullPool,
+    'spec.policy.traceConsent',
+    { default: 'Internal', most: 'Internal' },
+    { default: 'Training', most: 'Internal' },
+    'spec.policy.traceConsent.default must not be more than spec.policy.traceConsent.most; lower it',
+  ),
   change(fullPool, 'spec.profiles[1]', { name: 'default' }, { name: 'careful' }, 'spec.profiles[1]: Duplicate value: {"name":"careful"}'),
   change(
     fullPool,

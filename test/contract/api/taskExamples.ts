@@ -82,6 +82,7 @@ export function fullTask(workspace: Node): Node {
       rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
       suspend: true,
       cancel: 'Stop',
+      trace: { consent: 'Training' },
       retention: { sandboxSeconds: 60, snapshotsSeconds: 3600 },
       ttlSecondsAfterFinished: 3600,
     },

@@ -71,6 +71,8 @@ export const transitionCases: readonly TransitionCase[] = [
   immutable('spec.policy', 'spec.policy.approvals.require', ['External']),
   immutable('spec.tools', 'spec.tools.deny[0]', 'bash'),
   ...present('spec.tools', { deny: ['bash'] }),
+  immutable('spec.trace', 'spec.trace.consent', 'None'),
+  ...present('spec.trace', { consent: 'Training' }),
   immutable('spec.attempts', 'spec.attempts.max', 9),
   immutable('spec.sandbox', 'spec.sandbox.image', 'registry.example.com/tools:2'),
   immutable('spec.sandbox', 'spec.sandbox.storage.size', '20Gi'),
