@@ -7,6 +7,7 @@ import { wholeNumber } from './numbers.ts';
 export interface ModelFlags {
   readonly endpoint?: string;
   readonly recordings?: string;
+  readonly again?: boolean;
   readonly model: string;
   readonly keyEnv?: string;
   readonly contextTokens: number;
@@ -23,6 +24,7 @@ export function addModelOptions(command: Command): Command {
       '--recordings <folder>',
       'play recorded conversations in place of an endpoint; a differing prompt or observation fails the task',
     )
+    .option('--again', 'with --recordings: give the recorded answers although prompts differ, and keep the conversations that come of it')
     .option('--model <name>', 'name of the model at the endpoint', 'default')
     .option('--key-env <variable>', 'variable of the environment that holds the key of the endpoint')
     .option('--context-tokens <n>', 'of a request with its answer', wholeNumber(1024, 100_000_000), 64_000)
@@ -33,7 +35,8 @@ export function addModelOptions(command: Command): Command {
 
 /** The chat model that flags name; undefined where they name none. @throws CliError */
 export function modelOf(flags: ModelFlags): ModelOptions | undefined {
-  const { endpoint, recordings, model, keyEnv, contextTokens, maxOutputTokens, jsonCalls = false, modelTimeout } = flags;
+  const { endpoint, recordings, again = false, model, keyEnv, contextTokens, maxOutputTokens, jsonCalls = false, modelTimeout } = flags;
+  if (again && recordings === undefined) throw new CliError('--again needs --recordings');
   if (endpoint === undefined && recordings === undefined) return undefined;
   if (endpoint !== undefined && recordings !== undefined)
     throw new CliError('--endpoint and --recordings do not go together; leave one out');
@@ -41,7 +44,7 @@ export function modelOf(flags: ModelFlags): ModelOptions | undefined {
     throw new CliError(`--endpoint ${endpoint} is no base URL; write it as http://localhost:11434/v1`);
   return {
     ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/+$/, '') }),
-    ...(recordings !== undefined && { recordings }),
+    ...(recordings !== undefined && { recordings, again }),
     model,
     ...(keyEnv !== undefined && { keyEnv }),
     contextTokens,

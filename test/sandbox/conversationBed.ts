@@ -1,13 +1,12 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog, systemClock } from '@agentfleet/kube';
-import { conversationOf, type ChatRequest, type Conversation, type RecordedExchange } from '@agentfleet/protocol/chat';
+import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, type GatewayModel } from '@agentfleet/protocol/gateway';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { ChatModelsClient, type ChatModels } from '../../agent-image/src/models/index.ts';
+import { answersAgain, goalOf, type AnswerServer } from '../../eval/src/local/again.ts';
 import { readGateway } from '../../inference-image/src/gateway/config.ts';
 import { startGateway, type RunningGateway } from '../../inference-image/src/gateway/index.ts';
 import { Logger } from '../../inference-image/src/logger.ts';
@@ -31,9 +30,9 @@ export class ConversationBed implements AsyncDisposable {
   readonly #gateway: RunningGateway;
   readonly #client: ChatModelsClient;
   readonly #folder: string;
-  readonly #server: Server | undefined;
+  readonly #server: AnswerServer | undefined;
 
-  private constructor(gateway: RunningGateway, folder: string, server: Server | undefined) {
+  private constructor(gateway: RunningGateway, folder: string, server: AnswerServer | undefined) {
     this.#gateway = gateway;
     this.#server = server;
     this.#folder = folder;
@@ -50,7 +49,7 @@ export class ConversationBed implements AsyncDisposable {
   }
 
   static async open(): Promise<ConversationBed> {
-    const again = asked === 'again' ? await answersAgain() : undefined;
+    const again = asked === 'again' ? await answersAgain(recordings) : undefined;
     const live = again?.baseURL ?? asked;
     const folder = await mkdtemp(join(tmpdir(), 'conversations-'));
     await mkdir(join(folder, 'recorded'));
@@ -67,7 +66,7 @@ export class ConversationBed implements AsyncDisposable {
       ...(live !== undefined && { AGENTFLEET_RECORD_TO: join(folder, 'recorded') }),
     });
     const logger = new Logger('error', (line) => console.error(line), Date.now);
-    return new ConversationBed(await startGateway({ config, logger }), folder, again?.server);
+    return new ConversationBed(await startGateway({ config, logger }), folder, again);
   }
 
   /** Keeps what was played live as the recording of a name; nothing where recordings are played. */
@@ -77,7 +76,7 @@ export class ConversationBed implements AsyncDisposable {
     for (const file of await readdir(folder)) {
       const lines = (await readFile(join(folder, file), 'utf8')).trim().split('\n');
       const exchanges = lines.map((line) => JSON.parse(line) as RecordedExchange);
-      if (goalLine(exchanges[0]?.messages ?? []) !== goal) continue;
+      if (goalOf(exchanges[0]?.messages ?? []) !== goal) continue;
       await mkdir(recordings, { recursive: true });
       await writeFile(join(recordings, `${name}.json`), `${JSON.stringify(conversationOf(exchanges, description), undefined, 2)}\n`);
     }
@@ -86,35 +85,7 @@ export class ConversationBed implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.close();
     await this.#gateway.stop();
-    this.#server?.close();
-    this.#server?.closeAllConnections();
+    await this.#server?.[Symbol.asyncDispose]();
     await rm(this.#folder, { recursive: true, force: true });
   }
-}
-
-/** A server that gives the n-th recorded answer of the conversation with this goal, whatever else the request says. */
-async function answersAgain(): Promise<{ readonly server: Server; readonly baseURL: string }> {
-  const known: Conversation[] = [];
-  for (const file of await readdir(recordings)) known.push(JSON.parse(await readFile(join(recordings, file), 'utf8')) as Conversation);
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const { messages } = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
-      const goal = goalLine(messages);
-      const found = known.find(({ exchanges: [first] }) => goalLine(first?.request.messages ?? []) === goal);
-      const at = messages.filter(({ role }) => role === 'assistant').length;
-      const answer = found?.exchanges[at]?.response;
-      response.writeHead(answer === undefined ? 400 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer ?? { error: { message: `no answer ${at} for ${goal}`, type: 'invalid_request_error' } }));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
-}
-
-/** The goal in the first message of a user: its second line. */
-function goalLine(messages: RecordedExchange['messages']): string {
-  const first = messages.find(({ role }) => role === 'user')?.content;
-  return typeof first === 'string' ? (first.split('\n')[1] ?? '') : '';
 }

@@ -136,7 +136,7 @@ export async function evalRunLocal(world: World, names: readonly string[], flags
     await follow(world, plan, pool, flags);
   } finally {
     const folder = join(flags.out, 'conversations');
-    const kept = model?.endpoint === undefined ? 0 : await pool.keepConversations(folder);
+    const kept = model?.endpoint !== undefined || model?.again === true ? await pool.keepConversations(folder) : 0;
     if (kept > 0) world.print(`${kept} conversations are in ${folder}`);
   }
 }

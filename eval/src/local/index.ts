@@ -3,6 +3,7 @@
  * worker in this process. Imports the worker's parts, the keeper's client, `format`, `run` and `verify`.
  */
 export { judgeHidden, prepare } from './attempt.ts';
+export { answersAgain, goalOf, type AnswerServer } from './again.ts';
 export { brokenNodesOf } from './broken.ts';
 export { openFirstGate, type FirstGate, type FirstWord } from './firstGate.ts';
 export { LocalGates, type Labelled, type ThresholdSource } from './judge.ts';

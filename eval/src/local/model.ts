@@ -8,9 +8,17 @@ import { gatewayModelsVariable, gatewayWord, type GatewayModel, type GatewayMode
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { EvalError } from '../failure.ts';
 import type { ModelOptions } from '../run/pool.ts';
+import { answersAgain, type AnswerServer } from './again.ts';
 import { startServer, type RunningServer } from './servers.ts';
 
 const name = 'model';
+
+interface Parts {
+  readonly server: RunningServer;
+  /** Folder that the gateway records to. */
+  readonly recorded: string;
+  readonly answers: AnswerServer | undefined;
+}
 
 /** The chat model of a local pool, in place of the search for edits. */
 export class LocalModel implements AsyncDisposable {
@@ -19,11 +27,13 @@ export class LocalModel implements AsyncDisposable {
   readonly #server: RunningServer;
   readonly #client: ChatModelsClient;
   readonly #recorded: string;
+  readonly #answers: AnswerServer | undefined;
 
-  private constructor(server: RunningServer, recorded: string, options: ModelOptions) {
+  private constructor({ server, recorded, answers }: Parts, options: ModelOptions) {
     const { contextTokens, maxOutputTokens, toolCalls } = options;
     this.#server = server;
     this.#recorded = recorded;
+    this.#answers = answers;
     this.#client = new ChatModelsClient({
       tokens: { token: () => Promise.resolve('none'), forget: () => undefined },
       audience: 'gateway',
@@ -40,14 +50,17 @@ export class LocalModel implements AsyncDisposable {
   static async open(checkout: string, folder: string, options: ModelOptions): Promise<LocalModel> {
     const recorded = join(folder, 'recorded');
     await mkdir(recorded, { recursive: true });
-    const models: GatewayModels = { format: 'agentfleet.dev/gateway/v1', models: [await modelOf(folder, options)] };
+    const { recordings, again = false } = options;
+    const answers = again && recordings !== undefined ? await answersAgain(recordings) : undefined;
+    const model = await modelOf(folder, options, answers?.baseURL ?? options.endpoint);
+    const models: GatewayModels = { format: 'agentfleet.dev/gateway/v1', models: [model] };
     const file = join(folder, 'models.json');
     await writeFile(file, JSON.stringify(models));
     const server = await startServer(checkout, [gatewayWord], {
       [gatewayModelsVariable]: file,
-      ...(options.recordings === undefined && { AGENTFLEET_RECORD_TO: recorded }),
+      ...(model.engine !== 'Replay' && { AGENTFLEET_RECORD_TO: recorded }),
     });
-    return new LocalModel(server, recorded, options);
+    return new LocalModel({ server, recorded, answers }, options);
   }
 
   /** Writes all conversations that were had so far to a folder, one a file, in the form that `--recordings` plays. */
@@ -68,14 +81,17 @@ export class LocalModel implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.close();
     await this.#server[Symbol.asyncDispose]();
+    await this.#answers?.[Symbol.asyncDispose]();
   }
 }
 
-async function modelOf(folder: string, options: ModelOptions): Promise<GatewayModel> {
-  const { endpoint, recordings, model, keyEnv, maxOutputTokens, timeoutSeconds } = options;
+async function modelOf(folder: string, options: ModelOptions, endpoint: string | undefined): Promise<GatewayModel> {
+  const { recordings, model, keyEnv, maxOutputTokens, timeoutSeconds } = options;
   const common = { name, maxOutputTokens, concurrency: 64, timeoutSeconds };
-  if (recordings !== undefined) return { ...common, engine: 'Replay', recording: recordings };
-  if (endpoint === undefined) throw new EvalError('a model is an endpoint or recordings');
+  if (endpoint === undefined) {
+    if (recordings === undefined) throw new EvalError('a model is an endpoint or recordings');
+    return { ...common, engine: 'Replay', recording: recordings };
+  }
   const key = keyEnv === undefined ? undefined : process.env[keyEnv];
   if (keyEnv !== undefined && (key === undefined || key === ''))
     throw new EvalError(`the variable ${keyEnv} holds no key; set it, or leave --key-env out for an endpoint without one`);

@@ -14,6 +14,8 @@ export interface ModelOptions {
   readonly endpoint?: string;
   /** Folder of recorded conversations that are played, in place of an endpoint. */
   readonly recordings?: string;
+  /** The recorded answers are given again although prompts may differ, and the conversations that come of it are kept. */
+  readonly again?: boolean;
   /** Its name at the endpoint. */
   readonly model: string;
   /** Variable of the environment that holds the key of the endpoint. */
