@@ -82,6 +82,23 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
   });
 
+  test('asks for more proposals where risk is high and the first one would act, and for no more to read or hand in', async () => {
+    const models = new ScriptedModels(repair);
+    const plain = bed.begin(spec, models).context.mind;
+    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
+    const run = bed.begin(spec, models, { mind: risky });
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    expect(models.requests.map(({ n }) => n)).toEqual([1, 3, 1, 3, 1]);
+  });
+
+  test('ends at once when the model says that the goal cannot be reached', async () => {
+    const cannot = steps({ calls: [['submit', { answer: 'The test contradicts itself.', unreachable: true }]] });
+    const run = bed.begin(spec, new ScriptedModels(cannot));
+    const outcome = await bed.engine.run(run.context);
+    expect(outcome).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'GoalUnreachable' });
+    expect(outcome.message).toContain('The test contradicts itself.');
+  });
+
   const notes = ['ConversationBegan', 'ModelAsked', 'ModelReplied', 'ReplyChosen', 'CallObserved'];
   const isNote = (method: string, kind: unknown): boolean => method === 'note' && notes.includes(String(kind));
 

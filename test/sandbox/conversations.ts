@@ -363,7 +363,7 @@ class Inventory(unittest.TestCase):
         'import unittest\n\nfrom limits import LIMIT\n\n\nclass Limits(unittest.TestCase):\n    def test_low(self):\n        self.assertLess(LIMIT, 3)\n\n    def test_high(self):\n        self.assertGreater(LIMIT, 3)\n',
     },
     checks: [unittest],
-    ends: { result: 'Failed', class: 'CheckFailed' },
+    ends: { result: 'Failed', class: 'Stuck', reason: 'GoalUnreachable' },
     uses: ['submit'],
   },
   {

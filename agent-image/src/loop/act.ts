@@ -95,7 +95,8 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
 
 const nothing: Proposed = { rewrites: [], acts: [] };
 /** What may be tried after a person or gate 2 refused. */
-const plainer = 'Another way that does without this act, in smaller steps where that helps; or submit, and say that the goal needs it.';
+const plainer =
+  'A plainer way, one act a call: edit_file for files, paths written out in place of variables and loops, a trial program by the stdin of bash; or submit with unreachable, where the goal needs this act.';
 
 /** What is known of a proposal before it is chosen: of its first call that the gates judge. */
 export async function consider(at: ActScope, proposal: ModelProposal, step: number): Promise<ConsideredProposal> {

@@ -216,7 +216,7 @@ function assessRefusals(steps: readonly StepTrace[], { refusals, refusalWindow }
       return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
     }
     if (count === Math.ceil(refusals / 2)) {
-      const text = `Rule ${rule} has refused ${count} of your recent calls. It will refuse them again, in any wording; at ${refusals} the task ends. Choose a way that does not need this act, or submit and say what cannot be done without it.`;
+      const text = `Rule ${rule} has refused ${count} of your recent calls. It will refuse them again, in any wording; at ${refusals} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
       return { kind: 'Nudge', text };
     }
   }
@@ -243,7 +243,7 @@ function intervention(level: number, found: Found): Assessment {
     return { kind: 'Nudge', text: `Notice: ${what}. ${cure}` };
   }
   if (level === 2) {
-    const text = `Notice: still no progress: ${what}. Stop and reassess. In your next reply write first what you have learned, what you assumed and did not check, and two other ways to the goal; then take the more promising one with a call that you have not made yet. If there is none, call submit and say what is missing.`;
+    const text = `Notice: still no progress: ${what}. Stop and reassess. In your next reply write first what you have learned, what you assumed and did not check, and two other ways to the goal; then take the more promising one with a call that you have not made yet. If there is none, call submit with unreachable and say what is missing.`;
     return { kind: 'Reassess', text };
   }
   const text = `${what}, after a notice and a reassessment; make the goal more precise, or use a stronger model`;

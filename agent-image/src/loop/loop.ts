@@ -1,5 +1,4 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import { sleep } from '@agentfleet/kube';
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/answer.ts';
@@ -9,7 +8,7 @@ import type { Outcome } from '../attempt/ports.ts';
 import type { StrategyScope } from '../attempt/scope.ts';
 import { budgetUsed, proposers } from '../attempt/steps.ts';
 import type { ModelReply } from '../models/models.ts';
-import { McpServers } from '../tools/index.ts';
+import { McpServers, type Submission } from '../tools/index.ts';
 import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
 import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -29,15 +28,13 @@ import {
 } from './context.ts';
 import { generalistOf, openConversation, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls, notRun } from './discipline.ts';
+import { whenReachable } from './away.ts';
 import { keptText, observed } from './observation.ts';
 import type { CallObserved, Charge, TreeMark } from './notes.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
 const maxRefusedSubmissions = 5;
-/** How long a model that does not answer is waited for, which costs no wallSeconds, and between two tries; ms. */
-const away = { mostMs: 600_000, betweenMs: 15_000 };
-
 /**
  * The agent loop: ask the model → choose a proposal → gate and do its calls → observe → record, until it hands in and the
  * checks accept that. Each message is in the keeper's log before it is acted on, so that any worker goes on at the same one.
@@ -112,7 +109,7 @@ class Loop {
     return this.#conversation.transcript;
   }
 
-  /** Asks the model for the next step: K proposals, more than one only where risk or doubt ask for it. */
+  /** Asks the model for the next step: one proposal, and more where it would act and risk or doubt ask for them. */
   async ask(): Promise<void> {
     const { scope } = this.#at;
     scope.meter.check();
@@ -121,18 +118,26 @@ class Loop {
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
     this.#signals = { ...this.#signals, risk: (await scope.context.mind.control(this.#steps())).risk };
-    const n = howMany(this.#signals, scope.context.mind.compute);
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
       try {
-        return await this.#request(step, n);
+        await this.#request(step, 1);
+        return await this.#askForMore(step);
       } catch (error) {
         if (!(error instanceof AttemptFailure) || error.reason !== 'ContextExceeded') throw error;
         this.#correction = overflowed(this.#correction, this.#expert.chat, this.#expert.name);
         await this.#compact();
       }
     }
+  }
+
+  /** Proposals beside the first one, which are worth their price only where the gates would judge it. */
+  async #askForMore(step: number): Promise<void> {
+    const [first] = this.transcript.open?.proposals ?? [];
+    if (first === undefined || !first.calls.some(({ name }) => this.#isJudged(name))) return;
+    const n = howMany({ ...this.#signals, entropyNats: first.entropyNats }, this.#at.scope.context.mind.compute);
+    if (n > 1) await this.#request(step, n - 1);
   }
 
   /** Chooses the proposal to act on, by gate 1 and the energies of their acts. One proposal is no choice. */
@@ -177,17 +182,19 @@ class Loop {
   }
 
   /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */
-  async handIn(answer: string): Promise<Outcome | null> {
+  async handIn({ answer, unreachable }: Submission): Promise<Outcome | null> {
     const { transcript } = this;
     this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
     const failing = await this.#failingInPlace();
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
+    if (unreachable === true)
+      throw new AttemptFailure('Stuck', 'GoalUnreachable', `the model says that the goal cannot be reached: ${brief(answer)}`);
     if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
     const left = maxRefusedSubmissions - transcript.refusedSubmissions - 1;
-    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is; after ${left} more refused submissions the task ends. Your answer is kept: if the goal cannot be reached, submit again and say why.`;
+    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is; it ends at ${maxRefusedSubmissions} refused submissions, and ${left} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
     await this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
     return null;
   }
@@ -278,29 +285,11 @@ class Loop {
     const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request };
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
-    const reply = await this.#whenReachable(send).catch((error: unknown) => {
+    const reply = await whenReachable(this.#at.scope, send).catch((error: unknown) => {
       if (error instanceof AttemptFailure && error.failureClass === 'AgentError') this.#refused = request;
       throw error;
     });
     return { reply, request, charged: this.#budget.settle(reservation, reply.usage, reply.answeredBy) };
-  }
-
-  /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */
-  async #whenReachable(ask: () => Promise<ModelReply>): Promise<ModelReply> {
-    const { context, meter, progress } = this.#at.scope;
-    const until = context.clock.monotonic() + away.mostMs;
-    for (;;) {
-      try {
-        return await ask();
-      } catch (error) {
-        const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
-        if (!passes || context.clock.monotonic() > until) throw error;
-        progress.say(`waiting for the model: ${error.message}`, { urgent: true });
-      }
-      const resume = meter.pause();
-      await sleep(context.clock, away.betweenMs, context.signal).finally(resume);
-      context.signal.throwIfAborted();
-    }
   }
 
   #count(): void {
@@ -351,18 +340,26 @@ class Loop {
       ...(plan !== undefined && { plan }),
       ...(acted.process !== undefined && { process: acted.process }),
       ...(acted.holds !== undefined && { holds: acted.holds }),
-      ...(submission !== undefined && { answer: submission.answer }),
+      ...submission,
       ...(energy !== undefined && { energy }),
       ...(!left && this.#factsOf(name, seconds)),
     });
     this.#at.scope.progress.count(transcript.step, transcript.step);
   }
 
+  #riskOf(name: string): ToolDefinition['risk'] | undefined {
+    return this.#acts.tools.definitions.find((tool) => tool.name === name)?.risk;
+  }
+
+  #isJudged(name: string): boolean {
+    const risk = this.#riskOf(name);
+    return risk === 'Edit' || risk === 'Execute';
+  }
+
   /** For the planner, of calls that the gates judge. */
   #factsOf(name: string, seconds: number): Pick<CallObserved, 'facts'> {
-    const risk = this.#acts.tools.definitions.find((tool) => tool.name === name)?.risk;
-    if (risk !== 'Edit' && risk !== 'Execute') return {};
-    return { facts: { tool: risk === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(this.#at.scope) } };
+    if (!this.#isJudged(name)) return {};
+    return { facts: { tool: this.#riskOf(name) === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(this.#at.scope) } };
   }
 }
 

@@ -108,6 +108,8 @@ export interface CallObserved {
   readonly process?: BackgroundProcess;
   /** The model handed in; in words. */
   readonly answer?: string;
+  /** It handed in and says that the goal cannot be reached. */
+  readonly unreachable?: true;
   readonly energy?: number;
   /** Of a call that the gates judged, for the planner. */
   readonly facts?: { readonly tool: 'Shell' | 'Editor'; readonly seconds: number; readonly budgetUsed: number };

@@ -3,7 +3,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
 import { resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
 import type { CallObserved, Charge, LoopNotes } from './notes.ts';
-import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
+import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
 
 type Kind = keyof LoopNotes;
 interface Recorded {
@@ -35,7 +35,7 @@ export class Transcript {
   #plan: readonly PlanItem[] = [];
   #replies: { readonly step: number; readonly at: number; readonly calls: readonly ToolCall[] }[] = [];
   #refusedSubmissions = 0;
-  #submission: string | null = null;
+  #submission: Submission | null = null;
   readonly #processes = new Map<string, BackgroundProcess>();
   #observations: CallObserved[] = [];
 
@@ -99,8 +99,8 @@ export class Transcript {
     return last?.holds === true && last.tree === undefined;
   }
 
-  /** The answer that was handed in and is not judged yet. */
-  get submission(): string | null {
+  /** What was handed in and is not judged yet. */
+  get submission(): Submission | null {
     return this.#submission;
   }
 
@@ -157,7 +157,9 @@ export class Transcript {
       if (this.#asked?.request === request) this.#asked = null;
       this.#charges.push(charged);
       this.#step = step;
-      this.#open = { step, proposals, chosen: null, observed: new Set() };
+      // What was asked for beside a proposal of the same step joins it.
+      const beside = this.#open?.step === step && this.#open.chosen === null ? this.#open.proposals : [];
+      this.#open = { step, proposals: [...beside, ...proposals], chosen: null, observed: new Set() };
     },
     ReplyChosen: ({ step, index, at }) => {
       const proposal = this.#open?.proposals[index];
@@ -168,8 +170,8 @@ export class Transcript {
       if (proposal.calls.length === 0) this.#open = null;
     },
     CallObserved: (note) => {
-      const { step, index, callId, tool, text, tree, restored, plan, process, answer } = note;
-      if (answer !== undefined) this.#submission ??= answer;
+      const { step, index, callId, tool, text, tree, restored, plan, process, answer, unreachable } = note;
+      if (answer !== undefined) this.#submission ??= { answer, ...(unreachable && { unreachable }) };
       if (process !== undefined) this.#processes.set(process.name, process);
       this.#say(step, { role: 'Tool', callId, name: tool, text });
       this.#observations.push(note);

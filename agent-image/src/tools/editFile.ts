@@ -24,7 +24,7 @@ interface Edit {
 /** Places that an observation shows, lines around each, and lines of one new text that it shows. */
 const maxPlaces = 3;
 const around = 3;
-const maxShown = 40;
+const maxShown = 16;
 
 /** Replaces a text that occurs once in a file, or creates a file. */
 export const editFile: Tool = {
@@ -134,7 +134,7 @@ async function regions({ scope }: ToolContext, path: string, places: readonly nu
     const from = Math.max(1, place - around);
     const { text } = await linesAt(scope.hands, path, from, place + Math.max(0, size - 1) + around);
     const lines = linesOf(plain(text));
-    const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines`] : [];
+    const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines, as you wrote them`] : [];
     shown.push([numbered(lines.slice(0, maxShown), from), ...cut].join('\n'));
   }
   if (places.length > maxPlaces) shown.push(`… and on lines ${places.slice(maxPlaces, 23).join(', ')}${places.length > 23 ? ', …' : ''}`);

@@ -42,7 +42,7 @@ describe.skipIf(binary === '')('all tools', () => {
 
   it.each([
     ['a tool that is none', 'execute', '{}', /^there is no tool execute; the tools are: bash, edit_file, /],
-    ['no object', 'submit', '["done"]', 'the arguments of submit are ["done"]; send one JSON object with fields of: answer'],
+    ['no object', 'submit', '["done"]', 'the arguments of submit are ["done"]; send one JSON object with fields of: answer, unreachable'],
     ['nothing', 'submit', '', 'submit got no arguments: answer: missing; a string that is not empty is expected'],
     ['a wrong number', 'bash', '{"command":"ls","timeout_seconds":"soon"}', 'timeout_seconds: "soon" came; an integer from 1 to 600 is expected'],
     ['too large a number', 'bash', '{"command":"ls","timeout_seconds":9000}', 'timeout_seconds: 9000 came; an integer from 1 to 600 is expected'],

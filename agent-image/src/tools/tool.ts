@@ -95,6 +95,8 @@ export interface Observation {
 export interface Submission {
   /** In words; what an investigation found, or what was done. */
   readonly answer: string;
+  /** The model says that the goal cannot be reached. */
+  readonly unreachable?: true;
 }
 
 /** Why arguments are not those of the tool: field and cure, for the model. */

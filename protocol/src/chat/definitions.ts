@@ -86,15 +86,21 @@ const runChecks: ToolDefinition = {
   risk: 'Read',
   description:
     'Runs the checks that decide about the task and compares with its start: which tests pass now, still fail, or broke, ' +
-    'with the end of the output. Leaves the files as they are.',
+    'with the end of the output.',
   parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64, description: 'default all' } }),
 };
 
 const submit: ToolDefinition = {
   name: 'submit',
   risk: 'Control',
-  description: 'Hands in the work: the checks are run in a fresh container, and what they refuse comes back to you.',
-  parameters: object({ answer: some('what you did or found, for the person who asked') }, ['answer']),
+  description: 'Hands in: the checks run in a fresh container; what they refuse comes back.',
+  parameters: object(
+    {
+      answer: some('what you did or found'),
+      unreachable: { type: 'boolean', description: 'goal cannot be reached: end' },
+    },
+    ['answer'],
+  ),
 };
 
 const readFile: ToolDefinition = {

@@ -12,9 +12,25 @@ const maxWords = 4096;
 
 /** What runs another command: how many of its own words come before it. */
 const wrappers: ReadonlyMap<string, number> = new Map([
-  ...['env', 'time', 'nice', 'nohup', 'exec', 'command', 'sudo', 'stdbuf', 'npx', 'bunx', 'then', 'do', 'if', 'while', '!', '{'].map(
-    (name) => [name, 0] as const,
-  ),
+  ...[
+    'env',
+    'time',
+    'nice',
+    'nohup',
+    'exec',
+    'command',
+    'sudo',
+    'stdbuf',
+    'xargs',
+    'npx',
+    'bunx',
+    'then',
+    'do',
+    'if',
+    'while',
+    '!',
+    '{',
+  ].map((name) => [name, 0] as const),
   ['timeout', 1],
   ['faketime', 1],
 ]);

@@ -7,6 +7,9 @@ const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-n
 /** Options whose value is a file or module that runs, or settings that decide what runs. */
 const fileOptions =
   /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|env-file-if-exists|experimental-config-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter))$/;
+/** Programs whose options name nothing that runs: `test -s out.txt` reads, `cut -f 1` counts. */
+const readers =
+  /^(?:test|\[\[?|[ef]?grep|rg|diff|cmp|comm|cut|sort|uniq|head|tail|wc|tr|stat|cat|ls|find|jq|yq|date|tar|cp|mv|rm|mkdir|touch|chmod|chown|ln|id|od|xxd|hexdump|md5sum|sha\d+sum|cksum|echo|printf|read|expr|git|curl|sqlite3|paste|join|column|tee|file|du|df|ps|kill|sleep|true|false)$/;
 const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun']);
 const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
 const maxDepth = 5;
@@ -115,6 +118,7 @@ function scriptOf(text: string | undefined, name: string): string | undefined {
 /** The program itself, an interpreter's script, and files named by options. A linter's targets are not entries. */
 function filesOf({ tool, program, words }: SimpleCommand): string[] {
   const files = program.includes('/') ? [program] : [];
+  if (readers.test(tool)) return files;
   words.forEach((word, at) => {
     const [option = '', value] = word.startsWith('-') ? word.split('=', 2) : [];
     if (value !== undefined && fileOptions.test(option)) files.push(...moduleFiles(value));

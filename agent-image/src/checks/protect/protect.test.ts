@@ -66,6 +66,7 @@ test.each([
   ['bash <<END\n./next.sh\nEND\ncat settings.json | sh sub.sh', ['next.sh', 'sub.sh']],
   ["eval './next.sh fast'", ['next.sh']],
   ["echo 'unclosed ./next.sh", []],
+  ['test -s settings.json && [ -f app.py ] && grep -c x settings.json && ./next.sh', ['next.sh']],
 ])('the script %j runs %j', (script, files) => {
   const tree = { 'check.sh': script, 'next.sh': '', 'sub.sh': '', 'settings.json': '', 'app.py': '' };
   expect(entries(['sh', 'check.sh'], tree).sort()).toEqual(['check.sh', ...files]);
