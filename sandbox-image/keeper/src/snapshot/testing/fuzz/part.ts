@@ -47,6 +47,9 @@ export async function run(args: readonly string[], scratch: string): Promise<{ s
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (piece: Buffer) => (stdout += piece.toString('utf8')));
   child.stderr.on('data', (piece: Buffer) => (stderr = (stderr + piece.toString('utf8')).slice(0, 20_000)));
-  const status = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once('close', resolve);
+    child.once('error', reject);
+  });
   return { status, stdout, stderr };
 }
