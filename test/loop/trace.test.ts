@@ -109,7 +109,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     ['repair', (lines) => [lines[0], lines.at(-1)], [{ outcome: { result: 'Succeeded' }, checks: [{ end: { newlyPassing: [expect.stringContaining('counts_every_piece')] } }], verified: expect.stringMatching(/^sha256:/) }, { submission: { accepted: true } }]],
     ['protected', (lines) => proposals(lines).flatMap(({ acts }) => acts).filter(({ outcome }) => outcome === 'Refused'), [{ tool: 'edit_file' }]],
     ['undo', (lines) => proposals(lines).map(({ undone }) => undone), expect.arrayContaining([true, false])],
-    ['gives-up', (lines) => lines[0], { outcome: { result: 'Failed', class: 'CheckFailed' }, verified: null }],
+    ['gives-up', (lines) => lines[0], { outcome: { result: 'Failed', class: 'Stuck' }, verified: null }],
   ])('of the recorded conversation %s has what was sent, done and refused', async (name, what, is) => {
     expect(what(await traced(specOf(name), await recorded(name)))).toMatchObject(is as object);
   }); // prettier-ignore

@@ -97,7 +97,7 @@ const submit: ToolDefinition = {
   parameters: object(
     {
       answer: some('what you did or found'),
-      unreachable: { type: 'boolean', description: 'goal cannot be reached: end' },
+      unreachable: { type: 'boolean', description: 'true: the goal cannot be reached, the work ends' },
     },
     ['answer'],
   ),
