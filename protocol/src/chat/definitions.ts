@@ -97,7 +97,7 @@ const submit: ToolDefinition = {
   parameters: object(
     {
       answer: some('what you did or found'),
-      unreachable: { type: 'boolean', description: 'true: the goal cannot be reached, work ends' },
+      unreachable: { type: 'boolean', description: 'the goal cannot be reached' },
     },
     ['answer'],
   ),
