@@ -22,6 +22,8 @@ const folders = ['root', 'workspace', 'home', 'link', 'store', 'jwks'] as const;
 /** A crowded machine has taken more than half a minute; what is too short is told as a fault that there was not. */
 const readyMs = 120_000;
 const pollMs = 20;
+/** Half of the life of a token. */
+const tokenMs = 300_000;
 const shownCharacters = 600;
 
 type Key = Awaited<ReturnType<typeof generateKeyPair>>;
@@ -51,7 +53,7 @@ export class ProcessSandbox implements AsyncDisposable {
     const dispatcher = new Agent({ keepAliveTimeout: 10_000, headersTimeout: 120_000, bodyTimeout: 0 });
     try {
       const address = await addressOf(child, signal);
-      const keeper = new KeeperClient({ baseUrl: address, token: () => tokenOf(pair), epoch: 1, dispatcher });
+      const keeper = new KeeperClient({ baseUrl: address, token: keptToken(pair), epoch: 1, dispatcher });
       return new ProcessSandbox(area, child, dispatcher, keeper, await ready(keeper, signal));
     } catch (error) {
       await end(child, dispatcher, area);
@@ -123,6 +125,15 @@ function environment({ toolsPath, node, binds, keeper, bin }: Programs): Record<
     AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true',
     AGENTFLEET_PROBE_TARGETS: 'nowhere=127.0.0.1:1',
     LOG_LEVEL: 'info',
+  };
+}
+
+/** One token for many requests, as a worker has it. */
+function keptToken(pair: Key): () => Promise<string> {
+  let [token, until] = [tokenOf(pair), performance.now() + tokenMs];
+  return () => {
+    if (performance.now() > until) [token, until] = [tokenOf(pair), performance.now() + tokenMs];
+    return token;
   };
 }
 

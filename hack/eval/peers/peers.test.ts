@@ -2,7 +2,7 @@ import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Endpoint, estimatedTokens, type Exchange } from './endpoint.ts';
 import { promptOf } from './miniSweAgent.ts';
-import { besideMs, figuresOf, recordOf, requestsBetween } from './record.ts';
+import { besideMs, figuresOf, quickest, recordOf, requestsBetween } from './record.ts';
 import { replyOf, scriptedModel, type Agent } from './scripted.ts';
 import { scripts, type TaskScript } from './scripts.ts';
 import { kindOf } from './trace.ts';
@@ -101,19 +101,22 @@ test('a record counts answered requests, and the time from each answer to the ne
   const facts = { agent: 'a', version: '1', task: 't', model: 'm', solved: true, ended: '', wallSeconds: 1 };
   const record = recordOf({ ...facts, exchanges });
   expect(record).toMatchObject({ steps: 3, tokensIn: 300, tokensOut: 30, besideMs: [50, 80] });
+  expect(quickest([record, { ...record, besideMs: [60, 20] }]).map(({ besideMs }) => besideMs)).toEqual([[50, 20]]);
   expect(figuresOf([record, record])).toEqual({ steps: 4, p50Ms: 65, p99Ms: 80, promptTokens: 100 });
 });
 
-test('requests count for the step in which they began; those to the model and after the last one do not', () => {
+test('requests count for the step in which they began, those to the model by their ways; what follows the last one does not count', () => {
   const traced = [
     { what: 'POST /v1/notes', beganMs: 101, endedMs: 104 },
-    { what: 'POST /v1/chat/completions', beganMs: 120, endedMs: 190 },
+    { what: 'POST /v1/chat/completions', beganMs: 120, endedMs: 204 },
     { what: 'POST /v1/exec', beganMs: 205, endedMs: 225 },
     { what: 'POST /v1/notes', beganMs: 301, endedMs: 302 },
   ];
   expect(requestsBetween([exchange(50, 100), exchange(150, 200), exchange(280, 300)], traced)).toEqual([
     { step: 0, what: 'POST /v1/notes', ms: 3 },
     { step: 1, what: 'POST /v1/exec', ms: 20 },
+    { step: 0, what: 'gateway, to the model', ms: 30 },
+    { step: 1, what: 'gateway, from the model', ms: 4 },
   ]);
 });
 

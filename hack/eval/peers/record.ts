@@ -43,15 +43,23 @@ export function besideMs(exchanges: readonly Exchange[]): readonly number[] {
   return exchanges.slice(1).map(({ arrivedMs }, at) => arrivedMs - (exchanges[at]?.answeredMs ?? arrivedMs));
 }
 
-/** Requests that began between an answer of the model and the request that follows it; those to the model itself are left out. */
+/** Requests that began between an answer of the model and the request that follows it. Those to the model count by their ways through the gateway. */
 export function requestsBetween(exchanges: readonly Exchange[], traced: readonly TracedRequest[]): readonly StepRequest[] {
-  return traced.flatMap(({ what, beganMs, endedMs }) => {
+  const ways = exchanges.flatMap(({ arrivedMs, answeredMs }) => {
+    const own = traced.find(({ what, beganMs, endedMs }) => isChat(what) && beganMs <= arrivedMs && endedMs >= answeredMs);
+    if (own === undefined) return [];
+    return [
+      { what: 'gateway, to the model', beganMs: own.beganMs, endedMs: arrivedMs },
+      { what: 'gateway, from the model', beganMs: answeredMs, endedMs: own.endedMs },
+    ];
+  });
+  return [...traced.filter(({ what }) => !isChat(what)), ...ways].flatMap(({ what, beganMs, endedMs }) => {
     const step = exchanges.findLastIndex(({ answeredMs }) => answeredMs <= beganMs);
-    const next = exchanges[step + 1];
-    if (step < 0 || next === undefined || what.endsWith(chatRoutes.completions)) return [];
-    return [{ step, what, ms: endedMs - beganMs }];
+    return step < 0 || step === exchanges.length - 1 ? [] : [{ step, what, ms: endedMs - beganMs }];
   });
 }
+
+const isChat = (what: string): boolean => what.endsWith(chatRoutes.completions);
 
 type Facts = Omit<PeerRecord, 'format' | 'requests' | 'steps' | 'tokensIn' | 'tokensOut' | 'promptBytes' | 'besideMs'>;
 
@@ -84,4 +92,14 @@ export function figuresOf(records: readonly Pick<PeerRecord, 'besideMs' | 'promp
   const times = records.flatMap(({ besideMs }) => besideMs);
   const prompts = records.flatMap(({ promptBytes }) => promptBytes);
   return { steps: times.length, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), promptTokens: mean(prompts) / 4 };
+}
+
+/** Each step of each task by the round in which it was quickest: what a machine without other jobs comes closest to. */
+export function quickest(records: readonly PeerRecord[]): readonly PeerRecord[] {
+  return [...Map.groupBy(records, ({ task }) => task).values()].flatMap((rounds) => {
+    const [first, ...others] = rounds;
+    if (first === undefined) return [];
+    const least = first.besideMs.map((own, at) => Math.min(own, ...others.map(({ besideMs }) => besideMs[at] ?? own)));
+    return [{ ...first, besideMs: least }];
+  });
 }

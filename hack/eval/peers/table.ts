@@ -1,34 +1,36 @@
 import { quantile } from '@agentfleet/eval/stats';
-import { figuresOf, type PeerRecord, type StepFigures } from './record.ts';
+import { figuresOf, quickest, type PeerRecord } from './record.ts';
 import { scripts } from './scripts.ts';
 
 const rowOf = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 const ms = (value: number): string => (Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 1 : 0));
 
-function cellsOf({ steps, p50Ms, p99Ms }: StepFigures): readonly (string | number)[] {
-  return [steps, ms(p50Ms), ms(p99Ms)];
+type Steps = readonly Pick<PeerRecord, 'besideMs' | 'promptBytes'>[];
+
+function cellsOf(all: Steps, best: Steps): readonly (string | number)[] {
+  const [every, least] = [figuresOf(all), figuresOf(best)];
+  return [every.steps, ms(every.p50Ms), ms(every.p99Ms), ms(least.p50Ms), ms(least.p99Ms)];
 }
 
 /** Steps of a kind, of records that follow a script. */
-function ofKind(records: readonly PeerRecord[], kind: string): readonly Pick<PeerRecord, 'besideMs' | 'promptBytes'>[] {
+function ofKind(records: readonly PeerRecord[], kind: string): Steps {
   return records.map(({ task, besideMs }) => {
     const steps = scripts.get(task)?.steps ?? [];
     return { besideMs: besideMs.filter((_, at) => steps[at]?.kind === kind), promptBytes: [] };
   });
 }
 
+const heads = ['Agent', 'Step', 'Steps', 'p50, ms', 'p99, ms', 'p50 of the quickest', 'p99 of the quickest', 'Prompt tokens', 'Solved'];
+
 /** Figures of each agent as Markdown: all steps, then by what a step does. */
 export function tableOf(records: readonly PeerRecord[]): string {
-  const lines = [
-    rowOf(['Agent', 'Step', 'Steps', 'p50, ms', 'p99, ms', 'Prompt tokens', 'Solved']),
-    rowOf(Array.from({ length: 7 }, () => '---')),
-  ];
+  const lines = [rowOf(heads), rowOf(heads.map(() => '---'))];
   for (const [name, own] of Map.groupBy(records, ({ agent, version }) => `${agent} ${version}`)) {
-    const all = figuresOf(own);
+    const best = quickest(own);
     const solved = own.filter((one) => one.solved).length;
-    lines.push(rowOf([name, 'all', ...cellsOf(all), Math.round(all.promptTokens), `${solved} of ${own.length}`]));
+    lines.push(rowOf([name, 'all', ...cellsOf(own, best), Math.round(figuresOf(own).promptTokens), `${solved} of ${own.length}`]));
     for (const kind of ['look', 'read', 'edit', 'command', 'check'])
-      lines.push(rowOf([name, kind, ...cellsOf(figuresOf(ofKind(own, kind))), '', '']));
+      lines.push(rowOf([name, kind, ...cellsOf(ofKind(own, kind), ofKind(best, kind)), '', '']));
   }
   return lines.join('\n');
 }
@@ -49,6 +51,6 @@ export function causesOf(records: readonly PeerRecord[]): string {
       cells: [what, (times.length / steps.length).toFixed(2), ms(quantile(times, 0.5)), ms(quantile(times, 0.99)), each.toFixed(1)],
     };
   });
-  const heads = [rowOf(['Waits for', 'A step', 'p50, ms', 'p99, ms', 'ms a step']), rowOf(Array.from({ length: 5 }, () => '---'))];
-  return [...heads, ...rows.sort((a, b) => b.each - a.each).map(({ cells }) => rowOf(cells)), rowOf(own)].join('\n');
+  const head = [rowOf(['Waits for', 'A step', 'p50, ms', 'p99, ms', 'ms a step']), rowOf(Array.from({ length: 5 }, () => '---'))];
+  return [...head, ...rows.sort((a, b) => b.each - a.each).map(({ cells }) => rowOf(cells)), rowOf(own)].join('\n');
 }
