@@ -37,6 +37,8 @@ describe('the isolation level', () => {
     expect(isolationFault(info)).toBeNull();
     expect(isolationFault({ ...info, dumpable: true })).toContain('key');
     expect(isolationFault({ ...info, probe: { ...info.probe, storeAbsent: false } })).toContain('store');
+    const failed = { ...info.probe, storeAbsent: false, error: 'setpriority: permission denied' };
+    expect(isolationFault({ ...info, probe: failed })).toContain('setpriority: permission denied');
     expect(isolationFault({ ...info, probe: { ...info.probe, powerless: false } })).toContain('capabilities');
   });
 });

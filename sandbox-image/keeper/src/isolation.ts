@@ -33,7 +33,9 @@ function levelOf(seccomp: boolean, landlock: boolean, userNamespace: boolean, ru
 
 /** Why commands must not run in this tools container whatever its level; null when they may. */
 export function isolationFault(info: RunnerInfo): string | null {
-  if (!info.probe.storeAbsent) return 'the tools container can see the store';
+  // A probe that failed tried nothing: what it names is the fault, and not what it could not find out.
+  const { storeAbsent, error } = info.probe;
+  if (!storeAbsent) return error === null ? 'the tools container can see the store' : `the walls of commands cannot be tried: ${error}`;
   if (info.dumpable) return 'the runner can be dumped: commands could read the key of the link';
   if (!info.probe.powerless) return 'a command has capabilities of its container';
   return null;
