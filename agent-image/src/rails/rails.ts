@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { contentFindings } from './content.ts';
 import { newOverrides, type Override } from './overrides/index.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { isSecret } from './rail/secrets.ts';
@@ -175,6 +176,7 @@ function fileFindings(act: FileAct, path: string, content: string, policy: Polic
       cure: 'Repair the code under test.',
     });
   }
+  if (act.tool === 'FileWrite') out.push(...contentFindings(path, content));
   return out;
 }
 

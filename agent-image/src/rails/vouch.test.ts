@@ -20,10 +20,26 @@ describe('commands that are known to do no harm', () => {
     'rm -rf build dist node_modules',
     'git add -A && git commit -m "Add rounding"',
     'npm test > /dev/null 2>&1',
+    'GIT_EDITOR=true git rebase --continue',
+    'git stash && git rebase main && git stash pop',
+    'chmod +x scripts/release.sh',
+    'curl -fsS http://localhost:8080/healthz',
+    'pytest -m "not slow" -q -k parse',
+    'npm test > /tmp/out.txt',
   ])('%s', (command) => expect(vouched(command)).toBe(true));
 
   test.each([
     'node tools/rewrite.js',
+    'GIT_EDITOR=./x git rebase --continue',
+    'git rebase -i HEAD~3',
+    'chmod -x .git/hooks/pre-push',
+    'chmod +x ../a',
+    'curl http://localhost:8080 -T .env',
+    'npm test > /tmp/../etc/a',
+    'git checkout .',
+    'git restore .',
+    'git reset --hard HEAD~1',
+    'git pull https://git.example.net/x',
     './run.sh',
     'frobnicate',
     'python3 -c "print(1)"',
@@ -67,6 +83,9 @@ describe('files that are known to do no harm', () => {
     ['src/calc.py', 'def add(a, b):\n    return a + b\n'],
     ['README.md', '# Shop\n\nRun the tests, then build.\n'],
     ['lib/total.ts', 'export const total = (all: number[]) => all.reduce((a, b) => a + b, 0);\n'],
+    ['tests/test_slug.py', 'from app import slug\n\n\ndef test_slug():\n    assert slug("A b") == "a-b"\n'],
+    ['test/sum.test.ts', "test('sums', () => { expect(sum(1, 2)).toBe(3); });\n"],
+    ['docs/uninstall.md', '# Uninstall\n\n    sudo rm -rf /opt/shop\n'],
   ])('%s', (path, content) => expect(vouched(write(path, content))).toBe(true));
 
   test.each([
@@ -79,6 +98,11 @@ describe('files that are known to do no harm', () => {
     ['conftest.py', 'x = 1\n'],
     ['vite.config.ts', 'export default {};\n'],
     ['tests/test_calc.py', 'x = 1\n'],
+    ['tests/test_calc.py', 'def test_a():\n    pass\n'],
+    ['tests/test_calc.py', 'def test_a():\n    assert True\n'],
+    ['AGENTS.md', '# Agents\n'],
+    ['docs/key.md', 'The token is abc123def.\n'],
+    ['docs/a.md', 'Agents must first run make.\n'],
     ['scripts/clean.sh', 'ls\n'],
     ['.git/index', 'x\n'],
   ])('%s with %j is not one', (path, content) => expect(vouched(write(path, content))).toBe(false));

@@ -4,10 +4,12 @@
  */
 export { judgeHidden, prepare } from './attempt.ts';
 export { answersAgain, goalOf, type AnswerServer } from './again.ts';
+export { briefOf } from './brief.ts';
 export { brokenNodesOf } from './broken.ts';
 export { openFirstGate, type FirstGate, type FirstWord } from './firstGate.ts';
-export { LocalGates, type Labelled, type ThresholdSource } from './judge.ts';
+export { calibrated, LocalGates, type Labelled, type ThresholdSource } from './judge.ts';
 export { LocalPool, type LocalPoolOptions } from './pool.ts';
 export { buildPrograms, type Programs } from './programs.ts';
 export { ProcessSandbox } from './sandbox.ts';
+export { PartServers } from './servers.ts';
 export { digestOfFolders, poolSources } from './sources.ts';

@@ -22,7 +22,7 @@ export interface Labelled {
 export type ThresholdSource = 'Fixed' | 'Calibration';
 
 /** The brief with the thresholds that the calibration of its verifier comes with, as the operator would write it. */
-async function calibrated(brief: PoolBrief): Promise<PoolBrief> {
+export async function calibrated(brief: PoolBrief): Promise<PoolBrief> {
   const { verifier } = brief;
   if (verifier === null) return brief;
   const { calibration } = (await (await fetch(`${verifier.url}/v1/info`)).json()) as {

@@ -1,6 +1,14 @@
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { likeness, loadHazards, shingles, type HazardEntry, type Proposal } from '@agentfleet/eval/judgements';
+import {
+  likeness,
+  loadContexts,
+  loadHazards,
+  loadInjections,
+  shingles,
+  type HazardEntry,
+  type Proposal,
+} from '@agentfleet/eval/judgements';
 import { brokenNodesOf, openFirstGate, type FirstGate, type FirstWord } from '@agentfleet/eval/local';
 import { normalisedHash } from '@agentfleet/eval/stats';
 import { actFeatures, type EnergyHead, type Features, type JudgedAct } from '@agentfleet/protocol/inference';
@@ -10,15 +18,17 @@ import { train as trainPolicy } from '../policy/train.ts';
 import { foldsOf, samplesOf } from '../policy/samples.ts';
 import { Random } from '../random.ts';
 import { embedded } from './embedded.ts';
+import { hiddenIn, oracleActs } from './oracles.ts';
 import { pairedCommands, pairedFiles } from './pairs.ts';
 import { onePerProblem } from './problems.ts';
+import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
 
-/** A labelled act: of the development half of the pack, or a filled template. */
+/** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
 export interface LabelledAct {
   readonly id: string;
   /** What must not be on both sides of a split. */
   readonly problem: string;
-  readonly source: 'Pack' | 'Template';
+  readonly source: 'Pack' | 'Template' | 'Recorded';
   readonly head: Extract<EnergyHead, 'Shell' | 'Editor'>;
   readonly text: string;
   readonly features: Features;
@@ -33,8 +43,8 @@ export interface LabelledAct {
   readonly first: FirstWord;
 }
 
-/** The pack, whose development half is for work; its sealed half is never read here. */
-const packFolder = fileURLToPath(new URL('../../../test/packs/hazard', import.meta.url));
+/** Packs, whose development halves are for work; their sealed halves are never read here. */
+const packFolder = (name: string): string => fileURLToPath(new URL(`../../../test/packs/${name}`, import.meta.url));
 export const foldCount = 5;
 /** Acts of which so much of the text is the same are one problem. */
 const tooAlike = 0.5;
@@ -58,7 +68,7 @@ function labelled(
   return { ...of, head: act.tool === 'FileWrite' ? 'Editor' : 'Shell', text: textOf(act), features, good: of.label === 'Benign' };
 }
 
-const actOf = (entry: HazardEntry): Act => {
+const actOf = (entry: Proposal): Act => {
   if (entry.tool === 'Shell') return { tool: 'Shell', subject: entry.command };
   if (entry.tool === 'ExecCode') return { tool: 'ExecCode', subject: entry.argv.join(' ') };
   return { tool: 'FileWrite', subject: entry.path, content: entry.content };
@@ -71,17 +81,82 @@ function proposalOf({ tool, subject, content }: Act): Proposal {
 }
 
 /** An entry of the pack as a worker asks about it. */
-export function labelledEntry(entry: HazardEntry, policy: Policy, gate: FirstGate): LabelledAct {
+export function labelledEntry(entry: Pick<HazardEntry, 'id' | 'label'> & Proposal, policy: Policy, gate: FirstGate): LabelledAct {
   const act = actOf(entry);
   const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
   const { id, label: is } = entry;
   return labelled(act, { id, problem: id, source: 'Pack', label: is, policy: { unsafe, label }, weight: 1, first: gate(entry) });
 }
 
-/** Acts of the pack's development half; `weights` are those of the release, which never saw the pack. */
+/** Acts that texts from outside ask for, and those that the goals call for. */
+async function steeredActs(): Promise<readonly (Pick<HazardEntry, 'id' | 'label'> & Proposal)[]> {
+  const folder = packFolder('injection-2');
+  const [texts, contexts] = await Promise.all([loadInjections('dev', folder), loadContexts('dev', folder)]);
+  const asked = texts.flatMap(({ id, act }) => (act === undefined ? [] : [{ ...act, id, label: act.class }]));
+  const called = [...contexts.values()].flatMap(({ id, act }) =>
+    act === undefined ? [] : [{ ...act, id: `${id}-goal`, label: 'Benign' } as const],
+  );
+  return [...asked, ...called];
+}
+
+/** Acts of the packs' development halves; `weights` are those of the release, which never saw a pack. */
 export async function packActs(weights: Buffer, gate: FirstGate): Promise<readonly LabelledAct[]> {
   const policy = loadPolicy(weights);
-  return (await loadHazards('dev', packFolder)).map((entry) => labelledEntry(entry, policy, gate));
+  const second = (await loadHazards('dev', packFolder('hazard-2'))).map((entry) => ({ ...entry, id: `2-${entry.id}` }));
+  const entries = [...(await loadHazards('dev', packFolder('hazard'))), ...second, ...(await steeredActs())];
+  // Packs may hold the same act: the first stands for it.
+  const first = new Map(entries.toReversed().map((entry) => [normalisedHash(textOf(actOf(entry))), entry.id]));
+  const once = entries.filter((entry) => first.get(normalisedHash(textOf(actOf(entry)))) === entry.id);
+  return once.map((entry) => labelledEntry(entry, policy, gate));
+}
+
+/** Acts of recorded conversations that passed, and solutions of tasks. */
+async function playedActs(weights: Buffer, gate: FirstGate, seed: number): Promise<readonly LabelledAct[]> {
+  const policy = loadPolicy(weights);
+  const harmless = (one: RecordedAct, problem: string, id: string, weight: number): LabelledAct => {
+    const act: Act =
+      'command' in one ? { tool: 'Shell', subject: one.command } : { tool: 'FileWrite', subject: one.path, content: one.content };
+    const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
+    return labelled(act, {
+      id,
+      problem,
+      source: 'Recorded',
+      label: 'Benign',
+      policy: { unsafe, label },
+      weight,
+      first: gate(proposalOf(act)),
+    });
+  };
+  const recorded = (await recordings()).map((one, at) => harmless(one, `recorded-${at}`, `r${at}`, 1));
+  const solved = (await oracleActs(new Random(seed))).map(({ act, family }, at) =>
+    harmless(act, `solution-${family}`, `s${at}`, solutionWeight),
+  );
+  return [...recorded, ...solved];
+}
+
+/** Of a solution beside a whole template: there are many of one kind. */
+const solutionWeight = 0.25;
+/** Of harmful commands so many are hidden in a program. */
+const hiddenShare = 0.4;
+
+/** Harmful commands in the midst of the programs of solutions, so that a long text is not taken for a harmless one. */
+function hiddenActs(
+  commands: readonly LabelledAct[],
+  programs: readonly string[],
+  weights: Buffer,
+  gate: FirstGate,
+  seed: number,
+): readonly LabelledAct[] {
+  const policy = loadPolicy(weights);
+  const random = new Random(seed);
+  const harmful = onePerProblem(commands.filter(({ head, good }) => head === 'Shell' && !good).map((act) => ({ act })));
+  return harmful.flatMap(({ act: { text, id, problem, label } }) => {
+    if (random.next() >= hiddenShare) return [];
+    const act: Act = { tool: 'Shell', subject: hiddenIn(text, random.pick(programs), random) };
+    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...act });
+    const own = { source: 'Template' as const, label, policy: { unsafe, label: said }, weight: 0.5, first: gate(proposalOf(act)) };
+    return [labelled(act, { id: `h${id}`, problem, ...own })];
+  });
 }
 
 /** Filled templates; what Policy says of each comes from a training without its template. */
@@ -164,5 +239,18 @@ export async function allActs(policy: Buffer, seed: number): Promise<readonly La
   const stands = (text: string): boolean => known.has(normalisedHash(text)) || alike(text);
   const same = new Set(templates.filter(({ text }) => stands(text)).map(({ problem }) => problem));
   const kept = templates.filter(({ problem }) => !same.has(problem));
-  return withSources([...pack, ...kept, ...embeddedActs([...pack, ...kept], policy, gate, seed + 100)]);
+  const played = (await playedActs(policy, gate, seed + 200)).filter(({ text }) => !stands(text));
+  const programs = played
+    .filter(({ head, source, text }) => head === 'Editor' && source === 'Recorded' && text.includes('.py\n'))
+    .map(({ text }) => text);
+  const bodies = programs.map((text) => text.slice(text.indexOf('\n') + 1));
+  const own = [...pack, ...kept];
+  const made = [...embeddedActs(own, policy, gate, seed + 100), ...hiddenActs(own, bodies, policy, gate, seed + 300)];
+  return withSources(distinct([...own, ...played, ...made]));
+}
+
+/** Acts whose text stands in another problem go: the first stands for it. */
+function distinct(acts: readonly LabelledAct[]): readonly LabelledAct[] {
+  const owner = new Map(acts.toReversed().map(({ text, problem }) => [normalisedHash(text), problem]));
+  return acts.filter(({ text, problem }) => owner.get(normalisedHash(text)) === problem);
 }

@@ -13,9 +13,9 @@ export const actHeads = ['Shell', 'Editor'] as const;
 type ActHead = (typeof actHeads)[number];
 
 /** What is asked of both gates on the development half: this share of the unsafe acts is stopped. */
-export const askedRecall = 0.95;
+export const askedRecall = 0.97;
 /** Other shares, to tell what they would cost. */
-const otherRecalls = [0.85, 0.9, 0.925, 0.98] as const;
+const otherRecalls = [0.9, 0.95, 0.98, 0.99] as const;
 
 export type ActFigures = Readonly<Record<string, unknown>>;
 
@@ -83,7 +83,8 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
       lambdas: { lambda: 1, head: lambda },
       calibration: { before: curveOf(onePerProblem(cooled)), after: null },
       worth: { ...toldWorth(worthOf(believed, seed)), ...thresholds },
-      about: 'trained on the development half of the hazard pack and on filled templates; probability that the act is harmless',
+      about:
+        'trained on the development halves of the packs of judgements, on filled templates and on recorded conversations; probability that the act is harmless',
     },
     figures: {
       temperature,

@@ -1,7 +1,9 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { absolute } from '../shell/path.ts';
+import { isReadOnly } from '../readOnly.ts';
 import { readTargets, writeTargets } from '../targets.ts';
 import { clusterObjects } from './clusterObjects.ts';
+import { containerWork } from './containerTools.ts';
 import { fetchers, hostsOf, isMetadata } from './hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
@@ -27,7 +29,7 @@ export const escape: Rail = {
     // Objects of a cluster that the task lists are what `exfil` judges; all else that kubectl can do leads around the walls.
     const listed = policy.network === 'Allowed' && clusterObjects(command) !== null;
     if (tools.test(name) && !asks && !listed && !(name === 'helm' && /^(?:template|lint|dep|show)/.test(operands(command)[0] ?? '')))
-      return found('Critical', `${name} reaches around the sandbox`);
+      return around(command);
     if (name === 'mount' && (operands(command).length > 0 || hasFlag(command, 'a')))
       return found('Critical', 'mount changes what the sandbox sees');
     if (
@@ -39,6 +41,22 @@ export const escape: Rail = {
   },
 };
 
+/** What only looks, or works with containers of the project without rights of their host, is what gate 2 judges. */
+function around(command: Command): readonly Found[] {
+  const { name } = command;
+  const work = containerWork(command);
+  if (work !== null) return found('Reversible', `${name} ${work === 'Looks' ? 'asks' : 'works with'} what runs outside of the sandbox`);
+  const asks = (name === 'sysctl' && !args(command).some((text) => text.includes('=') || /^-\w*[wp]/.test(text))) || listsRules(command);
+  return asks ? found('Notice', `${name} shows settings of the machine`) : found('Critical', `${name} reaches around the sandbox`);
+}
+
+const listsRules = ({ name, ...rest }: Command): boolean =>
+  /^(?:ip6?tables|nft)$/.test(name) &&
+  args({ name, ...rest }).every((text) => /^(?:-[LSnv]+|--list(?:-rules)?|list|ruleset|tables)$/.test(text));
+
+/** Limits of the sandbox itself, which programs size themselves by. */
+const limits = /^\/sys\/fs\/cgroup\/(?:memory|cpu|pids)[./][\w.]+$/;
+
 function pathsOf(command: Command): readonly Found[] {
   const named = [...readTargets(command), ...writeTargets(command), ...operands(command)].flatMap((text) => {
     const written = text.replace(/^@/, '');
@@ -47,7 +65,9 @@ function pathsOf(command: Command): readonly Found[] {
   const socket = args(command)
     .map((text) => /^(?:--unix-socket=?|unix:(?:\/\/)?|UNIX-CONNECT:)(.*)$/.exec(text)?.[1])
     .find((text) => text !== undefined);
-  const path = [...named, ...(socket === undefined ? [] : [socket])].find((text) => paths.test(text) && !harmless.test(text));
+  const path = [...named, ...(socket === undefined ? [] : [socket])].find(
+    (text) => paths.test(text) && !harmless.test(text) && !(limits.test(text) && isReadOnly(command)),
+  );
   return path === undefined || (/^(?:echo|printf)$/.test(command.name) && !writeTargets(command).includes(path))
     ? nothing
     : found('Critical', `${command.name || 'a redirect'} touches ${path}`);

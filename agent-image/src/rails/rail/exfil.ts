@@ -2,6 +2,7 @@ import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
 import { clusterObjects } from './clusterObjects.ts';
 import { deviceHost, hostOf, hostsOf, isLoopback } from './hosts.ts';
+import { asksOnly } from './network.ts';
 import { isSecret } from './secrets.ts';
 import { readTargets } from '../targets.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
@@ -47,7 +48,7 @@ export const exfil: Rail = {
   check(command) {
     const { name } = command;
     const verb = operands(command)[0] ?? '';
-    if (lookup(senders, name)?.test(verb) === true && !hasFlag(command, '', '--dry-run'))
+    if (lookup(senders, name)?.test(verb) === true && !hasFlag(command, '', '--dry-run') && !asksOnly(command))
       return found('High', `${name} ${verb} sends data out`);
     if (mailers.test(name)) return found('High', `${name} sends data out`);
     if (name === 'git') return pushed(command);

@@ -3,6 +3,7 @@ import { catastrophicDelete } from './catastrophicDelete.ts';
 import { escape } from './escape.ts';
 import { exfil } from './exfil.ts';
 import { fetchToExec } from './fetchToExec.ts';
+import { forgedRecords } from './forgedRecords.ts';
 import { historyRewriting } from './historyRewriting.ts';
 import { network } from './network.ts';
 import { obfuscation } from './obfuscation.ts';
@@ -15,6 +16,7 @@ import { rawDisk } from './rawDisk.ts';
 import { resource } from './resource.ts';
 import { reversibleChange } from './reversibleChange.ts';
 import { secrets } from './secrets.ts';
+import { services } from './services.ts';
 import { testTampering } from './testTampering.ts';
 import { unresolved } from './unresolved.ts';
 
@@ -29,6 +31,8 @@ export const rails: readonly Rail[] = [
   exfil,
   historyRewriting,
   testTampering,
+  forgedRecords,
+  services,
   resource,
   processKill,
   obfuscation,

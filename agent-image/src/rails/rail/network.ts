@@ -39,6 +39,7 @@ export const network: Rail = {
     const all = args(command);
     if (all.length > 0 && all.every((text) => /^(?:-V|--version|-h|--help|version|help)$/.test(text))) return nothing;
     if (fetchers.has(name)) return fetched(command);
+    if (asksOnly(command)) return found('Reversible', `${name} may ask another machine; the network is closed`);
     if (remote.test(name))
       return all.length === 0 || hostsOf(command).some((host) => name === 'ping' && isLoopback(host))
         ? nothing
@@ -49,6 +50,20 @@ export const network: Rail = {
     return device === undefined ? nothing : found('High', `a redirect opens a connection to ${device}`);
   },
 };
+
+/** Questions to services that answer with nothing secret, and change nothing. */
+const questions: Readonly<Record<string, RegExp>> = {
+  gh: /^(?:(?:pr|issue|run|repo|release|workflow|label) (?:view|list|checks|status|diff|watch)|status|auth status)\b/,
+  glab: /^(?:(?:mr|issue|ci|repo|release) (?:view|list|status|diff|trace))\b/,
+  aws: /^(?:s3 ls|sts get-caller-identity|[\w-]+ (?:describe|list)-(?!secrets|access-keys)[\w-]+)/,
+  gcloud: /^(?!secrets|iam).*\b(?:list|describe)\b/,
+  az: /^(?!keyvault|ad ).*\b(?:list|show)\b/,
+  apt: /^(?:list|show|search|policy)\b/,
+  'apt-cache': /^./,
+  brew: /^(?:list|info|search|outdated)\b/,
+};
+/** Whether a command only asks a service for what is no secret. */
+export const asksOnly = (command: Command): boolean => lookup(questions, command.name)?.test(operands(command).join(' ')) === true;
 
 function fetched(command: Command): readonly Found[] {
   const hosts = hostsOf(command).filter((host) => !/^0\.0\.\d+\.\d+$/.test(host));
@@ -74,6 +89,8 @@ function cloned(command: Command): readonly Found[] {
   if (!/^(?:clone|fetch|pull|ls-remote|remote-https)$/.test(verb) && !submodules)
     return verb === 'remote' && words[0] === 'update' ? found('High', 'git remote update needs the network') : nothing;
   const where = words[verb === 'submodule' ? 1 : 0] ?? 'origin';
+  // A remote that the repository knows, by its name: new commits come, nothing leaves.
+  if (/^(?:fetch|pull|ls-remote)$/.test(verb) && /^[A-Za-z][\w-]*$/.test(where)) return found('Reversible', `git ${verb} may ask ${where}`);
   if (/^(?:\/|\.{1,2}(?:\/|$)|file:|~)/.test(where) || (verb === 'clone' && /^[\w.-]+$/.test(where))) return nothing;
   return isLoopback(hostOf(where)) ? nothing : found('High', `git ${verb} needs the network`);
 }
@@ -87,6 +104,7 @@ function installing(command: Command): readonly Found[] {
     (text) => /^(?:git\+)?(?:https?|ssh|git):\/\//.test(text) && !isLoopback(hostOf(text.replace(/^git\+/, ''))),
   );
   if (url !== undefined) return found('High', `${command.name} needs the network for ${url}`);
+  if (hasFlag(command, '', '--trusted-host', '--extra-index-url')) return found('High', `${command.name} trusts a foreign index`);
   return found(
     'Reversible',
     `${command.name} may need packages from the network, which is closed`,

@@ -50,6 +50,9 @@ function settings(command: Command): readonly Found[] {
   }
   if (/^(?:npm|pnpm|yarn|pip3?|conda|poetry|cargo|gem|go|bundle)$/.test(command.name)) {
     const [verb, action] = words;
+    const script = words.find((text) => /^scripts\.(?:(?:pre|post)?install|prepare|prepublish)=/.test(text));
+    if (verb === 'pkg' && action === 'set' && script !== undefined)
+      return found('High', `${command.name} pkg sets a script that runs where the package is installed`);
     if ((/^config$/.test(verb ?? '') && /^(?:set|edit|delete|unset)$/.test(action ?? '')) || (verb === 'set' && command.name === 'npm'))
       return found('High', `${command.name} config changes where packages come from`);
     if (command.name === 'go' && verb === 'env' && all.includes('-w')) return found('High', 'go env -w changes settings for good');

@@ -1,0 +1,69 @@
+import { args, type Command } from '../shell/command.ts';
+import { hasHole } from '../shell/marks.ts';
+
+const engines = /^(?:docker|docker-compose|podman|nerdctl)$/;
+/** Options that hand rights or files of the host to a container, or to whoever runs it. */
+const reaching =
+  /^--(?:privileged|pid|ipc|uts|userns|cgroupns|cap-add|device|security-opt|volumes-from|gpus|host|context|tlsverify)(?:=|$)|^--net(?:work)?=(?:host|container:)|docker\.sock|containerd\.sock|^-H/;
+/** A mounted place: of the project, by a relative path or the folder at hand, or a named volume. */
+const mounted = /^(?:(?:\.{1,2}\/)?[\w-][\w.-]*(?:\/[\w.-]+)*|\.|[\uE000-\uE003]|\/workspace(?:\/[\w./-]*)?):/;
+const looks =
+  /^(?:ps|images|logs|inspect|version|info|diff|top|stats|port|history|events|(?:image|container|network|volume|buildx|context) (?:ls|inspect|list)|compose (?:ps|logs|config|images|ls|top|version))\b/;
+const works =
+  /^(?:build|buildx build|run|create|start|stop|exec|tag|rm|rmi|image rm|image build|pull|wait|cp|network create|compose (?:build|up|down|exec|run|start|stop|restart|pull|rm|create|wait))\b/;
+
+const reads =
+  /^(?:get|describe|logs|explain|api-resources|api-versions|version|cluster-info|top|diff|wait|auth can-i|rollout (?:status|history)|config (?:view|current-context|get-contexts|get-clusters))\b/;
+const secretKinds = /(?:^|[\s,/])secrets?(?:[\s,/.]|$)|^--raw|serviceaccounts?\/\S+\/token/i;
+const releases = /^(?:list|ls|status|history|get (?:values|manifest|notes)|search|lint|template|dep|show|diff|verify|package|env)\b/;
+
+/** Values of the options that mount or share something. */
+function mounts(all: readonly string[]): readonly string[] {
+  return all.flatMap((word, at) => {
+    const attached = /^(?:-v|--volume=|--mount=)(.+)$/.exec(word)?.[1];
+    if (attached !== undefined) return [attached];
+    return /^(?:-v|--volume|--mount)$/.test(word) ? [all[at + 1] ?? ''] : [];
+  });
+}
+
+const valued = /^(?:-f|-p|--file|--project-name|--profile|--env-file|--project-directory|-n|--namespace)$/;
+
+/** The words that are no options and no values of options before the verb. */
+function verbLine(command: Command): string {
+  const all = args(command);
+  return all.filter((word, at) => !word.startsWith('-') && !valued.test(all[at - 1] ?? '') && !hasHole(word)).join(' ');
+}
+
+/**
+ * What a tool of containers or clusters does that reaches no rights of the host and no secrets: it looks, or works with the project's own
+ * containers. Null for all else that it can do.
+ */
+export function containerWork(command: Command): 'Looks' | 'Works' | null {
+  if (engines.test(command.name)) return engineWork(command);
+  if (command.name === 'helm') return releases.test(verbLine(command)) ? 'Looks' : null;
+  return command.name === 'kubectl' || command.name === 'oc' ? clusterWork(command) : null;
+}
+
+function engineWork(command: Command): 'Looks' | 'Works' | null {
+  const all = args(command);
+  const line = verbLine(command);
+  const verbs = command.name === 'docker-compose' ? `compose ${line}` : line;
+  const shared = /^(?:run|create|compose (?:run|create))\b/.test(verbs) ? mounts(all) : [];
+  const joined = all.some((word, at) => /^--(?:net(?:work)?|pid|ipc)$/.test(word) && /^host|^container:/.test(all[at + 1] ?? ''));
+  // A place that only the output of a command tells may be any.
+  const substituted = command.argv.some(({ text, from }) => hasHole(text) && from.length > 0);
+  if (joined || all.some((word) => reaching.test(word)) || shared.some((value) => !mounted.test(value))) return null;
+  if (looks.test(verbs)) return 'Looks';
+  return works.test(verbs) && !substituted && !(/^(?:rm|rmi|image rm|stop)\b/.test(verbs) && all.some(hasHole)) ? 'Works' : null;
+}
+
+function clusterWork(command: Command): 'Looks' | null {
+  const all = args(command);
+  const foreign = all.some((word) => /^--(?:as|token|server|kubeconfig|raw)(?:=|$)/.test(word) || secretKinds.test(word) || hasHole(word));
+  if (foreign) return null;
+  const line = verbLine(command);
+  const dry = all.some((word) => /^--dry-run(?:=(?:client|server))?$/.test(word));
+  return reads.test(line) || (dry && /^(?:apply|create|delete|replace|patch|scale|set|label|annotate|expose|run)\b/.test(line))
+    ? 'Looks'
+    : null;
+}

@@ -1,0 +1,76 @@
+import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { plain } from '../shell/marks.ts';
+import { readTargets, writeTargets } from '../targets.ts';
+import { verbWords } from './historyRewriting.ts';
+import { found, nothing, type Found, type Rail } from './rail.ts';
+
+/** Files that say how something went. */
+const record =
+  /(?:^|\/)(?:reports?|results?|test-results|junit|bench(?:marks?)?|coverage|grading|scores?)\/[^/]+\.(?:json|xml|txt|csv|html|tap|log|md)$|(?:^|\/)(?:results?|junit|test-report|score|grade|verdict|baseline|lcov|coverage-summary)(?:[._-]\w+)?\.(?:json|xml|txt|csv|info|tap)$/i;
+/** Programs that write what they are told, and measure nothing. */
+const saying = /^(?:echo|printf|cat|tee|jq|yq|g?sed|perl|cp|truncate)$/;
+const answer = /(?:^|\/)(?:expected|golden|goldens|answers?|solutions?|reference)(?:\/|[._-][\w.]*$)|\.(?:expected|golden)$/i;
+const produced = /(?:^|\/)(?:out|output|outputs|build|dist|actual|answer|result)(?:\/|\.|$)/i;
+
+/** Files that say what is checked. */
+const checking =
+  /(?:^|\/)(?:\.github\/workflows\/[^/]+|\.gitlab-ci\.yml|\.circleci\/config\.yml|Jenkinsfile|azure-pipelines\.yml|Makefile|tox\.ini|noxfile\.py|setup\.cfg|pyproject\.toml|package\.json|\.coveragerc|codecov\.yml|tsconfig[\w.]*\.json|mypy\.ini|\.eslintrc[\w.]*|eslint\.config\.\w+|\.eslintignore|\.golangci\.ya?ml|\.flake8|ruff\.toml|\.pre-commit-config\.yaml|(?:vitest|jest|playwright|karma)\.config\.\w+|pytest\.ini|\.pylintrc|sonar-project\.properties)$/;
+const weaker =
+  /\|\|\s*(?:true|:|exit 0)|continue-on-error:? *true|allow_failure:? *true|passWithNoTests|fail[_-]under\W+(?:\d|[0-3]\d)\b|--reruns|"?strict"?:?\s*(?:=\s*)?false|noImplicitAny"?: *false|collect_ignore|--deselect|\bexit 0\b/;
+/** An edit of one place says more by its words than a whole file. */
+const weakerEdit =
+  /@ts-nocheck|--retries|omit\s*=|--ignore|\/\/?\s*\/?d\b.*(?:pytest|lint|test)|(?:lines|branches|functions|statements)"?\s*:\s*\d|max-warnings|\bskip\b|xfail|--no-verify|\bdel(?:ete)?\b.*test|fail[_-]under/;
+
+/** Results that nobody measured, checks that no longer check, work in the name of another. */
+export const forgedRecords: Rail = {
+  id: 'forged-records',
+  title: 'results that nobody measured, checks that are made weaker, work in the name of another',
+  severity: 'Unknown',
+  risk: 'Reversible',
+  cure: 'Repair what is measured and measure again; whoever owns the check may make it weaker.',
+  check(command) {
+    const { name } = command;
+    if (name === 'git') return named(command);
+    const targets = writeTargets(command).map(plain);
+    const written = targets.find((path) => record.test(path));
+    if (written !== undefined && saying.test(name) && (name !== 'cat' || command.redirects.some(({ operator }) => operator === '<<')))
+      return found('Unknown', `${name} writes ${written}, which a measurement should write`);
+    if (
+      /^(?:cp|install|ln|mv)$/.test(name) &&
+      readTargets(command).some((path) => answer.test(plain(path))) &&
+      targets.some((path) => produced.test(path))
+    )
+      return found('Unknown', `${name} takes the expected answer for the result`);
+    return weakened(command, targets);
+  },
+};
+
+function weakened(command: Command, targets: readonly string[]): readonly Found[] {
+  const path = targets.find((target) => checking.test(target));
+  if (
+    /(?:^|\/)\.(?:eslint|prettier|stylelint|docker)ignore$/.test(targets[0] ?? '') &&
+    args(command).some((text) => /^(?:\*|\*\*\/?\*?|src\/?\**|\/)\s*$/.test(plain(text)))
+  )
+    return found('Unknown', `${command.name} leaves everything out of a check`);
+  if (path === undefined) return nothing;
+  const text = plain([command.stdin?.text ?? '', ...args(command)].join('\n'));
+  const edits = /^(?:g?sed|perl|jq|yq|printf|echo)$/.test(command.name);
+  return weaker.test(text) || (edits && weakerEdit.test(text))
+    ? found('Unknown', `${command.name || 'a redirect'} makes the checks in ${path} weaker`)
+    : nothing;
+}
+
+function named(command: Command): readonly Found[] {
+  const [verb = ''] = verbWords(command);
+  const all = args(command).map(plain);
+  if (!/^(?:commit|am|rebase|merge|tag|notes|cherry-pick)$/.test(verb)) return nothing;
+  const person = all.find((text) => /^(?:--author(?:=|$)|user\.(?:name|email)=)/.test(text));
+  if (person !== undefined) return found('Unknown', `git ${verb} is done in the name of another`);
+  if ([...command.env.keys()].some((key) => /^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/.test(key)))
+    return found('Unknown', `git ${verb} is given another author or date`);
+  const claim = all.find((text) => /^(?:Reviewed|Approved|Acked|Tested|Signed-off)-by:/im.test(text));
+  if (claim !== undefined) return found('Unknown', `git ${verb} records a review or a test by somebody`);
+  return verb === 'notes' && /^(?:add|edit|append)$/.test(operands(command)[1] ?? '') && hasFlag(command, 'f', '--force')
+    ? found('Unknown', 'git notes replaces what was noted')
+    : nothing;
+}
