@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
+import { Agent, fetch } from 'undici';
 
 /** What answers: a script, or a model elsewhere. */
 export type Model = (request: ChatRequest, signal: AbortSignal) => Promise<Answer>;
@@ -34,12 +35,15 @@ export function estimatedTokens(value: unknown): number {
 
 /** Sends requests on to an OpenAI-compatible server. @param base with its `/v1` */
 export function remoteModel(base: string, name: string, key: string): Model {
+  // Models think long, and people who play them longer; the agents have limits of their own.
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   return async (request, signal) => {
     const response = await fetch(`${base.replace(/\/$/, '')}/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
       body: JSON.stringify({ ...request, model: name, stream: false }),
       signal,
+      dispatcher,
     });
     return { status: response.status, body: await response.json() };
   };
