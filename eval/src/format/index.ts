@@ -6,5 +6,6 @@ export { applyEdits } from './edits.ts';
 export { PackError } from './failure.ts';
 export { patchChanges } from './instances.ts';
 export { loadPack } from './load.ts';
+export { packageFiles, systemPackages, type PackageFetch, type PackageSource } from './packages.ts';
 export { instanceSchema, manifestSchema, taskFileSchema } from './schema.ts';
 export * from './types.ts';

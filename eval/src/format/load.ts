@@ -7,6 +7,7 @@ import { load, YAMLException } from 'js-yaml';
 import { buildTasks } from './build.ts';
 import { PackError } from './failure.ts';
 import { buildInstances } from './instances.ts';
+import { packageFiles, systemPackages, type PackageSource } from './packages.ts';
 import { instanceSchema, manifestSchema, taskFileSchema } from './schema.ts';
 import { halves, type Half, type Instance, type Pack, type PackManifest, type PackTask, type TaskFile } from './types.ts';
 
@@ -45,12 +46,24 @@ function refuseRepeats(tasks: readonly PackTask[]): void {
   }
 }
 
+/** The family with the files of its packages among its own. @throws PackError naming the file */
+async function withPackages(file: string, data: TaskFile, source: PackageSource): Promise<TaskFile> {
+  if (data.packages === undefined) return data;
+  const kept = await packageFiles(data.packages, source).catch((error: unknown) => {
+    throw error instanceof PackError ? new PackError(`${file}: ${error.message}`) : error;
+  });
+  const twice = Object.keys(data.files).find((path) => path in kept);
+  if (twice !== undefined) throw new PackError(`${file}: ${twice} is in "files" and in a package; keep one`);
+  return { ...data, files: { ...kept, ...data.files } };
+}
+
 /**
- * Reads the pack in a folder. What can only be seen by running it is the verifier's.
+ * Reads the pack in a folder; only one whose families have packages needs a registry, and that once. What can only be seen by running it
+ * is the verifier's.
  *
  * @throws PackError on the first fault, naming file or task, fault and cure
  */
-export async function loadPack(folder: string): Promise<Pack> {
+export async function loadPack(folder: string, source: PackageSource = systemPackages()): Promise<Pack> {
   const ajv = new Ajv({ allErrors: true, strictTypes: false, allowUnionTypes: true });
   const about = join(folder, 'pack.json');
   const text = await readFile(about, 'utf8').catch(() => {
@@ -58,13 +71,13 @@ export async function loadPack(folder: string): Promise<Pack> {
   });
   const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(manifestSchema));
   const instances = join(folder, 'instances.jsonl');
-  const tasks = existsSync(instances) ? await readInstances(ajv, folder, manifest) : await readFamilies(ajv, folder, manifest);
+  const tasks = existsSync(instances) ? await readInstances(ajv, folder, manifest) : await readFamilies(ajv, folder, manifest, source);
   if (tasks.length === 0) throw new PackError(`${folder} has no tasks; add files to its folder tasks`);
   refuseRepeats(tasks);
   return { manifest, tasks };
 }
 
-async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest): Promise<PackTask[]> {
+async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest, source: PackageSource): Promise<PackTask[]> {
   const validate = ajv.compile<TaskFile>(taskFileSchema);
   const names = (await readdir(join(folder, 'tasks'))).filter((name) => name.endsWith('.yaml')).sort();
   const families = names.map((name) => name.slice(0, -'.yaml'.length));
@@ -75,7 +88,7 @@ async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest): P
   for (const family of families) {
     const file = join(folder, 'tasks', `${family}.yaml`);
     const data = parse(file, await readFile(file, 'utf8'), (yaml) => load(yaml), validate);
-    tasks.push(...buildTasks(data, { pack: manifest.name, family, half: halfOf(manifest, family) }));
+    tasks.push(...buildTasks(await withPackages(file, data, source), { pack: manifest.name, family, half: halfOf(manifest, family) }));
   }
   return tasks;
 }

@@ -55,12 +55,27 @@ const task = {
   oneOf: [{ required: ['break'] }, { required: ['oracle'] }],
 };
 
+const packages = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 4,
+  items: struct(['registry', 'name', 'version', 'sha256', 'keep'], {
+    registry: { enum: ['npm', 'PyPI'] },
+    name: { type: 'string', pattern: '^(@[a-z0-9._-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*$' },
+    version: { type: 'string', pattern: '^\\d[A-Za-z0-9.+-]*$' },
+    sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    keep: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 32 },
+    into: { type: 'string', ...path },
+  }),
+};
+
 /** `tasks/<family>.yaml`. */
 export const taskFileSchema = struct(['language', 'files', 'tasks'], {
   language: { oneOf: [language, { type: 'array', items: language, minItems: 1, uniqueItems: true }] },
   tags,
   needs: { type: 'array', items: name, maxItems: 16, uniqueItems: true },
   files: tree,
+  packages,
   setup: words,
   visible: check,
   hidden: check,

@@ -118,6 +118,19 @@ export interface TaskEntry {
   readonly visible?: CheckFile;
 }
 
+/** A package whose files are in the workspace; it is fetched when the pack is loaded. */
+export interface PackageEntry {
+  readonly registry: 'npm' | 'PyPI';
+  readonly name: string;
+  readonly version: string;
+  /** Of the archive: what npm packs, or the wheel. */
+  readonly sha256: string;
+  /** Globs of the text files to keep, on paths in the archive; that of npm has its top folder taken off. */
+  readonly keep: readonly string[];
+  /** Folder of the workspace; default: the workspace itself. */
+  readonly into?: string;
+}
+
 /** `tasks/<family>.yaml`: a program, or whatever several tasks share. */
 export interface TaskFile {
   readonly language: Language | readonly Language[];
@@ -125,6 +138,8 @@ export interface TaskFile {
   /** Programs that set-up, oracles and checks need, beside the shell. */
   readonly needs?: readonly string[];
   readonly files: Tree;
+  /** Their files come before `files`, and count like them. */
+  readonly packages?: readonly PackageEntry[];
   /** A shell script that prepares the workspace: what text files cannot hold. */
   readonly setup?: string;
   readonly visible?: CheckFile;
