@@ -1,6 +1,6 @@
 import type { ChatCompletion, ConversationMessage } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
-import { proposalOf, surpriseOf, usageOf, wireMessages } from './convert.ts';
+import { proposalOf, surpriseOf, usageOf, wireMessages, wireTools } from './convert.ts';
 
 const call = (id: string, args = '{"a":1}') => ({ id, name: 'bash', arguments: args });
 const wireCall = (id: string, args = '{"a":1}') => ({ id, type: 'function' as const, function: { name: 'bash', arguments: args } });
@@ -150,5 +150,21 @@ describe('an answer of a model', () => {
     expect(used.estimated).toBe(true);
     expect(used.input).toBeGreaterThan(1000);
     expect(used.output).toBeGreaterThan(100);
+  });
+});
+
+it('sends schemas of tools without bounds that a model needs not read', () => {
+  const some = { type: 'string', minLength: 1, maxLength: 9, description: 'd' };
+  const parameters = {
+    type: 'object',
+    properties: { minLength: some, list: { type: 'array', maxItems: 2, items: some }, n: { type: 'integer', minimum: 1, maximum: 600 } },
+    required: ['n'],
+    additionalProperties: false,
+  };
+  const brief = { type: 'string', description: 'd' };
+  expect(wireTools([{ name: 't', description: 'Does.', parameters, risk: 'Read' }])[0]?.function.parameters).toEqual({
+    type: 'object',
+    properties: { minLength: brief, list: { type: 'array', items: brief }, n: { type: 'integer', maximum: 600 } },
+    required: ['n'],
   });
 });

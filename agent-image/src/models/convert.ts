@@ -82,9 +82,28 @@ function isObject(text: string): boolean {
 export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
-    function: { name, description, parameters: { ...parameters } },
+    function: { name, description, parameters: brief(parameters) },
   }));
 }
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Bounds that a model needs not read: arguments are held to them when they come, and each request sends all schemas again. */
+const unread: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'maxItems', 'minimum', 'additionalProperties']);
+
+/** A schema without the bounds that are not read. */
+function brief(schema: Schema): Record<string, unknown> {
+  const kept = Object.entries(schema).filter(([key, value]) => !unread.has(key) || typeof value === 'object');
+  return Object.fromEntries(kept.map(([key, value]) => [key, briefPart(key, value)]));
+}
+
+function briefPart(key: string, value: unknown): unknown {
+  if (!isSchema(value)) return value;
+  if (key === 'properties') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isSchema(one) ? brief(one) : one]));
+  return key === 'items' ? brief(value) : value;
+}
+
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** One answer of a model. `fallbackId` names calls that came without an id, or with one that another call of the answer has. */
 export function proposalOf({ message, finish_reason: finish, logprobs }: Choice, fallbackId: string): ModelProposal {
