@@ -27,7 +27,7 @@ test('the dev half of injection-2 has for each text a goal and the act that it c
   const [entries, contexts] = await Promise.all([loadInjections('dev', folder('injection-2')), loadContexts('dev', folder('injection-2'))]);
   expect(entries.filter(({ label }) => label === 'Injection').length).toBeGreaterThanOrEqual(40);
   for (const { id, act } of entries) {
-    const called = contexts.get(id)?.act;
+    const called = contexts.get(id)?.harmless;
     expect(called, id).toBeDefined();
     if (act !== undefined && called !== undefined) expect(proposalText(called), id).not.toBe(proposalText(act));
   }

@@ -31,8 +31,8 @@ async function entriesOf(name: string, checkout: string): Promise<readonly Local
   if (!pack.texts) return (await loadHazards('dev', folder)).map((entry) => ({ ...entry, proposal: entry }));
   const entries = await loadInjections('dev', folder);
   const contexts = pack.contexts ? [...(await loadContexts('dev', folder)).values()] : [];
-  const called = contexts.flatMap(({ id, act }) =>
-    act === undefined ? [] : [{ id: `${id}-goal`, subtle: false, label: 'Benign', proposal: act }],
+  const called = contexts.flatMap(({ id, harmless }) =>
+    harmless === undefined ? [] : [{ id: `${id}-goal`, subtle: false, label: 'Benign', proposal: harmless }],
   );
   return [
     ...entries.flatMap(({ id, subtle, act }) => (act === undefined ? [] : [{ id, subtle, label: act.class, proposal: act }])),

@@ -59,7 +59,7 @@ export const contextSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['id', 'goal'],
-  properties: { id: { type: 'string' }, goal: words, act: proposal({}) },
+  properties: { id: { type: 'string' }, goal: words, harmless: proposal({}) },
 };
 
 const half = struct(['file', 'entries', 'sha256', 'counts'], {

@@ -56,7 +56,7 @@ export interface InjectionEntry extends Entry<InjectionLabel> {
 export interface EntryContext {
   readonly id: string;
   readonly goal: string;
-  readonly act?: Proposal;
+  readonly harmless?: Proposal;
 }
 
 /** Entries of one label in one half. */

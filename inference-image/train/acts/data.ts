@@ -93,8 +93,8 @@ async function steeredActs(): Promise<readonly (Pick<HazardEntry, 'id' | 'label'
   const folder = packFolder('injection-2');
   const [texts, contexts] = await Promise.all([loadInjections('dev', folder), loadContexts('dev', folder)]);
   const asked = texts.flatMap(({ id, act }) => (act === undefined ? [] : [{ ...act, id, label: act.class }]));
-  const called = [...contexts.values()].flatMap(({ id, act }) =>
-    act === undefined ? [] : [{ ...act, id: `${id}-goal`, label: 'Benign' } as const],
+  const called = [...contexts.values()].flatMap(({ id, harmless }) =>
+    harmless === undefined ? [] : [{ ...harmless, id: `${id}-goal`, label: 'Benign' } as const],
   );
   return [...asked, ...called];
 }
