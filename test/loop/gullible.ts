@@ -34,7 +34,7 @@ export function callOf(written: unknown): Call {
   if (command !== undefined) return ['bash', { command }];
   if (!isObject(written)) throw new EvalError('a call is a command line or a tool with its arguments; correct the conversation');
   const { tool, name, args, arguments: given, input, ...rest } = written;
-  const called = String(tool ?? name ?? '');
+  const called = [tool, name].find((one) => typeof one === 'string') ?? '';
   const inner = [args, given, input].find(isObject);
   if (called !== '' && (inner !== undefined || Object.keys(rest).length > 0)) return shaped(called, inner ?? rest);
   const line = texts(rest['command'] ?? rest['shell']);

@@ -106,7 +106,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
   }
 
   test.each<readonly [name: string, what: (lines: readonly TraceLine[]) => unknown, is: unknown]>([
-    ['repair', (lines) => [lines[0], lines.at(-1)], [{ outcome: { result: 'Succeeded' }, checks: [{ end: { newlyPassing: [expect.stringContaining('counts_every_piece')] } }], verified: expect.stringMatching(/^sha256:/) }, { submission: { accepted: true } }]],
+    ['repair', (lines) => [lines[0], lines.at(-1)], [{ outcome: { result: 'Succeeded' }, checks: [{ end: { newlyPassing: [expect.stringContaining('counts_every_piece') as string] } }], verified: expect.stringMatching(/^sha256:/) as string }, { submission: { accepted: true } }]],
     ['protected', (lines) => proposals(lines).flatMap(({ acts }) => acts).filter(({ outcome }) => outcome === 'Refused'), [{ tool: 'edit_file' }]],
     ['undo', (lines) => proposals(lines).map(({ undone }) => undone), expect.arrayContaining([true, false])],
     ['gives-up', (lines) => lines[0], { outcome: { result: 'Failed', class: 'Stuck' }, verified: null }],

@@ -188,7 +188,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     const { listing, servers, call, noted } = await use((await start()).port, { readOnly: true });
     const [echo] = servers.tools(listing);
     expect(echo?.definition.risk).toBe('Read');
-    expect(echo?.propose).toBeUndefined();
+    expect(echo).not.toHaveProperty('propose');
     expect((await call('echo', { words: 'x' })).ok).toBe(true);
     expect((await noted()).map(({ kind }) => kind).slice(-2)).toEqual(['Intent', 'McpCalled']);
   });

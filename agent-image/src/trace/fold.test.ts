@@ -88,7 +88,7 @@ it('rebuilds the messages of every request, however the conversation went, and h
       const add = (...all: readonly Note[]): void => {
         for (const [kind, data] of all) {
           if (kind === 'ModelReplied') for (const at of data.proposals.keys()) sent.set(`1.${data.step}.${at}`, transcript.messages);
-          transcript.apply(kind, data as never);
+          transcript.apply(kind, data);
           notes.push([kind, data] as Note);
         }
       };

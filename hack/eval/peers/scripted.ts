@@ -26,8 +26,9 @@ const calls: Readonly<Record<Agent, (step: ScriptStep) => Call>> = {
       case 'check':
         return { name: 'run_checks', arguments: {} };
       case 'submit':
-        return { name: 'submit', arguments: { answer: 'Done; the checks pass.' } };
+        break;
     }
+    return { name: 'submit', arguments: { answer: 'Done; the checks pass.' } };
   },
   'mini-swe-agent': (step) => ({ name: 'bash', arguments: { command: bashOf(step) } }),
 };
@@ -43,8 +44,9 @@ function bashOf(step: ScriptStep): string {
     case 'look':
     case 'check':
     case 'command':
-      return step.command;
+      break;
   }
+  return step.command;
 }
 
 /** JSON's texts are texts of Python too. */
