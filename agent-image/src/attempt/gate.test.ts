@@ -122,6 +122,19 @@ describe('commands of a candidate', () => {
     expect(gate().judge({ rewrites: [ci], acts: [] })).toMatchObject({ scored: [{ subject: ci.path }] });
   });
 
+  test('of settings that tests share, what bears on tests may not change', () => {
+    const before = { name: 'kite', version: '1.0.0', scripts: { test: 'node --test' } };
+    const edit = (after: object): GateVerdict => {
+      const bytes = (value: object): Buffer => Buffer.from(JSON.stringify(value, undefined, 2));
+      return gate().judge({ rewrites: [{ path: 'package.json', before: bytes(before), after: bytes(after) }], acts: [] });
+    };
+    expect(edit({ ...before, bin: { kite: 'bin/kite.js' } })).toMatchObject({ allowed: true });
+    const why = expect.stringMatching(/^package\.json is protected where it bears on tests: /) as string;
+    expect(edit({ ...before, scripts: { test: 'true' } })).toMatchObject({ allowed: false, why });
+    // What a command writes there is judged after it.
+    expect(run("sed -i 's/1.0.0/1.1.0/' package.json")).toMatchObject({ allowed: true });
+  });
+
   test('an edit that is refused refuses the whole candidate', () => {
     const rewrites = [{ path: 'test_calc.py', before: Buffer.from(''), after: Buffer.from('x = 1\n') }];
     expect(gate().judge({ rewrites, acts: [{ tool: 'Shell', command: 'true' }] })).toMatchObject({ allowed: false, decision: 'Deny' });

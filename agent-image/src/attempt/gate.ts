@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { AgentTask, ApprovalKind, SetupStep } from '@agentfleet/protocol/api';
 import type { ShellAct } from '@agentfleet/protocol/inference';
-import { forgery, type ProtectedSet, type Writing } from '../checks/index.ts';
+import { forgery, judgeChanges, type ProtectedSet, type Writing } from '../checks/index.ts';
 import {
   decisions,
   decisionTable,
@@ -108,7 +108,8 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     profile,
     roots,
     network: network.mode,
-    protectedPaths: (path) => protectedSet !== null && protectedSet.why(relative(path)) !== null,
+    // Of settings only what bears on tests is protected, which their contents tell.
+    protectedPaths: (path) => protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings',
   };
   const judging: Judging = { rails, policy, absolute, workspace, openTests: task.spec.protect?.mode === 'None' };
   return {
@@ -144,11 +145,16 @@ function denied(why: string): GateVerdict {
 }
 
 /** Why a file may not be written, whatever its content. */
-function guarded({ path, before }: Rewrite, set: ProtectedSet): string | null {
+function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | null {
   if (path.startsWith('/') || path.split('/').some((part) => part === '..' || part === '.' || part === '')) {
     return `${path} is not a plain path below the workspace`;
   }
   const protection = set.why(path);
+  if (protection?.kind === 'Settings' && before !== null) {
+    const change = { path, op: 'Modify', before: before.toString('utf8'), after: after.toString('utf8') } as const;
+    if (judgeChanges([change], set).violations.length === 0) return null;
+    return `${path} is protected where it bears on tests: ${protection.why}`;
+  }
   if (protection !== null) return `${path} is protected: ${protection.why}`;
   if (set.holdsProtected(path)) return `protected files lie under ${path}`;
   if (set.derived(path)) return `${basename(path)} is made by running the checks`;

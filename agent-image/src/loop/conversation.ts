@@ -2,6 +2,7 @@ import { newExecId } from '@agentfleet/keeper/client';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import { editable } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/ends.ts';
 import { findShell, nothingListed, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
@@ -169,7 +170,11 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
   const { context, hands, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
-  const guarded = baseline.tree.filter((path) => baseline.protectedSet.why(path) !== null);
+  const guarded = baseline.tree.flatMap((path) => {
+    const protection = baseline.protectedSet.why(path);
+    if (protection === null) return [];
+    return protection.kind === 'Settings' && editable(path) ? [`${path} (what bears on tests in it)`] : [path];
+  });
   const more = guarded.length > maxProtected ? [`and ${guarded.length - maxProtected} more of the same kinds`] : [];
   const seconds = meter.secondsLeft();
   return {

@@ -1,5 +1,6 @@
 export { forgery, type Writing } from './forgery.ts';
 export { judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
+export { editable } from './sections.ts';
 export { reportFiles } from './reports.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Protection, ReadFile, Violation } from './types.ts';

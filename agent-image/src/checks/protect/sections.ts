@@ -14,6 +14,12 @@ export function harmless(path: string, before: string, after: string): boolean {
   return false;
 }
 
+/** Whether parts of a settings file of this name may change. */
+export function editable(path: string): boolean {
+  const name = baseName(path);
+  return name === 'package.json' || name === 'go.mod' || Object.hasOwn(sections, name);
+}
+
 const packageKeys = new Set([
   'version',
   'description',

@@ -1,6 +1,8 @@
 import { args, hasFlag, operands } from '../shell/command.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
+/** Modes that make a program run as its owner. The set-group-ID bit alone is work on folders, whose files then get their group. */
+const setsUser = /^(?:0?[4567][0-7]{3}|(?:[ugoa+=rwxXst-]*,)?(?:[go]*[ua][ugoa]*)?[+=][rwxXt]*s[rwxXt]*(?:,[ugoa+=rwxXst-]*)?)$/;
 const tools =
   /^(?:sudo|sudoedit|doas|pkexec|su|runuser|gosu|su-exec|setpriv|useradd|adduser|usermod|userdel|groupadd|groupmod|gpasswd|passwd|chpasswd|visudo|vipw|newgrp|setcap|polkit|dzdo|pfexec|machinectl)$/;
 
@@ -16,13 +18,10 @@ export const privilege: Rail = {
     if (tools.test(name) && !args(command).some((text) => /^--?(?:version|help)$/.test(text)))
       return found('High', `${name} changes who a process is`);
     if (name === 'chmod') {
-      const mode = args(command).find(
-        (text) =>
-          text.length < 32 && /^(?:0?[2467][0-7]{3}|[ugoa,+=rwxXt-]*[ua]*[+=][rwxXt]*s[rwxXt]*)$/.test(text) && !text.startsWith('-'),
-      );
+      const mode = args(command).find((text) => text.length < 32 && setsUser.test(text));
       if (mode !== undefined) return found('High', `chmod ${mode} makes a program run as its owner`);
     }
-    if (name === 'install' && /(?:^| )(?:-m ?|--mode[= ])0?[2467][0-7]{3}(?: |$)/.test(args(command).join(' ')))
+    if (name === 'install' && /(?:^| )(?:-m ?|--mode[= ])0?[4567][0-7]{3}(?: |$)/.test(args(command).join(' ')))
       return found('High', 'install makes a program run as its owner');
     if (
       (name === 'chown' || name === 'chgrp') &&
