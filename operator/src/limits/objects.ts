@@ -81,6 +81,14 @@ const rules = (spec.properties['attempts'] as { properties: { rules: { items: { 
   .properties;
 const classes = rules.rules.items.properties.class.enum;
 
+/** Servers of tools: the pool's hold credentials for their hosts, and tasks name the same. */
+const serverUrl = (at: number): string => `https://${longName(253, at)}/`.padEnd(512, 'm');
+const toolServers: Choices = {
+  'spec.tools.mcpServers[].name': (at) => longName(32, at),
+  'spec.tools.mcpServers[].url': serverUrl,
+  'spec.tools.mcpServers[].headers[].credential': () => longName(63, 0),
+};
+
 const repository = `https://${'h'.repeat(63)}.invalid/`;
 
 /** Choices of each kind of workspace; each has the fields of one alternative. */
@@ -112,7 +120,7 @@ export type Workspace = keyof typeof workspaces;
 /** The largest task of a kind of workspace; `more` overrules what is chosen here. */
 export function largestTask(workspace: Workspace, more: Choices = {}): AgentTask {
   const metadata = { name: longest.name, namespace: longest.namespace };
-  const choices = { ...shared, ...workspaces[workspace], ...more };
+  const choices = { ...shared, ...toolServers, ...workspaces[workspace], ...more };
   return { apiVersion, kind: 'AgentTask', metadata, spec: atLimit(agentTask.spec as unknown as Node, choices, 'spec') } as AgentTask;
 }
 
@@ -186,6 +194,7 @@ const engines: readonly object[] = [
 const none = (): undefined => undefined;
 
 const poolChoices: Choices = {
+  ...toolServers,
   'spec.default': () => false,
   'spec.experts[].artifact': none,
   'spec.experts[].speculative': none,

@@ -41,7 +41,6 @@ const later: readonly (readonly [keyof typeof schemas, string])[] = [
   ['ExpertPool', 'profiles[].compute.decoding'],
   ['EnergyModel', 'trunk'],
   ['EnergyModel', 'training'],
-  ['AgentTask', 'tools'],
 ];
 
 /** Parts of an expert that this fleet has no use for. */
