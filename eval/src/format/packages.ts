@@ -25,7 +25,15 @@ const fetchMilliseconds = 120_000;
 const maxCharacters = 600 * 1024;
 
 const fetchCommands: Readonly<Record<PackageEntry['registry'], (entry: PackageEntry, folder: string) => [string, ...string[]]>> = {
-  npm: ({ name, version }, folder) => ['npm', 'pack', `${name}@${version}`, '--pack-destination', folder, '--ignore-scripts', '--silent'],
+  npm: ({ name, version }, folder) => [
+    'npm',
+    'pack',
+    `${name}@${version}`,
+    '--pack-destination',
+    folder,
+    '--ignore-scripts',
+    '--loglevel=error',
+  ],
   PyPI: ({ name, version }, folder) => [
     'python3',
     '-m',
