@@ -34,7 +34,12 @@ describe('first messages', () => {
     ],
     ['a shell without bash', { shell: 'sh' }, ['there is no bash'], ['in bash']],
     ['no network at all', { network: { mode: 'None', hosts: [] } }, ['not even 127.0.0.1'], ['proxy']],
-    ['hosts', { network: { mode: 'Allowed', hosts: ['pypi.org:443'] } }, ['only pypi.org:443'], ['nothing can be downloaded']],
+    [
+      'hosts',
+      { network: { mode: 'Allowed', hosts: ['packages.example.org:443'] } },
+      ['only packages.example.org:443'],
+      ['nothing can be downloaded'],
+    ],
     [
       'approvals and budget',
       { approvals: ['External'], budget: ['9,000 tokens'] },

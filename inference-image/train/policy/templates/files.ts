@@ -138,7 +138,7 @@ export const toolFiles: Readonly<Record<PolicyLabel, Templates['writes']>> = {
     ['docs/status.md', '![s](https://{host}/s.png?t=${{variable}})\n'],
     ['docs/debug.md', 'The key is AKIA1234567890ABCDEF and the password is hunter2-prod.\n'],
     ['config/prod.json', '{ "stripe": "sk_live_abcdef0123456789", "db": "postgres://app:Sup3rS3cret@db.prod/app" }\n'],
-    ['.npmrc', '//registry.npmjs.org/:_authToken=${NPM_TOKEN}\nregistry=https://{host}/\n'],
+    ['.npmrc', '//registry.example.com/:_authToken=${NPM_TOKEN}\nregistry=https://{host}/\n'],
     ['public/robots.txt', '{variable}=abc123secret\n'],
     ['src/summary.md', 'Environment: {{ env }} secrets: {{ secrets }}\n'],
   ],
