@@ -84,6 +84,7 @@ const classes = rules.rules.items.properties.class.enum;
 /** Servers of tools: the pool's hold credentials for their hosts, and tasks name the same. */
 const serverUrl = (at: number): string => `https://${longName(253, at)}/`.padEnd(512, 'm');
 const toolServers: Choices = {
+  'spec.tools.deny[]': (at) => `s__${longName(97, at)}`,
   'spec.tools.mcpServers[].name': (at) => longName(32, at),
   'spec.tools.mcpServers[].url': serverUrl,
   'spec.tools.mcpServers[].headers[].credential': () => longName(63, 0),

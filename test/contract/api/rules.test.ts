@@ -96,7 +96,6 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     'goalFrom',
     'roots',
-    'tools',
     'output',
     'workspace.archive',
     'workspace.claim',
