@@ -78,7 +78,7 @@ export function observed(raw: string, { tokens = observationTokens, handle, corr
   const missing = text.slice(head.length, text.length - tail.length);
   const lines = missing.split('\n').length;
   const how = handle === undefined ? 'the rest was not kept' : `read_file {handle: "${handle()}"} reads it`;
-  const what = `about ${textTokens(missing, correction)} of ${textTokens(text, correction)} tokens (${lines} lines) are not shown`;
+  const what = `about ${roughly(textTokens(missing, correction))} of ${roughly(textTokens(text, correction))} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
 }
 
@@ -111,3 +111,6 @@ export function keptText(text: string): string {
     if (Buffer.byteLength(JSON.stringify(cut)) <= maxNoteBytes - 4096) return cut;
   }
 }
+
+/** Two digits of an estimate: more are not known. */
+const roughly = (count: number): number => Number(count.toPrecision(2));
