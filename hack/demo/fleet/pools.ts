@@ -43,7 +43,11 @@ async function allParts(kubectl: Kubectl): Promise<void> {
   while (Date.now() < deadline) {
     const { items } = await kubectl.json<List<ExpertPool>>(['-n', namespaces.pools, 'get', 'expertpools']);
     const starting = items.some(({ status }) =>
-      status?.experts?.some(({ phase, digest }) => phase === 'Starting' || (phase === 'Ready' && digest === undefined)),
+      status?.experts?.some(
+        // Models behind the gateway have no digest.
+        ({ phase, digest, endpoint }) =>
+          phase === 'Starting' || (phase === 'Ready' && digest === undefined && endpoint?.includes('-gateway.') !== true),
+      ),
     );
     const models = await kubectl.json<List<EnergyModel>>(['-n', namespaces.pools, 'get', 'energymodels']);
     const unknown = models.items.some(({ status }) => status?.digest === undefined);
