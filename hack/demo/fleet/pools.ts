@@ -43,11 +43,7 @@ async function allParts(kubectl: Kubectl): Promise<void> {
   while (Date.now() < deadline) {
     const { items } = await kubectl.json<List<ExpertPool>>(['-n', namespaces.pools, 'get', 'expertpools']);
     const starting = items.some(({ status }) =>
-      status?.experts?.some(
-        // Models behind the gateway have no digest.
-        ({ phase, digest, endpoint }) =>
-          phase === 'Starting' || (phase === 'Ready' && digest === undefined && endpoint?.includes('-gateway.') !== true),
-      ),
+      status?.experts?.some((expert) => expert.phase === 'Starting' || (expert.phase === 'Ready' && !isNamed(expert))),
     );
     const models = await kubectl.json<List<EnergyModel>>(['-n', namespaces.pools, 'get', 'energymodels']);
     const unknown = models.items.some(({ status }) => status?.digest === undefined);
@@ -66,6 +62,11 @@ interface List<T> {
   readonly items: readonly T[];
 }
 
+type Expert = NonNullable<NonNullable<ExpertPool['status']>['experts']>[number];
+
+/** Whether it is known what answers; what runs behind the gateway is known to its provider alone. */
+const isNamed = ({ digest, endpoint }: Expert): boolean => digest !== undefined || endpoint?.includes('-gateway.') === true;
+
 /** Shows who is there, and proves that every part answers with code and weights that it names. */
 export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void> {
   const inPools = ['-n', namespaces.pools, 'get'];
@@ -75,7 +76,7 @@ export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void>
       proofs.fact(`${metadata.name}/${name}  ${role.padEnd(10)}  ${phase}  ${digest.slice(0, 19)}  ${message}`);
     }
     const experts = status?.experts ?? [];
-    const answering = experts.length > 0 && experts.every(({ phase, digest }) => phase === 'Ready' && digest !== undefined);
+    const answering = experts.length > 0 && experts.every((expert) => expert.phase === 'Ready' && isNamed(expert));
     const ready = status?.workers?.ready ?? 0;
     proofs.prove(
       `pool ${metadata.name}: a worker and every expert are ready`,

@@ -11,7 +11,7 @@ export async function conversed(stage: Stage, course: Course): Promise<Told> {
   const corrected = failed !== -1 && calls.slice(failed).some(({ text }) => text.startsWith('unit: holds'));
   proofs.prove('its tests failed on what it wrote first, and it corrected that', corrected, calls.map(({ tool }) => tool).join(', '));
   const touched = provePatch(stage, course.end);
-  proofs.prove('it wrote one module, and nothing else', touched.join() === 'durations.py', touched.join(', '));
+  proofs.prove('it wrote one module and its answer, and nothing else', touched.join() === 'answer.md,durations.py', touched.join(', '));
   const { answer = '', artifacts = [] } = course.end.status?.run ?? {};
   const kept = artifacts.some(({ name }) => name === 'answer.md');
   proofs.prove('it said in words what was asked, in the status and as an artifact', answer.includes('ValueError') && kept, answer);
