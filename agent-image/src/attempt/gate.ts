@@ -108,7 +108,7 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     profile,
     roots,
     network: network.mode,
-    // Of settings only what bears on tests is protected, which their contents tell.
+    // Only those parts of a settings file are protected that bear on tests; its contents decide.
     protectedPaths: (path) => protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings',
   };
   const judging: Judging = { rails, policy, absolute, workspace, openTests: task.spec.protect?.mode === 'None' };

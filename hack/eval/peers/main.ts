@@ -48,7 +48,7 @@ function modelFor(task: string, agent: Agent): Model {
   return scriptedModel(script, agent);
 }
 
-const nobody: Model = () => Promise.resolve({ status: 503, body: { error: { message: 'no task has begun', type: 'endpoint' } } });
+const noTask: Model = () => Promise.resolve({ status: 503, body: { error: { message: 'no task has begun', type: 'endpoint' } } });
 
 async function keep(record: PeerRecord): Promise<void> {
   await appendFile(kept, `${JSON.stringify(record)}\n`);
@@ -68,7 +68,7 @@ async function miniSweAgent(tasks: readonly PackTask[]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'agentfleet-peers-'));
   try {
     const programs = await programsIn(folder);
-    await using endpoint = await Endpoint.open(nobody);
+    await using endpoint = await Endpoint.open(noTask);
     for (const task of tasks) {
       endpoint.play(modelFor(task.id, 'mini-swe-agent'));
       await keep(await runMiniSweAgent(task, { agent, programs, endpoint, model: values.model, limits }));
@@ -80,7 +80,7 @@ async function miniSweAgent(tasks: readonly PackTask[]): Promise<void> {
 
 async function agentFleet(tasks: readonly PackTask[]): Promise<void> {
   const version = (await promisify(execFile)('git', ['rev-parse', '--short', 'HEAD'], { cwd: root })).stdout.trim();
-  await using endpoint = await Endpoint.open(nobody);
+  await using endpoint = await Endpoint.open(noTask);
   await runAgentFleet(
     tasks,
     { checkout: root, endpoint, model: values.model, version, limits },

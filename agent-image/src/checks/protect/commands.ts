@@ -62,7 +62,7 @@ export function commandsOf(argv: readonly string[]): SimpleCommand[] {
 }
 
 /**
- * The simple commands of a script, as far as words tell: no expansion, no functions. A quoted text is one word, so that a
+ * The simple commands of a script, by its words alone: no expansion, no functions. A quoted text is one word, so that a
  * program in quotes (`python3 -c '…'`) names no commands; what runs inside double quotes (`"$(…)"`) does. The lines of a
  * here-document count where a shell reads them.
  */
