@@ -16,15 +16,13 @@ interface Row {
 }
 
 const folder = import.meta.dirname;
-const lines = <T>(file: string): readonly T[] => {
+/** The lines of a file beside this one; none where it is not there. */
+function lines(file: string): readonly unknown[] {
   const path = join(folder, file);
-  return existsSync(path)
-    ? readFileSync(path, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as T)
-    : [];
-};
+  if (!existsSync(path)) return [];
+  const text = readFileSync(path, 'utf8').trim();
+  return text.split('\n').map((line): unknown => JSON.parse(line));
+}
 
 const median = (values: readonly number[]): number => quantile(values, 0.5);
 
@@ -53,7 +51,7 @@ const share = (part: number, all: number): string => {
   return `${part} of ${all}, ${((100 * part) / all).toFixed(1)} % (${(100 * low).toFixed(1)}–${(100 * high).toFixed(1)})`;
 };
 
-const rows = lines<Row>('results.jsonl');
+const rows = lines('results.jsonl') as readonly Row[];
 for (const seed of new Set(rows.map((row) => row.seed))) {
   for (const agent of new Set(rows.filter((row) => row.seed === seed).map((row) => row.agent))) {
     const own = rows.filter((row) => row.seed === seed && row.agent === agent);
@@ -62,7 +60,7 @@ for (const seed of new Set(rows.map((row) => row.seed))) {
       `${seed} ${agent}: solved ${share(solved, own.length)}; median steps ${median(own.map(({ steps }) => steps))}, tokens ${median(own.map(({ tokensIn }) => tokensIn))}`,
     );
   }
-  const { acts, refused } = judged(lines<Conversation>(`${seed}.jsonl`));
+  const { acts, refused } = judged(lines(`${seed}.jsonl`) as readonly Conversation[]);
   console.log(`${seed} acts that the gates judged: refused ${share(refused.length, acts)}`);
   for (const text of refused) console.log(`  ${text.replaceAll('\n', ' ')}`);
 }
