@@ -1,0 +1,39 @@
+// `npm run size -- [--circles] [COMMIT…]`: how big the sources of commits are, side by side; HEAD when none is named.
+import { execa } from 'execa';
+import { isMeasured, measure, table, type Size, type SourceFile } from './measure.ts';
+
+const cwd = import.meta.dirname;
+
+/** Reads the measured files of a commit out of git's objects, without a work tree. */
+async function filesOf(commit: string): Promise<SourceFile[]> {
+  const listed = await execa('git', ['ls-tree', '-r', '-z', '--full-tree', commit], { cwd });
+  const entries = listed.stdout
+    .split('\0')
+    .map((line) => /^100\d+ blob (?<id>\w+)\t(?<path>.*)$/u.exec(line)?.groups)
+    .flatMap((groups) =>
+      groups?.['id'] && groups['path'] && isMeasured(groups['path']) ? [{ id: groups['id'], path: groups['path'] }] : [],
+    );
+  const input = entries.map(({ id }) => `${id}\n`).join('');
+  const { stdout } = await execa('git', ['cat-file', '--batch'], { cwd, input, encoding: 'buffer', maxBuffer: 2 ** 28 });
+  let at = 0;
+  return entries.map(({ path }) => {
+    const end = stdout.indexOf(10, at);
+    const length = Number(Buffer.from(stdout.subarray(at, end)).toString().split(' ')[2]);
+    at = end + 1 + length + 1;
+    return { path, text: Buffer.from(stdout.subarray(end + 1, end + 1 + length)).toString() };
+  });
+}
+
+const argv = process.argv.slice(2);
+const commits = argv.filter((each) => each !== '--circles');
+const columns = new Map<string, Size>();
+for (const commit of commits.length > 0 ? commits : ['HEAD']) {
+  const { stdout } = await execa('git', ['rev-parse', '--short', commit], { cwd });
+  columns.set(stdout, measure(await filesOf(commit)));
+}
+console.log(table(columns));
+if (argv.includes('--circles')) {
+  for (const [commit, { fileCircles, folderCircles }] of columns) {
+    for (const group of [...fileCircles, ...folderCircles]) console.log(`\n${commit}: ${group.join(' ')}`);
+  }
+}
