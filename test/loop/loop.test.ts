@@ -73,15 +73,19 @@ test('a test that passes by accident does not hold the search: it leaves that tr
   expect(steps.find(({ intent }) => intent.startsWith('writes return 7 '))?.state).toBe('Dropped');
 });
 
-test('a function that does not exist yet is nothing for a search of edits, and it says so before it tries any', async () => {
+test.each([
+  ['import calc', 'calc.multiply'],
+  ['from calc import multiply', 'multiply'],
+])('a function that does not exist yet (%s) is nothing for a search of edits, and it says so before it tries any', async (load, call) => {
   await using sandbox = await LocalSandbox.open();
-  const test =
-    'import unittest\nimport calc\n\n\nclass T(unittest.TestCase):\n    def test_multiply(self):\n        self.assertEqual(calc.multiply(2, 3), 6)\n';
+  const test = `import unittest\n${load}\n\n\nclass T(unittest.TestCase):\n    def test_multiply(self):\n        self.assertEqual(${call}(2, 3), 6)\n`;
   const files = { 'calc.py': 'def add(a, b):\n    return a + b\n', 'test_calc.py': test };
   const run = bed.begin(sandbox, taskFor(files, ['python3', '-m', 'unittest', '-v'], 'Add multiply to calc.py.'), alone());
   const outcome = await bed.run(run);
   expect(outcome).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'NewCodeNeeded' });
-  expect(outcome.message).toMatch(/asks for multiply, which no file.*\(gen: Synth\).*use a pool with another engine/s);
+  expect(outcome.message).toMatch(
+    /asks for multiply, which no file.*At snapshot 0, check unit: .*\(gen: Synth\).*use a pool with another engine/s,
+  );
   expect(tried(sandbox)).toEqual([]);
 });
 

@@ -1,27 +1,51 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { Focus } from './localise.ts';
 
-/** How Python and Node say that a name is asked for which nothing defines. */
+/** How Python, Node and the compiler of TypeScript say that a name is asked for which nothing defines. */
 const missing = [
-  /\bcannot import name '(\w+)' from/,
-  /\bmodule '[\w.]+' has no attribute '(\w+)'/,
-  /\bNameError: name '(\w+)' is not defined/,
-  /\bdoes not provide an export named '([\w$]+)'/,
-  /\bReferenceError: ([\w$]+) is not defined/,
-  /\bTypeError: (?:[\w$()]+\.)*([\w$]+) is not a function/,
+  /\bcannot import name '(?<name>\w+)' from/,
+  /\b(?:module|type object) '[\w.]+' has no attribute '(?<name>\w+)'/,
+  /'(?<owner>\w+)' object has no attribute '(?<name>\w+)'/,
+  /\bname '(?<name>\w+)' is not defined/,
+  /\bNo module named '(?<name>[\w.]+)'/,
+  /\bdoes not provide an export named '(?<name>[\w$]+)'/,
+  /\bReferenceError: (?<name>[\w$]+) is not defined/,
+  /(?<name>[\w$]+)\)? is not a (?:function|constructor)\b/,
+  /\berror TS(?:2305|2724): .* exported member (?:named )?'(?<name>[\w$]+)'/,
+  /\berror TS2339: Property '(?<name>[\w$]+)' does not exist/,
+  /\berror TS(?:2304|2552): Cannot find name '(?<name>[\w$]+)'/,
 ];
 
+/** A line of a report that names an error; of an assertion pytest shows the expression alone. */
+const errorLine = /^(?:[E#]\s+|\s+)*(?:Uncaught )?(?:\w[\w.]*(?:Error|Exception)\b|assert\b|\S+: error TS\d).*$/gm;
+
+/** What test runners put around the error of a file that does not load. */
+const wrapper = /\bImportError(?:: Failed to import test module| while importing test module)/;
+
+const keywords = new Set(
+  'and as assert async await break case class const continue def default del do elif else enum except export extends finally for from function global if import in instanceof interface is lambda let new nonlocal not null or pass raise return self static super switch this throw try type typeof undefined var void while with yield'.split(
+    ' ',
+  ),
+);
+
 /**
- * The names that failing tests ask for and that stand nowhere in the files that may be edited, when every failing test asks for
+ * The names that failing tests ask for and that stand nowhere in the files that may be edited, when every error of theirs asks for
  * one and no name there is spelled nearly so; else none. Then the goal is new code, and edits of expressions cannot reach it.
  * Pure.
  */
 export function missingNames({ files, localisation }: Pick<Focus, 'files' | 'localisation'>): readonly string[] {
-  const asked = errorsOf(localisation.failingTests).map((error) => missing.map((pattern) => pattern.exec(error)?.[1]).find(Boolean));
-  const known = new Set(files.flatMap(({ content }) => content.match(/[\w$]+/g) ?? []));
-  const names = [...new Set(asked)].filter((name) => name !== undefined);
-  const near = (name: string): boolean => [...known].some((word) => distance(word, name) <= Math.min(2, name.length / 3));
-  return asked.includes(undefined) || names.some(near) ? [] : names;
+  const known = new Set(files.flatMap((file) => withoutComments(file).match(/[\w$]+/g) ?? []));
+  const words = [...known].filter((word) => !keywords.has(word));
+  const isOwn = (owner: string): boolean => files.some(({ content }) => new RegExp(`\\bclass ${owner}\\b`).test(content));
+  const near = (name: string): boolean => known.has(name) || words.some((word) => distance(word, name) <= Math.min(2, name.length / 3));
+  const names = new Set<string>();
+  for (const error of errorsOf(localisation.failingTests)) {
+    const { name, owner } = missing.map((pattern) => pattern.exec(error)?.groups).find(Boolean) ?? {};
+    if (name === undefined || near(name) || (owner !== undefined && !isOwn(owner))) return [];
+    names.add(name);
+  }
+  return [...names];
 }
 
 /** Why experts that only edit expressions cannot reach the goal; null where they may. */
@@ -30,15 +54,32 @@ export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoin
   const names = proposers.every(({ engine }) => engine === 'Synth') ? missingNames(focus) : [];
   if (names.length === 0) return null;
   const shown = names.slice(0, 5).join(', ');
-  return `every failing test asks for ${shown}, which no file that may be edited has: new code is needed`;
+  return `every failing test asks for ${shown}, which no file that may be edited has and set-up did not install: new code is needed`;
 }
 
-/** What each failing test says, or each error in what the command printed where the runner's format names none. */
+/** What each failing test says; for those of which the runner's format says nothing, each error that the command printed. */
 function errorsOf(tests: Focus['localisation']['failingTests']): readonly string[] {
-  if (tests.every(({ message }) => message !== '')) return tests.map(({ message }) => message);
-  const printed = tests.map(({ trace = '' }) => trace).join('\n');
-  const errors = printed.match(/^(?:E\s+)?[\w.]*(?:Error|Exception)\b.*$/gm) ?? [];
-  return errors.length < tests.length ? [''] : errors;
+  const told = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
+  const untold = told.filter((errors) => errors.length === 0).length;
+  const printed = untold === 0 ? [] : tests.flatMap(({ trace = '' }) => errorLines(trace));
+  return printed.length < untold ? [''] : [...told.flat(), ...printed];
+}
+
+/** Of a file that does not load Node's runner says nothing more, and pytest cuts what it says to the width of a terminal. */
+function isTelling(message: string): boolean {
+  return message.trim() !== '' && message !== 'test failed' && !message.endsWith('...');
+}
+
+/** The lines that name errors; the text itself where it is one line without the name of its error. */
+function errorLines(text: string): readonly string[] {
+  const plain = stripVTControlCharacters(text);
+  const lines = plain.match(errorLine) ?? (/^[^\n]+$/.test(plain) ? [plain] : []);
+  return lines.filter((line) => !wrapper.test(line));
+}
+
+/** A comment that mentions a name does not define it. */
+function withoutComments({ path, content }: Focus['files'][number]): string {
+  return content.replaceAll(path.endsWith('.py') ? /#.*|"""[^]*?"""/g : /\/\/.*|\/\*[^]*?\*\//g, ' ');
 }
 
 /** Levenshtein distance. */
