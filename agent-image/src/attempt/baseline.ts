@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { isArtifactCheck, isCommandCheck, type Check, type CommandCheck } from '@agentfleet/protocol/api';
 import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
 import { assertSchema } from './artifactRun.ts';
+import { mayVary, runAgain } from './chance.ts';
 import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
 import { seenAtBaseline } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
@@ -20,6 +21,8 @@ export interface JudgedCheck {
   readonly judgement: BaselineJudgement;
   /** How its results are read from now on. */
   readonly format: ResultFormat;
+  /** It may give another result at each run: one run proves nothing. */
+  readonly varies: boolean;
 }
 
 /** What is known once the checks ran at snapshot 0. */
@@ -66,10 +69,10 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   for (const check of [...artifacts, ...commands]) {
     progress.say(`running check ${check.name} at snapshot 0`);
     assertWithinBudget(scope, checks);
-    checks.push(await judgeOne(check, runner));
+    checks.push(await judgeOne(check, runner, tree));
     assertLoads(scope, checks.at(-1), protectedSet);
   }
-  await lookAgain(checks, runner);
+  await lookAgain(checks, runner, tree);
   if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
   await hands.note('Baseline', noteOf(context.assignment.attempt, checks));
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
@@ -112,7 +115,7 @@ function assertWithinBudget({ meter }: Scope, checks: readonly JudgedCheck[]): v
   }
 }
 
-async function judgeOne(check: Check, runner: CheckRunner): Promise<JudgedCheck> {
+async function judgeOne(check: Check, runner: CheckRunner, tree: readonly string[]): Promise<JudgedCheck> {
   let first = await runCheck(check, check.format, runner);
   if (first.end.interrupted !== undefined) first = await runCheck(check, check.format, runner);
   const format = first.results.format;
@@ -122,24 +125,27 @@ async function judgeOne(check: Check, runner: CheckRunner): Promise<JudgedCheck>
     first.end.error === undefined &&
     !first.end.timedOut &&
     first.millis < repeatBelowMs;
-  const baseline = again ? [first, await runCheck(check, format, runner)] : [first];
+  const twice = again ? [first, await runCheck(check, format, runner)] : [first];
+  const varies = again && (await mayVary(check, first, tree, (path) => runner.hands.read(path)));
+  const baseline = varies ? await runAgain({ check, format }, runner, twice) : twice;
   const judgement = judgeBaseline(baseline, check.expect);
-  if (judgement.accepted) return { check, baseline, judgement, format };
+  if (judgement.accepted) return { check, baseline, judgement, format, varies };
   throw refusal(check, judgement.class, judgement.reasons);
 }
 
-/** Most runs at snapshot 0 of a check that passes at the first one. */
+/** Runs at snapshot 0 of a check that passes at the first one, and names nothing that varies. */
 const mostPasses = 3;
 
 /** Runs checks that all pass, of a task that nothing can be proved for then, again: one may have passed by chance. */
-async function lookAgain(checks: JudgedCheck[], runner: CheckRunner): Promise<void> {
+async function lookAgain(checks: JudgedCheck[], runner: CheckRunner, tree: readonly string[]): Promise<void> {
   if (checks.some(({ judgement }) => judgement.failing.length > 0 || judgement.flaky.length > 0)) return;
   for (const [at, { check, format, baseline }] of checks.entries()) {
-    const runs = [...baseline];
-    const isShort = (): boolean => check.expect === 'Auto' && runs.every(({ millis }) => millis < repeatBelowMs);
-    while (isShort() && runs.length < mostPasses && runs.at(-1)?.end.exitCode === 0) runs.push(await runCheck(check, format, runner));
+    const [first] = baseline;
+    if (check.expect !== 'Auto' || first?.end.exitCode !== 0 || first.millis >= repeatBelowMs) continue;
+    const varies = await mayVary(check, first, tree, (path) => runner.hands.read(path));
+    const runs = await runAgain({ check, format }, runner, baseline, varies ? undefined : mostPasses);
     const judgement = judgeBaseline(runs, check.expect);
-    if (judgement.accepted) checks[at] = { check, baseline: runs, judgement, format };
+    if (judgement.accepted) checks[at] = { check, baseline: runs, judgement, format, varies };
   }
 }
 

@@ -69,7 +69,10 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
   if (passed + failed + errored > 0) parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing)}`);
   else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}${lastLine(first.output)}`);
-  if (judgement.flaky.length > 0) parts.push(`not repeatable, so not counted: ${judgement.flaky.slice(0, 3).map(shownId).join(', ')}`);
+  if (judgement.flaky.length > 0) {
+    const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
+    parts.push(`not repeatable in ${baseline.length} runs on the same files, so not counted: ${ids}`);
+  }
   return `check ${check.name}: ${parts.join('; ')}`;
 }
 

@@ -1,6 +1,7 @@
 import { isArtifactCheck } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Baseline } from './baseline.ts';
+import { contradiction, flakyCheck, runAgain } from './chance.ts';
 import { changesBetween } from './changes.ts';
 import type { Ledger } from './closing.ts';
 import { broken, holds, prove, type Proof } from './evidence.ts';
@@ -52,7 +53,10 @@ export async function verify(
     if (!clean) await hands.restore(result.id);
     clean = isArtifactCheck(judged.check);
     if (!clean) await hands.remove(discard);
-    proofs.push(await proveAgain(judged, baseline));
+    const proof = await proveAgain(judged, baseline);
+    proofs.push(proof);
+    const fell = await contradiction(proof, baseline, () => hands.restore(result.id));
+    if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
   }
   await hands.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
@@ -70,6 +74,24 @@ export async function verify(
 async function proveAgain(judged: Baseline['checks'][number], baseline: Baseline): Promise<Proof> {
   const first = await prove(judged, baseline);
   return broken(first)?.code === 'Interrupted' ? prove(judged, baseline) : first;
+}
+
+/** Finds out whether the check or the change gives two results; the tree is that of the result again. */
+async function flaky(
+  scope: Scope,
+  { fell, winner }: { readonly fell: Proof; readonly winner: Winner | null },
+  { initial }: Prepared,
+  { runner }: Baseline,
+  result: SnapshotRecord,
+): Promise<AttemptFailure> {
+  const { hands, progress } = scope;
+  const { judged } = fell;
+  progress.say(`check ${judged.check.name} gave two results: running it at snapshot 0 again`, { urgent: true });
+  await hands.restore(initial.id);
+  const again = await runAgain(judged, runner, []);
+  await hands.restore(result.id);
+  await noteNotVerified(scope, winner);
+  return flakyCheck(fell, [...judged.baseline, ...again]);
 }
 
 function differs(id: string): AttemptFailure {
@@ -103,24 +125,11 @@ function leavesOf(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`)));
 }
 
-async function notProved({ context, hands }: Scope, winner: Winner | null, failed: Proof): Promise<AttemptFailure> {
+async function notProved(scope: Scope, winner: Winner | null, failed: Proof): Promise<AttemptFailure> {
   const reason = broken(failed) ?? failed.verdict.reasons[0];
   const { verdict, judged, run } = failed;
   const infrastructure = reason?.code === 'Interrupted';
-  if (winner !== null && winner.candidate !== null && !infrastructure) {
-    const { candidate, from } = winner;
-    const note: TriedNote = {
-      attempt: context.assignment.attempt,
-      state: from.state,
-      step: from.asked,
-      id: candidate.id,
-      operator: candidate.operator,
-      location: `${candidate.location.path}:${candidate.location.line}`,
-      decision: 'Allow',
-      result: 'NotVerified',
-    };
-    await hands.note('Tried', { ...note });
-  }
+  if (!infrastructure) await noteNotVerified(scope, winner);
   const why = isArtifactCheck(judged.check)
     ? `check ${judged.check.name}: ${run.output}`
     : reason === undefined
@@ -131,4 +140,21 @@ async function notProved({ context, hands }: Scope, winner: Winner | null, faile
     reason?.code ?? 'StillFails',
     `in a fresh container, ${why}`,
   );
+}
+
+/** A later attempt does not try the same step again. */
+async function noteNotVerified({ context, hands }: Scope, winner: Winner | null): Promise<void> {
+  if (winner === null || winner.candidate === null) return;
+  const { candidate, from } = winner;
+  const note: TriedNote = {
+    attempt: context.assignment.attempt,
+    state: from.state,
+    step: from.asked,
+    id: candidate.id,
+    operator: candidate.operator,
+    location: `${candidate.location.path}:${candidate.location.line}`,
+    decision: 'Allow',
+    result: 'NotVerified',
+  };
+  await hands.note('Tried', { ...note });
 }
