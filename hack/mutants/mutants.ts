@@ -17,7 +17,6 @@ import { canaries } from './canaries.ts';
 import { placement } from './placement.ts';
 import { migs } from './mig.ts';
 import { monitoring } from './monitoring.ts';
-import { monopod } from './monopod.ts';
 import { reservation } from './reservation.ts';
 import { modelRollouts } from './modelRollouts.ts';
 import { rollouts } from './rollouts.ts';
@@ -62,7 +61,6 @@ export const mutants: readonly Mutant[] = [
   ...gpus,
   ...migs,
   ...monitoring,
-  ...monopod,
   ...reservation,
   ...shards,
   ...rollouts,

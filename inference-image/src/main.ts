@@ -1,12 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import process, { argv, env, execArgv, execPath, exit, stderr, stdout } from 'node:process';
+import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { gatewayWord } from '@agentfleet/protocol/gateway';
 import { readConfig } from './config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, Logger, type LogLevel } from './logger.ts';
 import { startServer } from './start.ts';
-import { readSupervisor, supervise, superviseWord } from './supervisor/index.ts';
 import { awaitTurn, awaitTurnWord, readAwaitTurn, readTurnstile, runTurnstile, turnstileWord } from './turnstile/index.ts';
 
 /** After the time for requests that wait, this long until the process ends whatever is left, ms. */
@@ -36,24 +35,6 @@ async function main(): Promise<void> {
         exit(1);
       },
     );
-  };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-}
-
-/** Starts servers beside each other, and ends when they have. */
-async function superviseServers(): Promise<void> {
-  const config = readSupervisor(env);
-  const logger = loggerOf(config.logLevel);
-  const command = [execPath, ...execArgv, argv[1] ?? ''] as const;
-  const running = await supervise({ config, env, command, logger, now: () => performance.now() });
-  logger.log('info', 'listening', { addresses: [running.address], servers: config.children.map(({ name }) => name) });
-  let stopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) return;
-    stopping = true;
-    logger.log('info', 'stopping', { signal });
-    void running.stop(signal).then(() => exit(0));
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
@@ -116,8 +97,7 @@ async function lookAtGpu(task: GpuTask): Promise<void> {
 
 try {
   const task = gpuTaskOf(argv.slice(2));
-  if (argv[2] === superviseWord) await superviseServers();
-  else if (argv[2] === gatewayWord) await serveModels();
+  if (argv[2] === gatewayWord) await serveModels();
   else if (argv[2] === turnstileWord) await giveTurns();
   else if (argv[2] === awaitTurnWord) await waitForTurn();
   else if (task === undefined) await main();

@@ -2,7 +2,7 @@
 import { inferenceErrors } from '@agentfleet/protocol/inference';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { phases, placementModes, rolloutPhases } from '@agentfleet/protocol/api';
+import { phases, rolloutPhases } from '@agentfleet/protocol/api';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { rolloutVerdicts } from '../../protocol/src/api/rollout/index.ts';
 import { catalogue, type KnownSeries } from './catalogue.ts';
@@ -134,7 +134,6 @@ describe('values of labels', () => {
     'agentfleet_task_ends_total rollback': ['None', 'Restored', 'Discarded', 'Kept', 'NotVerified'],
     'agentfleet_condition status': ['True', 'False', 'Unknown'],
     'agentfleet_condition reason': rolloutPhases,
-    'agentfleet_expert_info mode': placementModes,
     'leader_election_master_status name': ['agentfleet-operator'],
   };
 

@@ -8,8 +8,6 @@ import { readConfig } from '../config.ts';
 import { example } from '../engines/synth/example.ts';
 import { Logger } from '../logger.ts';
 import { startServer, type RunningServer } from '../start.ts';
-import { readSupervisor } from '../supervisor/plan.ts';
-import { supervise, type Supervision } from '../supervisor/supervise.ts';
 import { defaultTimes } from '../turnstile/policy.ts';
 import { runTurnstile, type RunningTurnstile } from '../turnstile/run.ts';
 
@@ -24,9 +22,8 @@ let folder: string;
 let signer: Signer;
 let stranger: Signer;
 let server: RunningServer;
-let supervisor: Supervision;
 let turnstile: RunningTurnstile;
-let origins: Readonly<Record<'server' | 'supervisor' | 'turnstile', string>>;
+let origins: Readonly<Record<'server' | 'turnstile', string>>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'access-'));
@@ -44,15 +41,12 @@ beforeAll(async () => {
   };
   const config = readConfig(env);
   server = await startServer({ config, logger, now });
-  const plan = readSupervisor({ ...env, AGENTFLEET_SUPERVISE: '[{"name":"idle","port":1}]' });
-  // Its one server stays idle: who may ask the supervisor does not depend on it.
-  supervisor = await supervise({ config: plan, env: {}, command: [process.execPath, '-e', 'setInterval(() => {}, 1000)'], logger, now });
   turnstile = await runTurnstile({ config: { ...config, times: defaultTimes }, logger, now });
-  origins = { server: server.addresses[0] ?? '', supervisor: supervisor.address, turnstile: turnstile.address };
+  origins = { server: server.addresses[0] ?? '', turnstile: turnstile.address };
 });
 
 afterAll(async () => {
-  await Promise.all([server.stop(), supervisor.stop('SIGTERM'), turnstile.stop()]);
+  await Promise.all([server.stop(), turnstile.stop()]);
   await rm(folder, { recursive: true });
 });
 
@@ -87,8 +81,6 @@ const work: readonly (readonly [Origin, string])[] = [
 const reads: readonly (readonly [Origin, string])[] = [
   ['server', 'GET /metrics'],
   ['server', 'GET /v1/info'],
-  ['supervisor', 'GET /v1/info'],
-  ['supervisor', 'GET /v1/children'],
   ['turnstile', 'GET /metrics'],
   ['turnstile', 'GET /v1/members'],
 ];
@@ -136,8 +128,6 @@ test('a worker of the pool is answered', async () => {
 test('probes need no token, and say whether and nothing else', async () => {
   expect(await call('server', 'GET /healthz')).toEqual({ status: 200, text: '{"ok":true}' });
   expect(await call('server', 'GET /readyz')).toEqual({ status: 200, text: '{"ready":true}' });
-  expect(await call('supervisor', 'GET /livez')).toEqual({ status: 200, text: '{"ok":true}' });
-  expect(await call('supervisor', 'GET /readyz')).toEqual({ status: 503, text: '{"ready":false}' });
   expect(await call('turnstile', 'GET /healthz')).toEqual({ status: 200, text: '{"ok":true}' });
 });
 

@@ -6,7 +6,7 @@ import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
 import type { ReachConfig } from '../pools/consent.ts';
 import { isWorkerPod } from '../pools/workerPods.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
-import { enginesIn, isReady } from '../serving/index.ts';
+import { isReady } from '../serving/index.ts';
 
 /** What the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
@@ -43,7 +43,7 @@ interface ServersReady {
   readonly ready: number;
 }
 
-/** Pods of each expert that answer; none is told too. A pod of several engines is one of each. */
+/** Pods of each expert that answer; none is told too. */
 export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
   return [...pools.lister.values()].flatMap((pool) => {
     const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);
@@ -51,7 +51,7 @@ export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): re
       pool: poolKey(pool),
       expert: name,
       role,
-      ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name || enginesIn(pod).has(name)).length,
+      ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name).length,
     }));
   });
 }

@@ -42,9 +42,6 @@ export const expertName = (pool: string, expert: string, revision?: string): str
 export const gatewayName = (pool: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'gateway') : childName(pool, 'gateway', revision);
 
-/** Deployment of the pod that has all engines of a pool on GPUs. */
-export const monopodName = (pool: string): string => childName(pool, 'monopod');
-
 /** A slot as a part of a name, which has no slash. */
 const slotPart = (slot: string): string => `${slot.replaceAll('/', '-')}-${createHash('sha256').update(slot).digest('hex').slice(0, 6)}`;
 

@@ -3,7 +3,6 @@ export * from './access.ts';
 export { boundedText, type BoundedQuestion } from './boundedText.ts';
 export { calibrationOf, type ToldCalibration } from './calibration.ts';
 export * from './info.ts';
-export * from './monopod.ts';
 export * from './pod.ts';
 export * from './podTrouble.ts';
 export * from './rollout.ts';

@@ -97,16 +97,10 @@ export class InfoReader {
     return new Map(answers.filter((answer): answer is readonly [string, ServerInfo] => answer[1] !== undefined));
   }
 
-  /** The same for servers of one pod, by their names. */
-  async readEach(pod: Pod, ports: ReadonlyMap<string, number>, signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
-    const answers = await Promise.all([...ports].map(async ([name, port]) => [name, await this.#one(pod, signal, port)] as const));
-    return new Map(answers.filter((answer): answer is readonly [string, ServerInfo] => answer[1] !== undefined));
-  }
-
-  async #one(pod: Pod, signal: AbortSignal, port: number = expertPort): Promise<ServerInfo | undefined> {
-    const origin = originOf(pod, port);
+  async #one(pod: Pod, signal: AbortSignal): Promise<ServerInfo | undefined> {
+    const origin = originOf(pod);
     if (origin === undefined || pod.metadata.uid === undefined) return undefined;
-    const uid = `${pod.metadata.uid} ${port}`;
+    const { uid } = pod.metadata;
     const known = this.#known.get(uid);
     if (known !== undefined && (known.info !== undefined || this.#clock.monotonic() - known.at < infoRetryMs)) {
       this.#keep(uid, known);

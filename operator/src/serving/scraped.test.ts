@@ -16,7 +16,7 @@ const pool = { ...bare, spec: { ...newPool().spec, ...bare.spec } };
 const monitoring = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
 
 it('lets the Prometheus of the one namespace in that is named, at experts, their engines and verifiers', () => {
-  const [experts] = poolWalls(pool, 'agentfleet-system', new Map(), 'monitoring');
+  const [experts] = poolWalls(pool, 'agentfleet-system', 'monitoring');
   expect(rulesOf(experts?.object).at(-1)).toEqual({
     from: [monitoring],
     ports: [

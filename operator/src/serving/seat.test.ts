@@ -57,15 +57,11 @@ describe('a pod gets at its GPU', () => {
     ]);
   });
 
-  test('as a whole GPU of the device plugin on its node, or by its environment', () => {
+  test('as a whole GPU of the device plugin on its node', () => {
     const whole = placed(status('WholeGPU')).template.spec;
     expect(whole.containers[0]?.resources).toEqual({ limits: { memory: '1Gi', 'nvidia.com/gpu': '1' } });
     expect(whole).toMatchObject({ nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' } });
     expect(whole.resourceClaims).toBeUndefined();
-    const env = placed(status('Env')).template.spec;
-    expect(env).toMatchObject({ runtimeClassName: 'nvidia', nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' } });
-    expect(env.containers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-7a' });
-    expect(env.containers[0]?.resources).toEqual({ limits: { memory: '1Gi' } });
   });
 
   test('by the environment that names the board which another pod holds', () => {
@@ -104,7 +100,7 @@ describe('a pod gets at its GPU', () => {
         readonly env?: readonly { readonly name: string; readonly value: string }[];
         readonly resources?: unknown;
       }[];
-      const byEnvironment = mode === 'Reservation' || mode === 'Env';
+      const byEnvironment = mode === 'Reservation';
       for (const { name, env = [], resources } of all) {
         const visible = env.filter((variable) => variable.name === 'NVIDIA_VISIBLE_DEVICES').map(({ value }) => value);
         const own = name === 'engine';
@@ -149,14 +145,12 @@ describe('a pod gets at its GPU', () => {
 
   test('from a template that only a change made on purpose changes: another one restarts all engines', () => {
     expect(templateHash(placed(status('DRA', { claim: 'slot-dgx-1-gpu0-0123456789' })))).toMatchInlineSnapshot(`"a8166ca665909738"`);
-    const others = ['Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+    const others = ['Reservation', 'WholeGPU'] as const;
     const hashes = others.map((mode) => `${mode} ${templateHash(placed(status(mode, mode === 'Reservation' ? { holder: 'pod-1' } : {})))}`);
     expect(hashes).toMatchInlineSnapshot(`
       [
         "Reservation e150427e36bbbbad",
         "WholeGPU 33ad698526c34f59",
-        "Monopod 33ad698526c34f59",
-        "Env 8be949947082561c",
       ]
     `);
   });

@@ -97,11 +97,9 @@ describe('the pod of an engine on several GPUs', () => {
     expect(whole.spec.initContainers[0]?.resources['limits']).toMatchObject({ 'nvidia.com/gpu': '2' });
     expect(whole.spec).toMatchObject({ nodeSelector: { 'kubernetes.io/hostname': 'dgx-1' } });
     expect(whole.metadata.annotations).toEqual({ 'agentfleet.dev/slot': 'dgx-1/gpu0,dgx-1/gpu1' });
-    for (const mode of ['Reservation', 'Env'] as const) {
-      const { spec, metadata } = rendered(planned(mode, [place(0, { holder: 'pod-1' }), place(1, { holder: 'pod-2' })])).template;
-      expect(spec.initContainers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-0,GPU-1' });
-      expect(metadata.annotations).toMatchObject({ 'agentfleet.dev/gpu-holder': 'pod-1,pod-2' });
-    }
+    const { spec, metadata } = rendered(planned('Reservation', [place(0, { holder: 'pod-1' }), place(1, { holder: 'pod-2' })])).template;
+    expect(spec.initContainers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-0,GPU-1' });
+    expect(metadata.annotations).toMatchObject({ 'agentfleet.dev/gpu-holder': 'pod-1,pod-2' });
   });
 
   test('is told how many there are, and that its draft is on one', () => {

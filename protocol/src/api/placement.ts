@@ -67,7 +67,7 @@ export function gpuMemory(path: string) {
 }
 
 /** How engines get at their GPUs, the best first. */
-export const placementModes = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+export const placementModes = ['DRA', 'Reservation', 'WholeGPU'] as const;
 export type PlacementMode = (typeof placementModes)[number];
 
 /** Why an engine is not on a slot. */

@@ -170,7 +170,6 @@ export const fullPool: Node = {
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
       dryRun: true,
       degradeTo: ['SharedVerifier'],
-      allowUnaccounted: true,
     },
     profiles: [
       {

@@ -12,7 +12,6 @@ import { lostStatus } from './conditions.ts';
 import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
 import { homeOf } from './manifests/manifest.ts';
-import { isSilent } from './monopodState.ts';
 import { NoteReader, notePollMs } from './notes.ts';
 import { observePool, toldBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
@@ -61,7 +60,7 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
   const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
   const polls = [
     ...(pods.some(isPreparing) ? [notePollMs] : []),
-    ...(silent || isSilent(snapshot) ? [infoRetryMs] : []),
+    ...(silent ? [infoRetryMs] : []),
     ...(pods.some(isFetching) ? [progressPollMs] : []),
   ];
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);

@@ -9,13 +9,11 @@ import { briefConfigMap } from './manifests/brief.ts';
 import { isBehindGateway } from './manifests/chat.ts';
 import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
 import type { Manifest } from './manifests/manifest.ts';
-import { monopodService } from './manifests/monopod.ts';
 import { artifactsVolume } from './manifests/storage.ts';
 import { goldenAccess, guardedExperts, guardedTurnstile, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
-import { isInMonopod, keptMonopod, monopodOf, monopodPlaces } from './monopod.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import { asSeated, seated, seatOfExpert, unseated } from './seating.ts';
@@ -52,7 +50,6 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
   const { images, revision } = server;
   const seat = seatOfExpert(snapshot, server.expert, revision);
   const expert = asSeated(asCounted(snapshot.pool, server.expert, revision), seat);
-  if (isInMonopod(snapshot, expert)) return [];
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);
@@ -101,9 +98,7 @@ function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
   return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
-function service(snapshot: PoolSnapshot, { expert, revision }: Server): Manifest {
-  const { pool } = snapshot;
-  if (isInMonopod(snapshot, expert)) return monopodService(pool, expert);
+function service({ pool }: PoolSnapshot, { expert, revision }: Server): Manifest {
   return expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) });
 }
 
@@ -121,13 +116,12 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
-    ...poolWalls(pool, operatorNamespace, monopodPlaces(snapshot), snapshot.prometheusNamespace, reach),
+    ...poolWalls(pool, operatorNamespace, snapshot.prometheusNamespace, reach),
     ...gatewayManifests(snapshot),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
     ...turnstileParts(snapshot).map((part) => guardedTurnstile(pool, access, part)),
     ...servers.flatMap((server) => deployment(snapshot, server)),
-    ...monopodOf(snapshot).map((part) => guardedExperts(pool, access, part)),
     ...gatewayDeployments(snapshot),
     ...workersBudget(pool),
     guardedWorkers(pool, access, workersDeployment(pool, images.agent, heldByGateways(snapshot))),
@@ -163,15 +157,9 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
-  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isInMonopod(snapshot, expert) && !isBehindGateway(expert));
+  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isBehindGateway(expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
-  const keep = [
-    ...deployments,
-    ...(snapshot.rollout?.keep ?? []),
-    ...keptMonopod(snapshot),
-    ...keptTurnstiles(snapshot),
-    ...keptGateways(snapshot),
-  ];
+  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptTurnstiles(snapshot), ...keptGateways(snapshot)];
   return {
     apply,
     remove: surplus(pool, apply, children, keep),

@@ -9,7 +9,6 @@ import { clusterAccess, newestReady, type AskInfo, type InfoReader } from '../..
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';
 import { homeOf } from './manifests/manifest.ts';
-import { readMonopod } from './monopodState.ts';
 import type { NoteReader } from './notes.ts';
 import type { ReplayReader } from './replay.ts';
 import { recordedArms } from './rollout/recorded.ts';
@@ -83,8 +82,6 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
   const infos = await observer.infos.read(toldBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
-  const { ask, infos: reader } = observer;
-  const monopod = await readMonopod({ infos: reader, ask, ...context }, caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
   const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
@@ -111,7 +108,6 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
     notes,
     infos,
-    ...(monopod === undefined ? {} : { monopod }),
     recorded,
     weights: weightsViews({ pool, others: [...recorded.values()].flatMap((arm) => arm.experts), pods, progress }),
   };

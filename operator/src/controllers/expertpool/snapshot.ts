@@ -8,7 +8,6 @@ import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
 import type { WorkerReach } from './manifests/workersEgress.ts';
-import type { MonopodView } from './monopodState.ts';
 import type { Replay } from './replay.ts';
 import type { WeightsView } from './weights/index.ts';
 
@@ -84,8 +83,6 @@ export interface PoolSnapshot {
   readonly notes: ReadonlyMap<string, string>;
   /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
-  /** What engines tell that share a pod; undefined: none do. */
-  readonly monopod?: MonopodView;
   /** What is known of weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** Revisions on record by their names. */

@@ -31,7 +31,6 @@ import {
 } from '../../serving/index.ts';
 import { asSeated, seatOfExpert } from './seating.ts';
 import { serverName, serverRevision } from './servers.ts';
-import { monopodServing } from './monopodState.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { turnsWord } from './turns.ts';
 import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
@@ -49,7 +48,7 @@ function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Po
     return wanted === 0 ? { phase: 'Scaled', replicas: 0, ready: 0, fault: undefined } : gatewayServing(snapshot, obstacle);
   }
   const deployment = snapshot.deployments.get(serverName(snapshot, expert));
-  const own = monopodServing(snapshot, expert, obstacle) ?? servingOf({ wanted, deployment, pods, notes: snapshot.notes, obstacle });
+  const own = servingOf({ wanted, deployment, pods, notes: snapshot.notes, obstacle });
   if (own.fault !== undefined || wanted === 0 || !isChat(expert)) return own;
   const { fault } = gatewayServing(snapshot);
   return fault === undefined ? own : { ...own, phase: 'Degraded', fault };
@@ -66,7 +65,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const pods = own.filter(withImage(imageOf(expert, images)));
   const obstacle = decision.obstacles.find((known) => known.expert === name);
   const { phase, replicas, ready, fault } = servingExpert(snapshot, expert, pods, obstacle);
-  const info = infos.get(newestReady(own)?.metadata.name ?? '') ?? snapshot.monopod?.infos.get(name);
+  const info = infos.get(newestReady(own)?.metadata.name ?? '');
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
   const run = asSeated(expert, seatOfExpert(snapshot, expert, serverRevision(snapshot, expert)));

@@ -34,11 +34,8 @@ function orderOf({ holder, item }: Tenant): string {
 export function admit(holders: readonly Holder[], progress: ProgressOf, lingering: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
-  // Their supervisor keeps the order: a pod that got one engine after another would start all of them anew each time.
-  for (const tenant of tenants)
-    if (tenant.holder.mode === 'Monopod' && mayStart(tenant)) for (const assignment of tenant.assignments) admitted.add(assignment);
   const taken = new Set([...lingering, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
-  const waiting = tenants.filter((tenant) => mayStart(tenant) && !tenant.assignments.some((assignment) => admitted.has(assignment)));
+  const waiting = tenants.filter((tenant) => mayStart(tenant));
   for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
     if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
     for (const { slot } of assignments) taken.add(slot);

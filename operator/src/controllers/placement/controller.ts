@@ -4,7 +4,6 @@ import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/objects.ts';
-import { enginesIn } from '../../serving/index.ts';
 import type { GpuCaches } from './caches.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
 import { cachedLedger, observePlacement, type Ledger, type PlacementSources } from './observe.ts';
@@ -47,8 +46,7 @@ const isEngine: Predicate<Deployment> = ({ object }) => {
 const isBook: Predicate<KubeObject> = ({ object }) => object.metadata.name === slotsConfigMap;
 
 /** Memory is free when the pod that had it is gone. */
-const leftGpu: Predicate<Pod> = ({ type, object }) =>
-  type === 'delete' && (object.metadata.annotations?.[slotLabel] !== undefined || enginesIn(object).size > 0);
+const leftGpu: Predicate<Pod> = ({ type, object }) => type === 'delete' && object.metadata.annotations?.[slotLabel] !== undefined;
 
 function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): readonly Source[] {
   const map = (): readonly string[] => [everything];

@@ -3,7 +3,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { Progress } from './admit.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
-import { readBook, writeBindings } from './slots.ts';
+import { writeBindings } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { hybrid, judge, now, of, places, settle, word } from './testing/world.ts';
 
@@ -143,20 +143,11 @@ describe('modes', () => {
     expect(decision.claims).toEqual([]);
   });
 
-  test('GPUs that the administrator names are handed out by environment when the pool accepts it', () => {
-    const book = readBook({ metadata: {}, data: { slots: '# ours\ndev-1/gpu0 GPU-d 24Gi\n', links: 'dev-1/gpu0 dev-1/gpu1 NV4' } });
-    const cluster = box([], { slices: [], resourceApi: false, nodes: [], runtimeClass: true, book });
-    const refused = decidePlacement(snapshot({ pools: [pool()], cluster }), now);
-    expect(word(refused, 'p')).toMatchObject({ status: 'False', reason: 'NoMode' });
-    const taken = decidePlacement(snapshot({ pools: [pool({ allowUnaccounted: true })], cluster }), now);
-    expect(of(taken, 'p')?.plan).toMatchObject({ mode: 'Env', assignments: [{ slot: 'dev-1/gpu0', uuid: 'GPU-d' }] });
-  });
-
   test('a better mode that comes up restarts nothing', () => {
-    const cluster = box(undefined, { nodes: [], runtimeClass: true, resourceApi: false, deviceClasses: [] });
-    const rest = settle(snapshot({ pools: [pool({ allowUnaccounted: true })], cluster }));
-    expect(rest.pools[0]?.status?.plan?.mode).toBe('Env');
-    const better = decidePlacement({ ...rest, cluster: { ...rest.cluster, resourceApi: true, deviceClasses: box().deviceClasses } }, now);
+    const { deviceClasses } = box();
+    const rest = settle(snapshot({ pools: [pool()], cluster: box([], { slices: [], resourceApi: false, nodes: [plugin] }) }));
+    expect(rest.pools[0]?.status?.plan?.mode).toBe('WholeGPU');
+    const better = decidePlacement({ ...rest, cluster: { ...rest.cluster, resourceApi: true, deviceClasses } }, now);
     expect(of(better, 'p')?.plan?.hash ?? rest.pools[0]?.status?.plan?.hash).toBe(rest.pools[0]?.status?.plan?.hash);
   });
 

@@ -1,6 +1,5 @@
 import {
   bindSlots,
-  bytesOf,
   conflictsOf,
   gpusOf,
   pluginGpus,
@@ -165,17 +164,11 @@ function countedNodes({ slices, driver, nodes, holders }: ClusterView): readonly
   return nodes.filter((node) => !driven.has(node.metadata.name) && isCounted(node, holders));
 }
 
-/** GPUs that the administrator names, or that a device plugin counts: no driver publishes them. */
-function otherSlots(view: ClusterView, known: ReadonlySet<string>): readonly PlanSlot[] {
-  const base = { pciBusID: undefined, fault: undefined, published: false, sharedByBytes: false, counted: false, holder: undefined };
-  const configured = view.book.configured.flatMap(({ slot, uuid, memory }): readonly PlanSlot[] => {
-    const bytes = bytesOf(memory);
-    const node = slot.slice(0, slot.lastIndexOf('/'));
-    return bytes === undefined || known.has(node) ? [] : [{ ...base, name: slot, node, uuid, usableBytes: usableBytes(bytes) }];
-  });
-  const named = new Set([...known, ...configured.map(({ node }) => node)]);
-  const counted = countedNodes(view).filter(({ metadata }) => !named.has(metadata.name));
-  return [...configured, ...counted.flatMap((node) => countedSlots(view, node))];
+/** GPUs that a device plugin counts: no driver publishes them. */
+function pluginSlots(view: ClusterView, known: ReadonlySet<string>): readonly PlanSlot[] {
+  return countedNodes(view)
+    .filter(({ metadata }) => !known.has(metadata.name))
+    .flatMap((node) => countedSlots(view, node));
 }
 
 /** The GPUs of the cluster, by their names. Pure and deterministic. `now` is wall time in ms. */
@@ -190,13 +183,8 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
     ),
   );
   const published = publishedSlots(view, conflicts);
-  const others = otherSlots(view, new Set(published.map(({ node }) => node)));
-  // What the administrator names is his own line.
-  const learned = others.filter(({ counted }) => counted);
-  const bindings = [...published, ...learned].flatMap(({ name, uuid, pciBusID }) =>
-    uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }],
-  );
-  const slots = [...published, ...others];
+  const slots = [...published, ...pluginSlots(view, new Set(published.map(({ node }) => node)))];
+  const bindings = slots.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
   const told = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
     slots,

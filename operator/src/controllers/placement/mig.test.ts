@@ -202,7 +202,7 @@ describe('MIG slices of a device plugin', () => {
       /^node dgx-1: the device plugin hands out MIG slices \(nvidia.com\/mig-2g.10gb\) and does not say which/,
     );
     const { skippedModes = [] } = settle(world).pools[0]?.status?.plan ?? {};
-    for (const mode of ['Reservation', 'WholeGPU', 'Monopod'])
+    for (const mode of ['Reservation', 'WholeGPU'])
       expect(skippedModes.find((skipped) => skipped.mode === mode)?.reason).toContain('install it in the place of the plugin');
   });
 

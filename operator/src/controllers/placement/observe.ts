@@ -14,7 +14,7 @@ import {
 import { gpuIndex, onGpus } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
-import { enginesIn, exceeded, rolledOut, turnsAnnotation, withoutDraftAnnotation } from '../../serving/index.ts';
+import { exceeded, rolledOut, turnsAnnotation, withoutDraftAnnotation } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
@@ -57,12 +57,10 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
 export function progressOf(
   deployment: Deployment,
-  { item, slot, uuid, holder, withoutDraft, awakeBytes }: Assignment,
+  { slot, uuid, holder, withoutDraft, awakeBytes }: Assignment,
   replicas: number,
 ): Progress {
   const template = deployment.spec?.template;
-  const place = enginesIn(template).get(item);
-  if (place !== undefined) return place.slot === slot ? started(deployment, 1) : 'Absent';
   const annotations = template?.metadata?.annotations;
   const at = valuesIn(annotations?.[slotLabel]).indexOf(slot);
   if (at < 0 || valuesIn(annotations?.[uuidAnnotation])[at] !== uuid || valuesIn(annotations?.[holderAnnotation])[at] !== holder)
@@ -80,20 +78,18 @@ function started(deployment: Deployment, replicas: number): Progress {
   return exceeded(deployment) ? 'Stalled' : 'Starting';
 }
 
-/** Objects of an engine: those of another revision are another engine. `marked` has the annotations of its pods. */
-function isOf({ kind, name }: Owner, item: string): (object: KubeObject, marked?: Marked) => boolean {
+/** Objects of an engine: those of another revision are another engine. */
+function isOf({ kind, name }: Owner, item: string): (object: KubeObject) => boolean {
   const of = kind === 'EnergyModel' ? labels.model : labels.expert;
-  return ({ metadata: { labels: own = {} } }, marked) =>
-    (kind === 'EnergyModel' || own[labels.pool] === name) &&
-    (itemOf(own[of] ?? '', own[labels.revision]) === item || (kind === 'ExpertPool' && enginesIn(marked).has(item)));
+  return ({ metadata: { labels: own = {} } }) =>
+    (kind === 'EnergyModel' || own[labels.pool] === name) && itemOf(own[of] ?? '', own[labels.revision]) === item;
 }
 
 interface Marked {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
 }
 
-const isOn = ({ item, slot }: Assignment, { metadata }: Marked = {}): boolean =>
-  valuesIn(metadata?.annotations?.[slotLabel]).includes(slot) || enginesIn({ metadata: metadata ?? {} }).get(item)?.slot === slot;
+const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => valuesIn(metadata?.annotations?.[slotLabel]).includes(slot);
 
 /** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
 export function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
@@ -123,7 +119,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
   const { caches, config } = context;
   const claims = gpus.claims.informer.lister.list();
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
-    caches.deployments.lister.list({ namespace: owner.namespace }).filter((found) => isOf(owner, item)(found, found.spec?.template));
+    caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
     const wanted = owner.wishes.find(({ item }) => item === assignment.item)?.replicas;
     const all = deploymentsOf(owner, assignment);
@@ -132,7 +128,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
   const present = (owner: Owner, assignment: Assignment): boolean => {
     const { kind, namespace, name } = owner;
     const pods = caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`);
-    const own = pods.filter((pod) => isOf(owner, assignment.item)(pod, pod));
+    const own = pods.filter(isOf(owner, assignment.item));
     return presentOn(assignment, deploymentsOf(owner, assignment), own);
   };
   return {

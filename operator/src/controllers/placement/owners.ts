@@ -3,7 +3,6 @@ import type { Degradation, EnergyModel, Expert, ExpertPool, PlanStatus } from '@
 import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
 import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
-import { monopodLack } from './monopod.ts';
 import { needsGpu } from './needs.ts';
 import { namedSlots, shardsOf } from './shards.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
@@ -67,9 +66,6 @@ export interface Owner {
   readonly mode: Mode | 'Auto';
   readonly nvlink: NvlinkRule;
   readonly dryRun: boolean;
-  readonly allowUnaccounted: boolean;
-  /** Why its engines cannot be in one pod. */
-  readonly monopodLack?: string | undefined;
   /** The plan in force. */
   readonly plan: PlanStatus | undefined;
   readonly going: boolean;
@@ -189,7 +185,7 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   const { metadata, spec, status } = pool;
   const servers = serversIn(pool, revisions);
   const wishes = wishesOf(pool, servers ?? []);
-  const { mode = 'Auto', nvlink = 'Preferred', dryRun = false, allowUnaccounted = false } = spec.placement ?? {};
+  const { mode = 'Auto', nvlink = 'Preferred', dryRun = false } = spec.placement ?? {};
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
     key: `ExpertPool ${namespace}/${name}`,
@@ -202,8 +198,6 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     mode,
     nvlink,
     dryRun,
-    allowUnaccounted,
-    monopodLack: monopodLack(pool),
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     ...(servers === undefined ? { unknown: true } : {}),
@@ -253,8 +247,6 @@ export function modelOwner(model: EnergyModel): Owner {
     mode: 'Auto',
     nvlink: 'Preferred',
     dryRun: false,
-    allowUnaccounted: false,
-    monopodLack: 'an EnergyModel is no engine of a pool: its pods have GPUs of their own',
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,

@@ -34,9 +34,6 @@ export interface OwnerPlan {
   readonly againAt?: number;
 }
 
-/** Modes whose pods are made. */
-const rendered: readonly Mode[] = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'];
-
 const mostRejections = 64;
 
 const hashOf = (text: string, digits: number): string => createHash('sha256').update(text).digest('hex').slice(0, digits);
@@ -65,17 +62,13 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     slicesOfPlugin: slicesOfPlugin(owner, slots, inventory),
     conflicts,
     slots: [...used.values()].map(({ name, node, published }) => {
-      const strangers = around.filter(({ slot }) => slot === name).length;
-      return { name, node, published, strangers, tenants: strangers + places.filter(({ slot }) => slot === name).length };
+      return { name, node, published, tenants: [...around, ...places].filter(({ slot }) => slot === name).length };
     }),
     pluginGpus: inventory.pluginGpus,
     runtimeClass: inventory.runtimeClass,
     sharing: inventory.sharing,
     injection: injectionOf(nodes, inventory.injections),
-    allowUnaccounted: owner.allowUnaccounted,
-    monopod: owner.monopodLack,
     turns: owner.wishes.filter(({ turns }) => turns === true).map(({ item }) => item),
-    rendered,
   };
 }
 

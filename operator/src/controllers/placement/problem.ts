@@ -41,7 +41,7 @@ export function isForeign(owner: Owner, holder: Holder, assignment: Assignment, 
 
 /** Whether the pods of somebody else get whole GPUs of a device plugin, which nobody can join. */
 function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
-  return owner.key !== self.key && (mode === 'WholeGPU' || mode === 'Monopod');
+  return owner.key !== self.key && mode === 'WholeGPU';
 }
 
 /** Name of what an engine of others holds on one of its slots: it is not to be moved, so that each part is an item by itself. */

@@ -171,7 +171,9 @@ describe('a slot with a line', () => {
   const cut = box([device(0), ...slices], { deviceClasses: classes });
   const requestPolicy = { validRange: { min: '1Mi' } };
   const byBytes = device(3, { allowMultipleAllocations: true, capacity: { memory: { value: '40Gi', requestPolicy } } });
-  const named = box([], { slices: [], book: readBook({ metadata: {}, data: { slots: 'dgx-1/gpu3 GPU-d 40Gi' } }) });
+  const labels = { 'nvidia.com/gpu.memory': '40960' };
+  const counted = { metadata: { name: 'dgx-1', labels }, status: { allocatable: { 'nvidia.com/gpu': '4' } } };
+  const named = box([], { slices: [], resourceApi: false, nodes: [counted] });
 
   test.each([
     ['no driver', named, 'dgx-1/gpu3', 'MPS 40', /no DRA driver publishes it, and only claims can say it/],
@@ -189,13 +191,6 @@ describe('a slot with a line', () => {
     const published = box([device(0)], { driver }).slices.map((one) => ({ ...one, spec: { ...one.spec, driver: driver.driver } }));
     const world = written(snapshot({ cluster: box([], { driver, slices: published }) }), 'dgx-1/gpu0 MPS 40');
     expect(decidePlacement(world, now).problems).toMatch(/the driver gpu.example.com does not know it, only gpu.nvidia.com does/);
-  });
-
-  test('has no effect on engines whose mode makes no claims', () => {
-    const env = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu3')], { placement: { mode: 'Env', allowUnaccounted: true } });
-    const rest = settle(written(snapshot({ pools: [env], cluster: box(undefined, { runtimeClass: true }) }), 'dgx-1/gpu3 MPS 40'));
-    expect(rest.pools[0]?.status?.plan).toMatchObject({ mode: 'Env' });
-    expect(told(rest)).toMatchObject({ reason: 'NoEffect', message: 'data.sharing of dgx-1/gpu3 has no effect: mode Env makes no claims' });
   });
 
   test('that is a MIG slice has it in the words for slices', () => {

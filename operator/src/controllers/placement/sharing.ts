@@ -125,12 +125,7 @@ interface Word {
 export function sharingWord(owner: Owner, { plan }: Pick<OwnerPlan, 'plan'>, { sharings, sharingFaults }: Inventory): Word | undefined {
   const slots = [...new Set(plan.assignments.map(({ slot }) => slot))].sort();
   const faults = sharingFaults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
-  const claimless = slots.filter((slot) => sharings.has(slot) && plan.mode !== 'DRA');
-  const idle = [
-    ...faults,
-    ...claimless.map((slot) => `data.sharing of ${slot} has no effect: mode ${plan.mode ?? 'none'} makes no claims`),
-  ];
-  if (idle.length > 0) return { status: 'False', reason: 'NoEffect', message: idle.join('; ') };
+  if (faults.length > 0) return { status: 'False', reason: 'NoEffect', message: faults.join('; ') };
   const now = new Map(plan.assignments.flatMap(({ slot, claim }) => (claim === undefined ? [] : [[slot, sharingInName(claim)] as const])));
   return lateWord(now, sharings) ?? narrowWord(owner, plan, now) ?? appliedWord(now);
 }

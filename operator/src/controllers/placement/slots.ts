@@ -8,13 +8,6 @@ export const slotsConfigMap = 'agentfleet-slots';
 /** Annotation of the ConfigMap by which a human lets a slot stand for another board: `<node>/gpu2=<uuid>`, by commas. */
 export const approveAnnotation = 'agentfleet.dev/approve-slot';
 
-/** A GPU that no driver publishes. */
-export interface ConfiguredGpu {
-  readonly slot: string;
-  readonly uuid: string;
-  readonly memory: string;
-}
-
 /** What a node answered when a pod asked it for GPUs by environment. */
 export interface ProbeAnswer {
   readonly node: string;
@@ -32,7 +25,6 @@ export interface SlotBook {
   /** Taints that a human has seen. */
   readonly acknowledged: Acknowledgements;
   readonly links: readonly Link[];
-  readonly configured: readonly ConfiguredGpu[];
   readonly probes: readonly ProbeAnswer[];
   /** How tenants of a slot share it. */
   readonly sharing: SharingLines;
@@ -45,7 +37,6 @@ export const emptyBook: SlotBook = {
   approved: new Map(),
   acknowledged: new Map(),
   links: [],
-  configured: [],
   probes: [],
   sharing: noSharing,
   problems: '',
@@ -78,9 +69,6 @@ export function readBook(map: Told | undefined): SlotBook {
     const plain = type.replace(/^NV\d+$/, 'NV');
     return linkTypes.has(plain) ? [{ a, b, type: plain as LinkType }] : [];
   });
-  const configured = lines(map.data?.['slots']).flatMap(([slot = '', uuid = '', memory = '']): readonly ConfiguredGpu[] =>
-    slot.includes('/gpu') && memory !== '' ? [{ slot, uuid, memory }] : [],
-  );
   const approvals = (map.metadata.annotations?.[approveAnnotation] ?? '').split(',').map((entry) => entry.trim().split('='));
   const approved = new Map(approvals.flatMap(([slot, uuid]) => (slot === undefined || uuid === undefined ? [] : [[slot, uuid] as const])));
   const probes = lines(map.data?.['probes']).flatMap(([node = '', answer = '', boot = '', at = '']): readonly ProbeAnswer[] =>
@@ -88,7 +76,7 @@ export function readBook(map: Told | undefined): SlotBook {
   );
   const sharing = readSharing(map.data?.['sharing'], map.metadata.annotations);
   const acknowledged = readAcknowledged(map.metadata.annotations);
-  return { bindings, approved, acknowledged, links, configured, probes, sharing, problems: map.data?.['problems'] ?? '' };
+  return { bindings, approved, acknowledged, links, probes, sharing, problems: map.data?.['problems'] ?? '' };
 }
 
 /** The bindings as the ConfigMap holds them: one line each. */

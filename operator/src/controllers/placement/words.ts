@@ -82,7 +82,7 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Word 
   const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);
   if (slices !== undefined) return { status: 'False', reason: 'NoMode', message: slices };
   if (unplaced.length > 0 && inventory.slots.length === 0) {
-    const message = 'no GPU is known: install a DRA driver, or name GPUs in ConfigMap agentfleet-slots of the operator';
+    const message = 'no GPU is known: install a DRA driver or the device plugin of the GPUs on a node';
     return { status: 'False', reason: 'NoGPUs', message };
   }
   if (unplaced.length > 0) return refused(owner, outcome);

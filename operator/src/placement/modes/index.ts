@@ -1,4 +1,4 @@
-// How pods get at the GPUs of their slots, from claims of the scheduler down to a plain environment. Pure.
+// How pods get at the GPUs of their slots: claims of the scheduler, reserved GPUs, whole GPUs. Pure.
 export {
   chooseMode,
   modes,

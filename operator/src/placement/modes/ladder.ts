@@ -1,5 +1,5 @@
 /** How engines get at their GPUs, the best first. */
-export const modes = ['DRA', 'Reservation', 'WholeGPU', 'Monopod', 'Env'] as const;
+export const modes = ['DRA', 'Reservation', 'WholeGPU'] as const;
 export type Mode = (typeof modes)[number];
 
 /** What a pod that asked for a GPU by its environment saw. */
@@ -11,8 +11,6 @@ export interface SlotFacts {
   readonly published: boolean;
   /** Engines on it, of all pools and models. */
   readonly tenants: number;
-  /** Those of them that are of others. */
-  readonly strangers?: number;
 }
 
 /** What was found out about the cluster and about the plan's slots. */
@@ -35,14 +33,8 @@ export interface ModeFacts {
   readonly slicesOfPlugin?: string | undefined;
   /** What probe pods saw when they asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
   readonly injection: Injection | undefined;
-  /** Whether the pool accepts GPUs that nobody accounts for. */
-  readonly allowUnaccounted: boolean;
-  /** Why one pod cannot have all engines of the plan; undefined: it can. */
-  readonly monopod?: string | undefined;
   /** Engines of the plan that take turns on their GPU. */
   readonly turns?: readonly string[];
-  /** Modes whose pods the caller can make; default all. */
-  readonly rendered?: readonly Mode[];
 }
 
 export interface SkippedMode {
@@ -77,7 +69,6 @@ const unanswered = 'it is not known yet whether a pod gets a GPU by its environm
 function lackOf(mode: Mode, facts: ModeFacts): string | undefined {
   const [conflict] = facts.conflicts;
   if (conflict !== undefined) return conflict;
-  if (facts.rendered?.includes(mode) === false) return 'this version of the operator does not make its pods: use another mode';
   return lacks[mode](facts);
 }
 
@@ -106,21 +97,6 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
     const shared = facts.slots.filter((slot) => slot.tenants > 1).map(({ name }) => name);
     if (shared.length > 0) return `${shared.join(', ')} has several tenants: two pods cannot share a GPU of the device plugin`;
     return shortOfPlugin(facts);
-  },
-  Monopod(facts) {
-    const nodes = new Set(facts.slots.map(({ node }) => node));
-    if (nodes.size > 1) return `the slots are of ${nodes.size} nodes: one pod has to hold all of them`;
-    if (facts.monopod !== undefined) return facts.monopod;
-    const joined = facts.slots.filter(({ strangers = 0 }) => strangers > 0).map(({ name }) => name);
-    if (joined.length > 0) return `${joined.join(', ')} has tenants of others: the pod that holds a GPU shares it with nobody`;
-    return shortOfPlugin(facts);
-  },
-  Env(facts) {
-    const offered = facts.slots.filter(({ node }) => (facts.pluginGpus.get(node) ?? 0) > 0).map(({ node }) => node);
-    if (!facts.allowUnaccounted) return 'nobody would account for the GPUs: the pool has to accept that (placement.allowUnaccounted)';
-    if (offered.length > 0)
-      return `the device plugin offers the GPUs of ${[...new Set(offered)].join(', ')}: it would hand them to others as well`;
-    return facts.runtimeClass ? undefined : 'the RuntimeClass nvidia is not there: it injects GPUs by environment';
   },
 };
 

@@ -12,7 +12,6 @@ const facts: ModeFacts = {
   pluginGpus: new Map(),
   runtimeClass: true,
   injection: 'Works',
-  allowUnaccounted: true,
 };
 const unpublished = facts.slots.map((slot) => ({ ...slot, published: false }));
 const plugin: ModeFacts = { ...facts, slots: unpublished, pluginGpus: new Map([['dgx-1', 4]]) };
@@ -25,8 +24,7 @@ describe('the mode', () => {
     expect(reserved.skipped[0]?.reason).toMatch(/no ResourceSlice has the GPU of dgx-1\/gpu0, dgx-1\/gpu1: install the DRA driver/);
     expect(chooseMode('Auto', { ...plugin, injection: 'Refused' }).mode).toBe('WholeGPU');
     const shared = unpublished.map((slot) => ({ ...slot, tenants: 2 }));
-    expect(chooseMode('Auto', { ...plugin, injection: 'Refused', slots: shared }).mode).toBe('Monopod');
-    expect(chooseMode('Auto', { ...plugin, pluginGpus: new Map() }).mode).toBe('Env');
+    expect(chooseMode('Auto', { ...plugin, injection: 'Refused', slots: shared }).skipped.at(-1)?.reason).toContain('several tenants');
   });
 
   test('waits for the probe where only that is missing, and takes no other one for good', () => {
@@ -40,17 +38,15 @@ describe('the mode', () => {
   });
 
   test('is none when no requirement holds; then each says what it lacks', () => {
-    const bare = { ...plugin, pluginGpus: new Map(), allowUnaccounted: false };
+    const bare = { ...plugin, pluginGpus: new Map() };
     const choice = chooseMode('Auto', bare);
     expect(choice.mode).toBeUndefined();
     expect(choice.skipped.map(({ mode }) => mode)).toEqual([...modes]);
-    expect(choice.skipped.at(-1)?.reason).toContain('allowUnaccounted');
+    expect(choice.skipped.at(-1)?.reason).toContain('offers 0 GPUs by the device plugin');
   });
 
   test('that the user names is taken or refused, never exchanged', () => {
     expect(chooseMode('WholeGPU', facts)).toMatchObject({ mode: undefined, skipped: [{ mode: 'WholeGPU' }] });
-    expect(chooseMode('Env', facts).mode).toBe('Env');
-    expect(chooseMode('Env', plugin).skipped[0]?.reason).toContain('would hand them to others as well');
   });
 
   test('two stacks on one node keep it from every one', () => {
@@ -65,16 +61,8 @@ describe('the mode', () => {
     ['a probe that has not answered', 'Reservation', { ...plugin, injection: undefined }, /probe pod has not answered/],
     ['a probe that never got on', 'Reservation', { ...plugin, injection: 'Silent' }, /did not get on/],
     ['a plugin that shares GPUs', 'Reservation', { ...plugin, sharing: ['dgx-1'] }, /turn off time-slicing/],
-    ['tenants of others', 'Monopod', { ...plugin, slots: unpublished.map((slot) => ({ ...slot, strangers: 1 })) }, /shares it with nobody/],
     ['no RuntimeClass', 'Reservation', { ...plugin, runtimeClass: false }, /RuntimeClass nvidia/],
     ['too few GPUs', 'WholeGPU', { ...plugin, pluginGpus: new Map([['dgx-1', 1]]) }, /offers 1 GPUs by the device plugin and 2 are needed/],
-    [
-      'two nodes',
-      'Monopod',
-      { ...plugin, slots: [...unpublished, { name: 'b/gpu0', node: 'b', published: false, tenants: 1 }] },
-      /2 nodes/,
-    ],
-    ['no RuntimeClass to inject', 'Env', { runtimeClass: false }, /injects GPUs/],
   ] as const)('is refused for %s', (_why, mode, more, message) => {
     const choice = chooseMode(mode, { ...facts, ...more });
     expect(choice.mode).toBeUndefined();
@@ -148,7 +136,7 @@ describe('a pod on its slots', () => {
   });
 
   test('asks the device plugin for whole GPUs, and says not which', () => {
-    const placement = podPlacementOf('Monopod', [slot, draft]);
+    const placement = podPlacementOf('WholeGPU', [slot, draft]);
     expect(placement).toMatchObject({
       limits: { 'nvidia.com/gpu': '2' },
       resourceClaims: [],
@@ -157,12 +145,10 @@ describe('a pod on its slots', () => {
     expect(placement.env.map(({ name }) => name)).not.toContain('NVIDIA_VISIBLE_DEVICES');
   });
 
-  test('sees the GPUs of its environment where nobody accounts for them', () => {
-    for (const mode of ['Reservation', 'Env'] as const) {
-      const placement = podPlacementOf(mode, [slot]);
-      expect(placement).toMatchObject({ limits: {}, resourceClaims: [], runtimeClassName: 'nvidia' });
-      expect(placement.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-3d' });
-    }
+  test('sees the GPUs of its environment where another pod holds them', () => {
+    const placement = podPlacementOf('Reservation', [slot]);
+    expect(placement).toMatchObject({ limits: {}, resourceClaims: [], runtimeClassName: 'nvidia' });
+    expect(placement.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-3d' });
     expect(() => podPlacementOf('Reservation', [{ ...slot, uuid: undefined }])).toThrow(/not known yet/);
   });
 
@@ -175,7 +161,7 @@ describe('a pod on its slots', () => {
       const ways = [claims.length > 0, limits['nvidia.com/gpu'] !== undefined, visible !== undefined];
       expect(ways.filter(Boolean), mode).toHaveLength(1);
       expect(resourceClaims.length > 0, mode).toBe(mode === 'DRA');
-      expect(runtimeClassName === 'nvidia', mode).toBe(mode === 'Reservation' || mode === 'Env');
+      expect(runtimeClassName === 'nvidia', mode).toBe(mode === 'Reservation');
       expect(visible === undefined || visible === 'GPU-3d,GPU-2c', mode).toBe(true);
     }
     // It asks for nothing by which admission would let it onto a node with this taint.

@@ -73,7 +73,7 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
       claims: slots.map((_, index) => ({ name: claimName(index), request: slotRequest })),
     };
   }
-  if (mode === 'WholeGPU' || mode === 'Monopod') return { ...base, limits: { 'nvidia.com/gpu': String(slots.length) } };
+  if (mode === 'WholeGPU') return { ...base, limits: { 'nvidia.com/gpu': String(slots.length) } };
   const uuids = slots.map(({ name, uuid }) => {
     if (uuid === undefined) throw new RangeError(`slot ${name}: its GPU is not known yet`);
     return uuid;
@@ -82,7 +82,7 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
     ...base,
     runtimeClassName: gpuRuntimeClass,
     env: [busOrder, { name: 'NVIDIA_VISIBLE_DEVICES', value: uuids.join(',') }],
-    ...(mode === 'Reservation' ? { tolerations: gpuTolerations } : {}),
+    tolerations: gpuTolerations,
   };
 }
 

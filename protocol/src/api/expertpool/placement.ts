@@ -13,7 +13,7 @@ const Apart = struct('Who shares no GPU with an expert.', {
 
 /** `spec.placement`. It concerns experts whose resources have a slot or memory of a GPU. */
 export const PoolPlacement = struct('How experts get at their GPUs.', {
-  mode: choice('Auto: the first of DRA, Reservation, WholeGPU, Monopod and Env that can be used.', ['Auto', ...placementModes], 'Auto'),
+  mode: choice('Auto: the first of DRA, Reservation and WholeGPU that can be used.', ['Auto', ...placementModes], 'Auto'),
   nvlink: choice(
     'Whether a draft and its target have to be joined by NVLink; Ignore: how GPUs are joined counts nothing.',
     ['Preferred', 'Required', 'Ignore'],
@@ -28,7 +28,6 @@ export const PoolPlacement = struct('How experts get at their GPUs.', {
       { max: poolDegradations.length },
     ),
   ),
-  allowUnaccounted: flag('Whether mode Env may hand out GPUs that nobody accounts for.', false),
 });
 export type PoolPlacement = Static<typeof PoolPlacement>;
 

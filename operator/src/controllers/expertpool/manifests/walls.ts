@@ -3,7 +3,7 @@ import { labels, workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { closedWall, heardAtEngines, heardByPrometheus, serverWall, type EnginePlace, type ServerWall } from '../../../serving/index.ts';
+import { closedWall, heardByPrometheus, serverWall, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { holderComponent } from '../../placement/reserve/index.ts';
 import { isBehindGateway, isChat } from './chat.ts';
@@ -15,9 +15,9 @@ import { noReach, workersEgress, type WorkerReach } from './workersEgress.ts';
  * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
  * loads them, by its name. Pure.
  */
-function expertsWall(pool: ExpertPool, operatorNamespace: string, places: ReadonlyMap<string, EnginePlace>, prometheus?: string): Manifest {
+function expertsWall(pool: ExpertPool, operatorNamespace: string, prometheus?: string): Manifest {
   const own = poolLabels(pool, 'expert');
-  const workers = heardAtEngines(serverWall(own, poolLabels(pool, 'worker'), operatorNamespace), places);
+  const workers = serverWall(own, poolLabels(pool, 'worker'), operatorNamespace);
   const asked = hasGoldenSets(pool) ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
   const scraped = heardByPrometheus(asked, prometheus, [vllmPort]);
   const wall = pool.spec.experts.some(isChatEngine) ? heardByGateway(pool, scraped) : scraped;
@@ -67,14 +67,13 @@ function holdersWall(pool: ExpertPool): readonly Manifest[] {
   return [owned(pool, resources.networkPolicies, { name: holdersName(pool.metadata.name, 'pool'), component: 'expert' }, { spec })];
 }
 
-/** The network policies of a pool; `places` are those of engines that share a pod, `prometheus` is the namespace of who scrapes, `reach` what workers need. Pure. */
+/** The network policies of a pool; `prometheus` is the namespace of who scrapes, `reach` what workers need. Pure. */
 export function poolWalls(
   pool: ExpertPool,
   operatorNamespace: string,
-  places: ReadonlyMap<string, EnginePlace> = new Map(),
   prometheus?: string,
   reach: WorkerReach = noReach,
 ): readonly Manifest[] {
-  const workers = workersWall(pool, workersEgress(pool, places, reach), prometheus);
-  return [expertsWall(pool, operatorNamespace, places, prometheus), workers, ...holdersWall(pool)];
+  const workers = workersWall(pool, workersEgress(pool, reach), prometheus);
+  return [expertsWall(pool, operatorNamespace, prometheus), workers, ...holdersWall(pool)];
 }

@@ -35,7 +35,7 @@ const apiServer = [
 function wallOf(spec: Readonly<Record<string, unknown>> = {}, reach: Partial<WorkerReach> = {}, prometheus?: string): Wall {
   const base = newPool(spec);
   const pool = { ...base, metadata: { ...base.metadata, uid: 'uid' } };
-  const [, workers] = poolWalls(pool, 'agentfleet-system', new Map(), prometheus, { ...noReach, apiServer, ...reach });
+  const [, workers] = poolWalls(pool, 'agentfleet-system', prometheus, { ...noReach, apiServer, ...reach });
   return workers?.object['spec'] as Wall;
 }
 

@@ -4,7 +4,6 @@ import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { keeperPort } from '@agentfleet/protocol/keeper';
 import { expertPort, labels, type EgressBrief } from '@agentfleet/protocol/pool';
 import type { ApiEndpoint } from '../../../runtime/apiEndpoints.ts';
-import type { EnginePlace } from '../../../serving/index.ts';
 import { poolLabels } from './manifest.ts';
 
 /** What of the network the workers of a pool need beside its own parts. */
@@ -135,13 +134,13 @@ function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
 }
 
 /** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
-export function workersEgress(pool: ExpertPool, places: ReadonlyMap<string, EnginePlace>, reach: WorkerReach): readonly object[] {
+export function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] {
   const { egress, apiServer, more, hasChat = false } = reach;
   const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
   const rules = [
     nameServers,
     ...apiServerRules(apiServer),
-    { to: [pods(poolLabels(pool, 'expert'))], ports: tcp(expertPort, ...[...places.values()].map(({ port }) => port)) },
+    { to: [pods(poolLabels(pool, 'expert'))], ports: tcp(expertPort) },
     { to: [pods({ [labels.component]: 'verifier' })], ports: tcp(expertPort) },
     ...(hasChat ? [{ to: [pods(poolLabels(pool, 'gateway'))], ports: tcp(gatewayPort) }] : []),
     { to: [{ namespaceSelector: {}, ...pods({ [labels.component]: 'sandbox' }) }], ports: tcp(keeperPort) },
