@@ -5,7 +5,7 @@ import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../../agent-image/src/attempt/failure.ts';
 import { createDialer } from '../../agent-image/src/egress/index.ts';
 import { startMcpServer } from '../../agent-image/src/tools/testing/startMcpServer.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
+import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
@@ -35,7 +35,7 @@ const conversation = [
   'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s]',
   'Assistant: ',
   'Tool: changed calc.py\n1 | def add(a, b):\n2 |     return a + b',
-  'Tool: unit: holds (exit status 0, # s)\npass now (1): test_calc.Calc.test_add\n\nall checks hold',
+  'Tool: unit: holds (exit status 0, # s; of 1 test 1 passed)\npass now, failed at the start (1): test_calc.Calc.test_add\n\nall checks hold',
 ];
 
 describe.skipIf('why' in built)('the tool loop', () => {
@@ -82,13 +82,19 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
   });
 
-  test('asks for more proposals where risk is high and the first one would act, and for no more to read or hand in', async () => {
-    const models = new ScriptedModels(repair);
+  test('asks for more proposals where risk is high and a gate would refuse the first one, and for no more of others', async () => {
+    const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
+    const models = new ScriptedModels((request, n) => (n === 2 ? forbidden : repair(request, n)));
     const plain = bed.begin(spec, models).context.mind;
     const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
     const run = bed.begin(spec, models, { mind: risky });
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
-    expect(models.requests.map(({ n }) => n)).toEqual([1, 3, 1, 3, 1]);
+    expect(models.requests.map(({ n }) => n)).toEqual([1, 1, 3, 1]);
+    expect((await bed.notes()).filter(({ kind }) => kind === 'ReplyChosen').map(({ data }) => data['signals'])).toMatchObject([
+      { more: null, k: 1 },
+      { more: 'Refused', k: 2 },
+      { more: null, k: 1 },
+    ]);
   });
 
   test('ends at once when the model says that the goal cannot be reached', async () => {

@@ -18,6 +18,7 @@ import type { AttemptContext } from '../attempt/ports.ts';
 import type { Prepared } from '../attempt/prepare.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { ArgumentError, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
+import { notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { TreeMark } from './notes.ts';
 
@@ -160,6 +161,11 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
   const consent = await approve(scope, how.candidate, evidence, how.unseen ?? 0);
   return consent.allowed ? kept : back(consent.why);
+}
+
+/** What the model gets to see of a call that is not run. @param submitted an earlier call of the reply handed in */
+export function leftOut(submitted: boolean, calls: number): Acted {
+  return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
 }
 
 function refusal({ scope }: ActScope, why: string, allowed: string): Acted {

@@ -2,6 +2,7 @@ import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compacted, planCompaction, summaryText } from './compaction.ts';
+import { emptyRecord, type WorkRecord } from './workRecord.ts';
 import { compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
 
 const opening: ConversationMessage[] = [
@@ -24,10 +25,30 @@ const step = (id: string, tokens: number): ConversationMessage[] => [
 const long = Array.from({ length: 20 }, (_, n) => step(`c${n}`, 300)).flat();
 const person: ConversationMessage = { role: 'User', origin: 'Person', text: 'Keep the "old" name,\nplease.' };
 
+/** The record of a history whose calls all succeeded. */
+function recordOf({ messages }: Rendered): WorkRecord {
+  const calls = messages.flatMap((message) => (message.role === 'Assistant' ? message.calls : []));
+  const done = messages.flatMap((message, step) => {
+    const call = message.role === 'Tool' ? calls.find(({ id }) => id === message.callId) : undefined;
+    if (message.role !== 'Tool' || call === undefined) return [];
+    const observed = {
+      step,
+      index: 0,
+      callId: call.id,
+      callKey: '',
+      tool: call.name,
+      text: `${message.text}\n[exit status 1, 0.2 s]`,
+      ok: false,
+    };
+    return [{ call, handle: `out-${step}.0`, observed }];
+  });
+  return { ...emptyRecord, changed: ['add.py (changed)'], done };
+}
+
 /** Compacts as the loop does. */
 function compact(rendered: Rendered, summary: string | null): readonly ConversationMessage[] {
   const { messages } = planCompaction(rendered);
-  return compacted(rendered.messages.slice(openingLength), messages, summaryText(rendered, messages, summary, []));
+  return compacted(rendered.messages.slice(openingLength), messages, summaryText(rendered, messages, summary, recordOf(rendered)));
 }
 
 const textOf = (history: readonly ConversationMessage[]): string => history.map(({ text }) => text).join('\n');
@@ -53,8 +74,23 @@ describe('a compaction', () => {
   ])('extracts the last steps when the summary %s', ([, summary]) => {
     const [head] = compact(of(long), summary);
     expect(head?.text).toContain('No summary could be written');
-    expect(head?.text).toContain('You called bash {"command":"pytest"}');
-    expect(head?.text).toMatch(/what bash returned, cut \(data [0-9a-f]{12}\)/);
+    expect(head?.text).toContain('- bash `pytest`: exit status 1, 0.2 s');
+    expect(head?.text).toContain('Files that differ from the start: add.py (changed)');
+    expect(head?.text).toMatch(/what bash returned, cut \(data [0-9a-f]{12}\)[^]* read_file \{handle: "out-\d+\.0"\} reads it/);
+    expect(head?.text).not.toContain('was not kept');
+  });
+
+  it.for([1, 1.4, 3])('keeps a summary of the length that was told whole, where tokens count %d times', (correction) => {
+    const wide = of(long, { window: { contextTokens: 24_000, maxOutputTokens: 4096 }, correction });
+    const { messages, request, maxOutputTokens } = planCompaction(wide);
+    const characters = Number(/\((\d+) characters/.exec(request?.at(-1)?.text ?? '')?.[1]);
+    const text = 'sure '.repeat(characters / 5);
+    expect(summaryText(wide, messages, text, emptyRecord)).toContain(text.trim());
+    expect((text.length / 4) * correction).toBeLessThan(maxOutputTokens);
+    const kept: string[] = [];
+    const cut = summaryText(wide, messages, text.repeat(2), emptyRecord, (whole) => `out-9.${kept.push(whole)}`);
+    expect(cut).toContain('read_file {handle: "out-9.1"} reads it');
+    expect(kept).toEqual([text.repeat(2).trim()]);
   });
 
   it('cuts a summary that is too long', () => {
@@ -83,7 +119,7 @@ describe('a compaction', () => {
   it('carries the open plan and the notes of the summary before it', () => {
     const rendered = of([{ role: 'User', origin: 'Summary', text: 'Head\n\nNotes\nThe port is 8123.' }, ...long.slice(0, 12)]);
     const { messages } = planCompaction(rendered);
-    const text = summaryText(rendered, messages, null, [{ text: 'write the test', state: 'Open' }]);
+    const text = summaryText(rendered, messages, null, { ...emptyRecord, plan: [{ text: 'write the test', state: 'Open' }] });
     expect(text).toContain('The port is 8123.');
     expect(text).toContain('Open plan\n- write the test');
   });

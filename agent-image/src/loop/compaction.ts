@@ -1,13 +1,16 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
-import type { PlanItem } from '../tools/tool.ts';
 import { openingLength, openPlan, promptTokens, rawTokens, roomOf, type Rendered } from './context.ts';
-import { fenced } from '../models/fence.ts';
-import { observed, textTokens } from './observation.ts';
+import { bytesPerToken, observed, textTokens } from './observation.ts';
+import { extract, recordText, type WorkRecord } from './workRecord.ts';
 
 /** Shares of the room of a conversation that its parts may have after a compaction; together below 1. */
-const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05 };
+const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
 /** Most tokens of a summary. */
 const summaryTokens = 2000;
+/** Share of the bound of a summary that the model is told: it counts roughly. */
+const toldShare = 0.8;
+/** Characters of a word and the space after it, in English notes with paths. */
+const wordLength = 7;
 /** Tokens of an observation in a request for a summary that is too long with whole ones. */
 const shortObservation = 400;
 /** Tokens that frame the message of a person. */
@@ -29,42 +32,69 @@ export interface Compaction {
   readonly maxOutputTokens: number;
 }
 
-/** Plans a compaction of `messages`, which begin with System and goal. Pure. */
-export function planCompaction(rendered: Rendered): Compaction {
+/**
+ * Plans a compaction of `messages`, which begin with System and goal. Pure.
+ *
+ * @param handleOf what reads an observation whole, for requests that show it in short
+ */
+export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => undefined): Compaction {
   const { messages, window, correction } = rendered;
   const history = messages.slice(openingLength);
   const room = roomOf(rendered);
   const count = history.length - tailLength(history, room / correction);
-  const maxOutputTokens = Math.max(64, Math.min(window.maxOutputTokens, summaryTokens, Math.floor(room * shares.summary)));
-  const ask: ConversationMessage = { role: 'User', origin: 'Notice', text: summaryRequest(maxOutputTokens) };
+  const bound = summaryBound(rendered);
+  // The bound is of the text that is kept; a model that thinks first needs more to get there.
+  const maxOutputTokens = Math.min(window.maxOutputTokens, 2 * bound);
+  const told = Math.min(bound, maxOutputTokens) * toldShare;
+  const ask: ConversationMessage = {
+    role: 'User',
+    origin: 'Notice',
+    text: summaryRequest(Math.floor((told / correction) * bytesPerToken)),
+  };
   const older = messages.slice(0, openingLength + count);
   // The same prefix as before, so that the provider has it cached.
   const request = [
     [...older, ask],
-    [...older.map(shortened), ask],
+    [...older.map((message) => shortened(message, handleOf)), ask],
   ].find((one) => fits(one, rendered, maxOutputTokens));
   return { messages: count, request: request ?? null, maxOutputTokens };
+}
+
+/** Most tokens that the notes of a summary keep, with which `summaryRequest` and `summaryText` agree. */
+function summaryBound(rendered: Rendered): number {
+  return Math.max(64, Math.min(summaryTokens, Math.floor(roomOf(rendered) * shares.summary)));
 }
 
 /**
  * The text of the message that replaces the first `count` messages of the history.
  *
- * @param summary what the model answered; null, empty or a few words: the fallback, an extract of the messages
+ * @param summary what the model answered; null, empty or a few words: an extract of the record
+ * @param keep keeps a summary that is too long, and returns its handle
  */
-export function summaryText(rendered: Rendered, count: number, summary: string | null, plan: readonly PlanItem[]): string {
+export function summaryText(
+  rendered: Rendered,
+  count: number,
+  summary: string | null,
+  record: WorkRecord,
+  keep?: (text: string) => string,
+): string {
   const { correction } = rendered;
   const room = roomOf(rendered);
   const older = rendered.messages.slice(openingLength, openingLength + count);
   const bound = (share: number): number => Math.max(50, Math.floor(room * share));
   const said = summary === null || summary.trim().length < leastSummary ? null : summary.trim();
-  const body = said === null ? extract(older, Math.min(summaryTokens, bound(shares.summary)) / correction) : said;
+  const tokens = summaryBound(rendered);
+  const notes = said ?? extract(record, notesOf(older), tokens / correction);
+  const handle = said === null || keep === undefined ? {} : { handle: (): string => keep(said) };
   const people = newestWithin(peopleOf(older), bound(shares.people) / correction);
-  const open = openPlan(plan);
+  const recorded = recordText(record, bound(shares.record) / correction);
+  const open = openPlan(record.plan);
   return [
     summaryHead,
     people.map((text) => `${personHead}${JSON.stringify(text)}`).join('\n'),
+    recorded === '' ? '' : `Record\n${recorded}`,
     // What the model wrote after data that others wrote; the lines above it are ours.
-    `Notes\n${observed(body, { tokens: bound(shares.summary), correction })}`,
+    `Notes\n${observed(notes, { tokens, correction, ...handle })}`,
     open === '' ? '' : observed(open, { tokens: bound(shares.plan), correction }),
   ]
     .filter((part) => part !== '')
@@ -98,16 +128,23 @@ function stepStart(history: readonly ConversationMessage[], end: number): number
   return start;
 }
 
-function shortened(message: ConversationMessage): ConversationMessage {
-  return message.role === 'Tool' ? { ...message, text: observed(message.text, { tokens: shortObservation }) } : message;
+/** What reads an observation whole; undefined: nothing does. */
+export type HandleOf = (message: ConversationMessage) => string | undefined;
+
+function shortened(message: ConversationMessage, handleOf: HandleOf): ConversationMessage {
+  if (message.role !== 'Tool') return message;
+  const handle = handleOf(message);
+  return { ...message, text: observed(message.text, { tokens: shortObservation, ...(handle !== undefined && { handle: () => handle }) }) };
 }
 
 function fits(messages: readonly ConversationMessage[], { tools, window, correction }: Rendered, output: number): boolean {
   return promptTokens(messages, tools, correction) + output <= window.contextTokens * 0.95;
 }
 
-function summaryRequest(tokens: number): string {
-  return `The conversation has grown too long: its beginning will be replaced by your summary, and only that will be known. Call no tool. Write plain text of at most ${Math.floor(tokens * 0.6)} words under these headings:
+/** @param characters that are surely kept */
+function summaryRequest(characters: number): string {
+  const words = Math.floor(characters / wordLength);
+  return `The conversation has grown too long: its beginning will be replaced by your summary, and only that will be known. Call no tool. Write plain text of at most ${words} words (${characters} characters; more would be cut) under these headings:
 Decisions: what was decided, and why.
 Files: each file that was changed or still matters, and the state that it is in.
 Tried and failed: what, and how it failed, so that it is not tried again.
@@ -145,32 +182,10 @@ function newestWithin(texts: readonly string[], tokens: number): readonly string
   return kept;
 }
 
-/** The newest messages in short, for when the model wrote no summary. */
-function extract(older: readonly ConversationMessage[], tokens: number): string {
-  const head = 'No summary could be written. The last steps in short:';
-  const parts: string[] = [];
-  let used = textTokens(head);
-  for (const message of older.toReversed()) {
-    const part = inShort(message);
-    if (part === '') continue;
-    used += textTokens(part) + 1;
-    if (used > tokens) break;
-    parts.unshift(part);
-  }
-  return [head, ...parts].join('\n');
-}
-
-function inShort(message: ConversationMessage): string {
-  const short = (text: string, tokens: number): string => observed(text.trim(), { tokens });
-  if (message.role === 'Tool') return fenced(`what ${message.name} returned, cut`, short(message.text, 60));
-  if (message.role === 'User') return message.origin === 'Summary' ? notesOf(message.text) : '';
-  if (message.role === 'System') return '';
-  const calls = message.calls.map((call) => `You called ${call.name} ${short(call.arguments, 60)}`);
-  return [...(message.text.trim() === '' ? [] : [`You wrote: ${short(message.text, 60)}`]), ...calls].join('\n');
-}
-
-/** The notes of an earlier summary, in short. */
-function notesOf(text: string): string {
-  const at = text.indexOf('\nNotes\n');
-  return `Earlier notes: ${observed(text.slice(at < 0 ? 0 : at + '\nNotes\n'.length), { tokens: 200 })}`;
+/** The notes of the newest summary among these messages; empty: there is none. */
+function notesOf(older: readonly ConversationMessage[]): string {
+  const text = older.findLast((message) => message.role === 'User' && message.origin === 'Summary')?.text ?? '';
+  const notes = text.split('\nNotes\n').slice(1).join('\nNotes\n');
+  const end = notes.lastIndexOf('\n\nOpen plan');
+  return end < 0 ? notes : notes.slice(0, end);
 }

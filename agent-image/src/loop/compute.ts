@@ -3,34 +3,40 @@ import type { ComputeBrief } from '@agentfleet/protocol/pool';
 import type { JudgedCheck } from '../attempt/baseline.ts';
 import type { CallObserved } from './notes.ts';
 
-/** What is known before a step of the model is asked for; null: nobody measured it. */
+/** What is known of the first proposal of a step. */
 export interface StepSituation {
-  /** Mean surprise of the last reply's tokens, nats. */
+  /** Mean surprise of its tokens, nats; null: nobody measured it. */
   readonly entropyNats: number | null;
-  /** Share of the last proposals that did something else than the chosen one, 0…1; null for a single one. */
-  readonly disagreement: number | null;
-  /** Of the planner, 0…1. */
+  /** A gate would refuse it, by its rules or by its energy. */
+  readonly refused: boolean;
+  /** Of the planner, 0…1; null: it did not answer. */
   readonly risk: number | null;
 }
 
-/** Proposals that disagree more than this ask for more. */
-const disagreementThreshold = 0.5;
-/** Proposals of a step that is unsure but not risky. */
+/** Why a step is worth more than one proposal. */
+export type MoreReason = 'Entropy' | 'Refused';
+
+/** Proposals of a step that is unsure, and of one that the planner calls risky too. */
 const unsureProposals = 2;
-/** Most proposals of a chat model: each costs a whole answer, and its prompt again where the provider ignores `n`. */
-const mostProposals = 4;
+const riskyProposals = 4;
+
+/** Whether the planner calls a step risky. */
+export function isRisky({ risk }: Pick<StepSituation, 'risk'>, { riskThreshold }: ComputeBrief): boolean {
+  return (risk ?? 0) > riskThreshold;
+}
 
 /**
- * Number of proposals for the next step of a conversation. Pure.
+ * Number of proposals of a step, and why. Pure.
  *
- * 1. risk above `riskThreshold`: `min(kMax, 4)`.
- * 2. entropy above `entropyFastNats`, or disagreement above a half: `min(kMax, 2)`.
- * 3. else 1: `kBase` is for the search, whose candidates are cheap.
+ * Only the proposal itself asks for others: entropy above `entropyFastNats`, or a gate that would refuse it. Then they are
+ * `min(kMax, 4)` where the planner calls the step risky, else `min(kMax, 2)`. Risk alone asks for none: it tells of the history,
+ * in which a long task is risky at most of its steps, and each proposal costs a whole answer and often its prompt again.
  */
-export function howMany({ entropyNats, disagreement, risk }: StepSituation, compute: ComputeBrief): number {
-  if ((risk ?? 0) > compute.riskThreshold) return Math.min(compute.kMax, mostProposals);
-  const unsure = (entropyNats ?? 0) > compute.entropyFastNats || (disagreement ?? 0) > disagreementThreshold;
-  return unsure ? Math.min(compute.kMax, unsureProposals) : 1;
+export function howMany(situation: StepSituation, compute: ComputeBrief): { readonly n: number; readonly why: MoreReason | null } {
+  const unsure = (situation.entropyNats ?? 0) > compute.entropyFastNats;
+  const why = unsure ? 'Entropy' : situation.refused ? 'Refused' : null;
+  if (why === null) return { n: 1, why };
+  return { n: Math.min(compute.kMax, isRisky(situation, compute) ? riskyProposals : unsureProposals), why };
 }
 
 /**

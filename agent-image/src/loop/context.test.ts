@@ -94,11 +94,15 @@ describe('a window that is too small', () => {
     }
   });
 
-  it('bounds the observations of one step together', () => {
+  it('bounds the observations of one step together, and gives what is left to the calls that follow', () => {
     expect(observationBound(100_000, 1)).toBe(4000);
     expect(observationBound(5000, 1)).toBe(2000);
-    expect(observationBound(20_000, 16) * 16).toBeLessThanOrEqual(8000);
+    expect(observationBound(5000, 1, 1500)).toBe(500);
+    expect(observationBound(5000, 3)).toBe(1000);
     expect(observationBound(100, 16)).toBe(150);
+    let used = 0;
+    for (let calls = 16; calls > 0; calls -= 1) used += observationBound(20_000, calls, used);
+    expect(used).toBeLessThanOrEqual(8000 + 150 * 16);
   });
 });
 

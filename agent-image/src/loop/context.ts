@@ -109,9 +109,16 @@ export function assertFits(rendered: Rendered, expert: string): void {
   );
 }
 
-/** Tokens of each observation when a reply has this many calls, so that one step does not fill the window. */
-export function observationBound(room: number, calls: number): number {
-  return Math.max(leastObservation, Math.min(observationTokens, Math.floor((room * observedShare) / Math.max(1, calls))));
+/**
+ * Tokens of the next observation of a step, so that one step does not fill the window: an equal part of what is left of its
+ * share, or half of that where more calls follow. What short observations leave is for those after them.
+ *
+ * @param calls that have no observation yet, this one with them
+ * @param used tokens of the observations before it
+ */
+export function observationBound(room: number, calls: number, used = 0): number {
+  const left = room * observedShare - used;
+  return Math.max(leastObservation, Math.min(observationTokens, Math.floor(calls <= 1 ? left : left / 2)));
 }
 
 /** What a reminder repeats. */
@@ -129,7 +136,7 @@ export interface Reminded {
 export function reminder(history: readonly ConversationMessage[], reminded: Reminded): string | null {
   const steps = stepsSinceReminder(history);
   if (steps < reminderGap) return null;
-  const due = steps >= reminderSteps || lastObserved(history) >= observationTokens * 0.9;
+  const due = steps >= reminderSteps || observedTokens(history) >= observationTokens * 0.9;
   return due ? reminderText(reminded) : null;
 }
 
@@ -161,8 +168,8 @@ function stepsSinceReminder(history: readonly ConversationMessage[]): number {
   return history.slice(last + 1).filter(({ role }) => role === 'Assistant').length;
 }
 
-/** Tokens of the observations of the last step. */
-function lastObserved(history: readonly ConversationMessage[]): number {
+/** Tokens of the observations of the last step, before correction. */
+export function observedTokens(history: readonly ConversationMessage[]): number {
   const last = history.findLastIndex(({ role }) => role === 'Assistant');
   return history.slice(last + 1).reduce((sum, message) => sum + (message.role === 'Tool' ? textTokens(message.text) : 0), 0);
 }

@@ -1,6 +1,7 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { editable } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/ends.ts';
@@ -10,6 +11,10 @@ import { answerFile, asksForAnswer } from '../attempt/answer.ts';
 import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { TranscriptMemory } from './memory.ts';
+import { initialCorrection, observationBound, roomOf } from './context.ts';
+import { bytesPerToken, keptText } from './observation.ts';
+import { plain } from '../tools/text.ts';
+import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
 
@@ -64,6 +69,11 @@ export class Conversation {
     this.transcript.apply(kind, data);
   }
 
+  /** Records what was stored to be read later. */
+  async keepTexts(step: number): Promise<void> {
+    for (const [handle, text] of this.memory.takeStored()) await this.record('TextKept', { step, handle, text: keptText(text) });
+  }
+
   /** Sends a notice to the model. @param about names what it is about; a second notice about the same is left out */
   async notice(text: string, about?: string): Promise<void> {
     if (about !== undefined && this.transcript.hasNotice(about)) return;
@@ -79,7 +89,7 @@ export class Conversation {
  */
 export async function openConversation(
   at: StrategyScope,
-  expert: ExpertEndpoint,
+  expert: ChatExpert,
   servers: McpServers,
   left: (charges: readonly Charge[]) => readonly string[],
 ): Promise<{ readonly conversation: Conversation; readonly tools: ToolSet }> {
@@ -90,7 +100,7 @@ export async function openConversation(
   const { began } = transcript;
   const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
   const tools = await toolsFor(scope, servers.tools(mcp));
-  const facts = await factsOf(at, left(transcript.charges));
+  const facts = await factsOf(at, left(transcript.charges), shownAtOnce(at, expert, tools));
   const constraints = constraintsOf(facts);
   const conversation =
     began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, constraints);
@@ -148,6 +158,19 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
   return conversation;
 }
 
+const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
+
+/** What is known of the work without a model's word; the keeper compares the files with the start of the task. */
+export async function recordOf({ scope: { hands }, prepared, baseline }: StrategyScope, transcript: Transcript): Promise<WorkRecord> {
+  const { entries } = await hands.diff(prepared.initial.id);
+  const changed = entries.flatMap(({ path, op }) => {
+    const relative = hands.relative(path) ?? path;
+    const isFolder = entries.some((other) => other.path.startsWith(`${path}/`));
+    return isFolder || baseline.protectedSet.derived(relative) ? [] : [`${plain(relative)} (${verbs[op]})`];
+  });
+  return { ...transcript.record, changed };
+}
+
 /** The id by which the keeper knows a tree now. */
 function newest(kept: readonly SnapshotRecord[], { id, digest }: TreeMark): string {
   return kept.findLast(({ manifestDigest }) => manifestDigest === digest)?.id ?? id;
@@ -165,8 +188,18 @@ function filesOf(tree: readonly string[]): string {
   return tree.length <= maxFiles ? `Its files: ${tree.join(', ')}.` : `It holds ${tree.length} files.`;
 }
 
+/** Characters of the first result that the window of the model has room for. */
+function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitions }: ToolSet): number {
+  const messages: ConversationMessage[] = [
+    { role: 'System', text: systemPrompt },
+    { role: 'User', origin: 'Goal', text: scope.context.task.spec.goal },
+  ];
+  const room = roomOf({ messages, tools: definitions, window: chat, correction: initialCorrection });
+  return (observationBound(room, 1) / initialCorrection) * bytesPerToken;
+}
+
 /** Facts for the first messages. */
-async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[]): Promise<PromptFacts> {
+async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[], shownCharacters: number): Promise<PromptFacts> {
   const { context, hands, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
@@ -186,6 +219,7 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     root: hands.root.path,
     shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
     operating: [filesOf(baseline.tree)],
+    shownCharacters,
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],

@@ -9,27 +9,28 @@ import type { StrategyScope } from '../attempt/scope.ts';
 import { budgetUsed, proposers } from '../attempt/steps.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, type Acted, type ActScope } from './act.ts';
+import { act, callKeyOf, consider, leftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, spentBy, type TokenBudget } from './budget.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
 import { planCompaction, summaryText } from './compaction.ts';
-import { controlSteps, howMany } from './compute.ts';
+import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import {
   assertFits,
   compactionDue,
   corrected,
   initialCorrection,
   observationBound,
+  observedTokens,
   overflowed,
   promptTokens,
   reminder,
   roomOf,
   type Rendered,
 } from './context.ts';
-import { generalistOf, openConversation, type ChatExpert, type Conversation } from './conversation.ts';
-import { assess, maxCalls, notRun } from './discipline.ts';
+import { generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
+import { assess, maxCalls } from './discipline.ts';
 import { whenReachable } from './away.ts';
-import { keptText, observed } from './observation.ts';
+import { observed } from './observation.ts';
 import type { CallObserved, Charge, TreeMark } from './notes.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
@@ -67,12 +68,8 @@ class Loop {
   #correction = initialCorrection;
   /** The last request that the gateway refused unanswered; it costs nothing. */
   #refused: string | null = null;
-  /** What the number of proposals of the next step is decided by. */
-  #signals: { readonly entropyNats: number | null; readonly disagreement: number | null; readonly risk: number | null } = {
-    entropyNats: null,
-    disagreement: null,
-    risk: null,
-  };
+  /** Of this step: the planner's risk, and why more than one proposal was asked for. */
+  #signals: { readonly risk: number | null; readonly more: MoreReason | null } = { risk: null, more: null };
 
   private constructor(at: StrategyScope, conversation: Conversation, expert: ChatExpert, acts: ActScope, budget: TokenBudget) {
     this.#at = at;
@@ -109,7 +106,7 @@ class Loop {
     return this.#conversation.transcript;
   }
 
-  /** Asks the model for the next step: one proposal, and more where it would act and risk or doubt ask for them. */
+  /** Asks the model for the next step: one proposal, and more where that one asks for them. */
   async ask(): Promise<void> {
     const { scope } = this.#at;
     scope.meter.check();
@@ -117,7 +114,7 @@ class Loop {
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    this.#signals = { ...this.#signals, risk: (await scope.context.mind.control(this.#steps())).risk };
+    this.#signals = { risk: (await scope.context.mind.control(this.#steps())).risk, more: null };
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
@@ -134,9 +131,14 @@ class Loop {
 
   /** Proposals beside the first one, which are worth their price only where the gates would judge it. */
   async #askForMore(step: number): Promise<void> {
+    const { compute } = this.#at.scope.context.mind;
     const [first] = this.transcript.open?.proposals ?? [];
-    if (first === undefined || !first.calls.some(({ name }) => this.#isJudged(name))) return;
-    const n = howMany({ ...this.#signals, entropyNats: first.entropyNats }, this.#at.scope.context.mind.compute);
+    if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => this.#isJudged(name))) return;
+    const { risk } = this.#signals;
+    // What a gate refuses comes back with its reason, which is worth more than another try; not where much may be lost.
+    const { refused } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : { refused: false };
+    const { n, why } = howMany({ entropyNats: first.entropyNats, refused, risk }, compute);
+    this.#signals = { risk, more: why };
     if (n > 1) await this.#request(step, n - 1);
   }
 
@@ -147,15 +149,14 @@ class Loop {
     const { proposals, step } = open;
     const considered = proposals.length === 1 ? [] : await Promise.all(proposals.map((one) => consider(this.#acts, one, step)));
     const choice = considered.length === 0 ? { index: 0, margin: null, disagreement: null } : chooseAct(considered);
-    const entropyNats = proposals[choice.index]?.entropyNats ?? null;
-    this.#signals = { ...this.#signals, entropyNats, disagreement: choice.disagreement };
+    const { index, margin, disagreement } = choice;
+    const entropyNats = proposals[index]?.entropyNats ?? null;
     const energies = considered.map(({ energy }) => energy);
-    const { index, margin } = choice;
     await this.#conversation.record('ReplyChosen', {
       step,
       index,
       at: this.#at.scope.context.clock.now(),
-      signals: { ...this.#signals, margin, energies, k: proposals.length },
+      signals: { ...this.#signals, entropyNats, disagreement, margin, energies, k: proposals.length },
       ...(considered.length > 0 && { considered: considered.map(judgementOf) }),
     });
   }
@@ -245,7 +246,9 @@ class Loop {
     const { reply, request, charged } = await this.#pay({ step, messages, tools, prompt, n, most: this.#expert.chat.maxOutputTokens });
     await this.#conversation.record('ModelReplied', { step, request, proposals: reply.proposals, charged });
     this.#count();
-    this.#correction = corrected(correction, { estimated: prompt, reported: reply.usage.estimated ? 0 : reply.usage.input });
+    // Some gateways count the prompt once for each of several proposals.
+    const reported = n > 1 || reply.usage.estimated ? 0 : reply.usage.input;
+    this.#correction = corrected(correction, { estimated: prompt, reported });
   }
 
   /** Lets the beginning of the conversation give way to a summary, by the model where it can, else to an extract. */
@@ -253,14 +256,18 @@ class Loop {
     const { transcript } = this;
     if (transcript.history.length === 0) return;
     const rendered = this.#rendered();
-    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered);
+    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, (message) => transcript.handleOf(message));
     this.#at.scope.progress.say('summarising the conversation, which grew too long');
     const { tools, correction } = rendered;
     const paid =
       asked === null ? null : await this.#summary({ messages: asked, tools, prompt: promptTokens(asked, tools, correction), n: 1, most });
-    const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, transcript.plan);
+    const record = await recordOf(this.#at, transcript);
+    const { step } = transcript;
+    const keep = (text: string): string => this.#conversation.memory.store(`${step}.notes`, text);
+    const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, record, keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
-    await this.#conversation.record('ConversationCompacted', { step: transcript.step, messages, summary, ...own });
+    await this.#conversation.keepTexts(step);
+    await this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
     this.#count();
   }
 
@@ -321,9 +328,9 @@ class Loop {
   async #observe({ step, index, call: { id, name }, calls, left, seconds }: Observing, acted: Acted): Promise<void> {
     const { memory, transcript } = this.#conversation;
     const { ok, refused, tree, restored, energy, submission } = acted;
-    const tokens = observationBound(roomOf(this.#rendered()), calls);
+    const tokens = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * this.#correction);
     const text = observed(acted.text, { tokens, correction: this.#correction, handle: () => memory.store(`${step}.${index}`, acted.text) });
-    for (const [handle, kept] of memory.takeStored()) await this.#conversation.record('TextKept', { step, handle, text: keptText(kept) });
+    await this.#conversation.keepTexts(step);
     const plan = memory.takePlan();
     await this.#conversation.record('CallObserved', {
       step,
@@ -389,8 +396,4 @@ interface Paid {
   readonly reply: ModelReply;
   readonly request: string;
   readonly charged: Charge;
-}
-
-function leftOut(submitted: boolean, calls: number): Acted {
-  return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
 }

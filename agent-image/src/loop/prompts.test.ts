@@ -7,6 +7,7 @@ const facts: PromptFacts = {
   root: '/workspace',
   shell: 'bash',
   operating: ['Python 3.12 is installed; git is not.'],
+  shownCharacters: 13_333,
   protectedPaths: ['tests/**'],
   network: { mode: 'Loopback', hosts: [] },
   approvals: [],
@@ -18,8 +19,8 @@ const facts: PromptFacts = {
 const markOf = (text: string): string => /\(data ([0-9a-f]{12})\)/.exec(text)?.[1] ?? 'none';
 
 describe('first messages', () => {
-  it('has a system message below 700 tokens that is equal for all tasks', () => {
-    expect(systemPrompt.length / 4).toBeLessThan(700);
+  it('has a system message below 450 tokens that is equal for all tasks', () => {
+    expect(systemPrompt.length / 4).toBeLessThan(450);
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
@@ -29,7 +30,7 @@ describe('first messages', () => {
     [
       'the goal and its place',
       {},
-      ['Make add()', '/workspace', 'in bash', 'git is not', 'tests/**', '127.0.0.1 only'],
+      ['Make add()', '/workspace', 'in bash', 'git is not', 'tests/**', '127.0.0.1 only', '13,000 characters', '16 calls'],
       ['Budget', 'person'],
     ],
     ['a shell without bash', { shell: 'sh' }, ['there is no bash'], ['in bash']],

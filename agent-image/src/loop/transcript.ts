@@ -3,6 +3,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
 import { resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
 import type { CallObserved, Charge, LoopNotes } from './notes.ts';
+import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
 
 type Kind = keyof LoopNotes;
@@ -32,6 +33,7 @@ export class Transcript {
   readonly #orders = new Set<string>();
   readonly #about = new Set<string>();
   readonly #texts = new Map<string, string>();
+  readonly #handles = new WeakMap<ConversationMessage, string>();
   #plan: readonly PlanItem[] = [];
   #replies: { readonly step: number; readonly at: number; readonly calls: readonly ToolCall[] }[] = [];
   #refusedSubmissions = 0;
@@ -136,8 +138,24 @@ export class Transcript {
     return this.#about.has(about);
   }
 
+  /** The text of a handle: one that was too long, else an observation as it was; null: neither. */
   text(handle: string): string | null {
-    return this.#texts.get(handle) ?? null;
+    return this.#texts.get(handle) ?? this.#observations.find((one) => handleOf(one) === handle)?.text ?? null;
+  }
+
+  /** What reads the whole text of an observation of this history. */
+  handleOf(message: ConversationMessage): string | undefined {
+    return this.#handles.get(message);
+  }
+
+  /** What is known of the work without a model's word, beside the files that changed. */
+  get record(): Omit<WorkRecord, 'changed'> {
+    const calls = new Map(this.#replies.flatMap(({ step, calls }) => calls.map((call, index) => [`${step}.${index}`, call] as const)));
+    const done = this.#observations.flatMap((observed) => {
+      const call = calls.get(`${observed.step}.${observed.index}`);
+      return call === undefined ? [] : [{ call, handle: handleOf(observed), observed }];
+    });
+    return { plan: this.#plan, done, kept: new Set(this.#texts.keys()) };
   }
 
   get plan(): readonly PlanItem[] {
@@ -173,7 +191,9 @@ export class Transcript {
       const { step, index, callId, tool, text, tree, restored, plan, process, answer, unreachable } = note;
       if (answer !== undefined) this.#submission ??= { answer, ...(unreachable && { unreachable }) };
       if (process !== undefined) this.#processes.set(process.name, process);
-      this.#say(step, { role: 'Tool', callId, name: tool, text });
+      const message = { role: 'Tool', callId, name: tool, text } as const;
+      this.#handles.set(message, handleOf(note));
+      this.#say(step, message);
       this.#observations.push(note);
       if (plan !== undefined) this.#plan = plan;
       if (tree !== undefined) this.#keepTree({ step, ...tree, by: this.#callText(tool, index) });
@@ -229,6 +249,11 @@ export class Transcript {
   #keepTree(tree: UndoPoint): void {
     this.#trees = [...this.#trees.filter(({ step }) => step !== tree.step || step === 0), tree];
   }
+}
+
+/** Names the text of an observation for `read_file`. */
+export function handleOf({ step, index }: Pick<CallObserved, 'step' | 'index'>): string {
+  return `out-${step}.${index}`;
 }
 
 /** Tools that wait for somebody or something by themselves. */

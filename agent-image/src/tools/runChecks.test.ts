@@ -9,9 +9,9 @@ const checks = { checks: [{ name: 'unit', command: ['bash', 'check.sh'], format:
 
 describe.skipIf(binary === '')('run_checks', () => {
   it.each([
-    ['repaired', suite('ok', 'ok'), /^unit: holds \(exit status 0, N s\)\npass now \(1\): adds\n\nall checks hold$/],
-    ['not yet', suite('not ok', 'ok'), /^unit: does not hold .*\nstill fail \(1\): adds\n.*end of its output:\nTAP version 13\n.*\n\n0 of 1 check hold$/s],
-    ['broken', suite('ok', 'not ok'), /pass now \(1\): adds\nbroke, passed at the start \(1\): subtracts\n.*repair what the change broke\nend of its output/s],
+    ['repaired', suite('ok', 'ok'), /^unit: holds \(exit status 0, N s; of 2 tests 2 passed\)\npass now, failed at the start \(1\): adds\n\nall checks hold$/],
+    ['not yet', suite('not ok', 'ok'), /^unit: does not hold .*; of 2 tests 1 passed, 1 failed\)\nstill fail \(1\): adds\n.*end of its output:\nTAP version 13\n.*\n\n0 of 1 check hold$/s],
+    ['broken', suite('ok', 'not ok'), /pass now, failed at the start \(1\): adds\nbroke, passed at the start \(1\): subtracts\n.*repair what the change broke\nend of its output/s],
   ])('%s', async (_, script, text) => {
     const bed = await begin({ files: { 'check.sh': suite('not ok', 'ok') }, spec: checks });
     await bed.write('check.sh', script);

@@ -1,6 +1,7 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail } from '../attempt/checkRun.ts';
 import { broken, holds, prove, type Proof } from '../attempt/evidence.ts';
+import { countTests } from '../checks/index.ts';
 import { count, plain } from './text.ts';
 import { putBack, treeNow } from './trees.ts';
 import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
@@ -43,20 +44,30 @@ function describe(proof: Proof): string {
   const flaky = new Set(verdict.flaky);
   const still = verdict.stillFailing.filter((id) => !flaky.has(id));
   const lists: readonly (readonly [string, readonly string[]])[] = [
-    ['pass now', verdict.newlyPassing],
+    ['pass now, failed at the start', verdict.newlyPassing],
     ['still fail', still],
     ['broke, passed at the start', verdict.regressed],
-    ['are missing now', verdict.missing],
-    ['are skipped now', verdict.newlySkipped],
-    ['are new', verdict.added],
+    ['did not run, ran at the start', verdict.missing],
+    ['are skipped, ran at the start', verdict.newlySkipped],
+    ['ran, did not at the start', verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
   const changes = lists.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
   const good = holds(proof);
   const why = broken(proof);
-  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${endOf(proof)})`;
+  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof)].join('; ')})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
   return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
+}
+
+/** All that ran, as the lists only have what changed; nothing where the runner names no test. */
+function countsOf({ run: { results } }: Proof): readonly string[] {
+  const counts = countTests(results);
+  const shown = (['passed', 'failed', 'errored', 'skipped'] as const).filter((state) => counts[state] > 0);
+  const all = shown.reduce((sum, state) => sum + counts[state], 0);
+  return all === 0 || results.format === 'Exit'
+    ? []
+    : [`of ${count(all, 'test')} ${shown.map((state) => `${counts[state]} ${state}`).join(', ')}`];
 }
 
 function named(ids: readonly string[]): string {

@@ -3,6 +3,7 @@ import { compacted, planCompaction, summaryText } from '../compaction.ts';
 import { compactionDue, observationBound, promptTokens, reminder, roomOf, type Rendered, type Window } from '../context.ts';
 import { observed } from '../observation.ts';
 import { systemPrompt } from '../prompts.ts';
+import { emptyRecord } from '../workRecord.ts';
 
 /** What a conversation is kept short by. `Nothing`: output stands in it whole, and nothing is ever summarised. */
 export type Keeping = 'Nothing' | 'Cut' | 'CutAndCompact';
@@ -45,7 +46,11 @@ export function longConversation(steps: number, window: Window, keeping: Keeping
     if (keeping === 'CutAndCompact' && compactionDue(rendered())) {
       const { messages, request } = planCompaction(rendered());
       if (request !== null) send(step, request, true);
-      history = compacted(history, messages, summaryText(rendered(), messages, 'What was done and found so far. '.repeat(120), []));
+      history = compacted(
+        history,
+        messages,
+        summaryText(rendered(), messages, 'What was done and found so far. '.repeat(120), emptyRecord),
+      );
     }
     send(step, rendered().messages, false);
     const raw = `${step}: output of a command, line after line\n`.repeat(Math.ceil(((sizes[step % sizes.length] ?? 0) * 4) / 44));

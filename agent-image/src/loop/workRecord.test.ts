@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import type { CallObserved } from './notes.ts';
+import { emptyRecord, extract, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
+
+let step = 0;
+const done = (name: string, args: object, own: Partial<CallObserved> = {}): DoneCall => {
+  step += 1;
+  const call = { id: `c${step}`, name, arguments: JSON.stringify(args) };
+  const observed = { step, index: 0, callId: call.id, callKey: '', tool: name, text: 'ok', ok: true, ...own };
+  return { call, handle: `out-${step}.0`, observed };
+};
+const long = `python3 - <<'E'\n${'print("line")\n'.repeat(40)}E`;
+const record = (calls: readonly DoneCall[], own: Partial<WorkRecord> = {}): WorkRecord => ({ ...emptyRecord, done: calls, ...own });
+
+describe('an extract', () => {
+  it.for<[string, DoneCall, string]>([
+    ['a command by its exit status', done('bash', { command: 'pytest -q' }, { text: '1 failed\n[exit status 1, 0.3 s]' }), '- bash `pytest -q`: exit status 1, 0.3 s'],
+    ['a command of several lines by its first', done('bash', { command: long }, { text: '[exit status 0, 0.1 s]' }), "- bash `python3 - <<'E'` and 41 more lines: exit status 0, 0.1 s"],
+    ['a long line by its program', done('bash', { command: `echo ${'x'.repeat(900)}` }), '- bash `echo` and more, 905 characters in all: ok'],
+    ['an edit by its file', done('edit_file', { path: 'a.py', new_text: 'secret = 1' }), '- edit_file a.py: done'],
+    ['the checks by their sum', done('run_checks', {}, { text: 'unit: holds\n\nall checks hold', holds: true }), '- run_checks: all checks hold'],
+    ['a refusal by its reason', done('bash', { command: 'rm -rf x' }, { refused: 'deletes: x', ok: false }), '- bash `rm -rf x`: refused, deletes: x'],
+    ['a call that was left out', done('bash', { command: 'ls' }, { notRun: true, ok: false }), '- bash `ls`: not run'],
+    ['arguments that are no JSON by the name alone', { ...done('bash', {}), call: { id: 'x', name: 'bash', arguments: '{"command": "l' } }, '- bash: ok'],
+  ])('tells of %s', ([, one, line]) => {
+    expect(extract(record([one]), '', 1000).split('\n')).toContain(line);
+  }); // prettier-ignore
+
+  it('keeps the newest calls where not all fit, and the notes of a model', () => {
+    const calls = Array.from({ length: 200 }, (_, n) => done('bash', { command: `test ${n}` }, { text: '[exit status 0, 0.1 s]' }));
+    const text = extract(record(calls), 'The port is 8123.', 600);
+    expect(text).toContain('Earlier notes: The port is 8123.');
+    expect(text).toContain('`test 199`');
+    expect(text).not.toContain('`test 1`');
+    expect(text).toMatch(/\(\d+ older calls are not listed\)/);
+    expect(text.length / 4).toBeLessThan(620);
+    expect(extract(record(calls), text, 600)).not.toContain('Earlier notes');
+  });
+});
+
+describe('the record beside a summary', () => {
+  const edit = done('edit_file', { path: 'a.py' }, { tree: { id: 's', digest: 'd' } });
+  const look = done('bash', { command: 'cat big.py' });
+  const checks = done('run_checks', {}, { text: 'unit: does not hold\n\n0 of 1 check hold', holds: false });
+
+  it.for<[string, WorkRecord, string]>([
+    ['names files that changed', record([], { changed: ['a.py (changed)', 'b.py (new)'] }), 'Files that differ from the start: a.py (changed), b.py (new)'],
+    ['says that none did', record([]), 'Files that differ from the start: none'],
+    ['has the last result of the checks', record([checks]), 'Checks, as run_checks saw them last: 0 of 1 check hold'],
+    ['says that files changed since', record([checks, edit]), '0 of 1 check hold; files changed since'],
+    ['lists output that can still be read', record([look, edit], { kept: new Set([look.handle]) }), `still reads by its handle: ${look.handle} (bash \`cat big.py\`)`],
+  ])('%s', ([, what, line]) => {
+    expect(recordText(what, 400)).toContain(line);
+  }); // prettier-ignore
+});

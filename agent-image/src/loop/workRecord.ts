@@ -1,0 +1,145 @@
+import type { ToolCall } from '@agentfleet/protocol/chat';
+import type { PlanItem } from '../tools/tool.ts';
+import { fenced } from '../models/fence.ts';
+import { plain } from '../tools/text.ts';
+import { observed, textTokens } from './observation.ts';
+import type { CallObserved } from './notes.ts';
+
+/** A call and what came of it. */
+export interface DoneCall {
+  readonly call: ToolCall;
+  /** Reads its observation whole. */
+  readonly handle: string;
+  readonly observed: CallObserved;
+}
+
+/** What the loop knows of the work by itself, without a model's word. */
+export interface WorkRecord {
+  readonly plan: readonly PlanItem[];
+  /** Files that differ from the start, as `a.py (changed)`. */
+  readonly changed: readonly string[];
+  /** All calls of the conversation that are not undone, oldest first. */
+  readonly done: readonly DoneCall[];
+  /** Handles of observations that were cut. */
+  readonly kept: ReadonlySet<string>;
+}
+
+/** Nothing was done yet. */
+export const emptyRecord: WorkRecord = { plan: [], changed: [], done: [], kept: new Set() };
+
+/** Files and handles that are listed, the newest ones. */
+const maxFiles = 24;
+const maxHandles = 12;
+/** Characters of an argument that is shown whole; a longer one is described. */
+const maxArgument = 160;
+/** Results that the extract shows the end of, and their tokens. */
+const shownResults = 3;
+const resultTokens = 80;
+/** Share of the extract that notes of an earlier summary may have. */
+const notesShare = 0.4;
+const extractHead = 'No summary could be written. What was done, as it was recorded, newest last:';
+
+/** What stands beside the notes of every summary: files that changed, the last result of the checks, output still readable. */
+export function recordText(record: WorkRecord, tokens: number): string {
+  const { changed } = record;
+  const lines = [`Files that differ from the start: ${listed(changed, maxFiles)}`, ...checksOf(record.done)];
+  const read = record.done.filter(({ handle }) => record.kept.has(handle)).map((one) => `${one.handle} (${described(one.call)})`);
+  if (read.length > 0)
+    lines.push(`Long output that read_file still reads by its handle: ${newest(read, tokens - textTokens(lines.join('\n')))}`);
+  return observed(lines.join('\n'), { tokens });
+}
+
+/**
+ * The calls and what came of each, for when no model wrote a summary; never half an argument.
+ *
+ * @param notes of the summary before it, which a model wrote; empty: none
+ */
+export function extract({ done }: WorkRecord, notes: string, tokens: number): string {
+  // Indented, so that none of its lines is taken for one of ours.
+  const kept = observed(notes, { tokens: tokens * notesShare }).replaceAll('\n', '\n  ');
+  const earlier = notes === '' || notes.startsWith(extractHead) ? '' : `Earlier notes: ${kept}`;
+  const results = done.slice(-shownResults).map(({ call, handle, observed: { text } }) => {
+    const shown = observed(text.trim(), { tokens: resultTokens, handle: () => handle });
+    return fenced(`what ${call.name} returned, cut`, shown);
+  });
+  const fixed = [extractHead, earlier, ...results];
+  let left = tokens - textTokens(fixed.join('\n'));
+  const lines: string[] = [];
+  for (const one of done.toReversed()) {
+    const line = `- ${described(one.call)}: ${cameOf(one)}`;
+    left -= textTokens(line) + 1;
+    if (left < 0) break;
+    lines.unshift(line);
+  }
+  const missing = done.length - lines.length;
+  const older = missing === 0 ? [] : [`(${missing} older calls are not listed)`];
+  return [extractHead, ...(earlier === '' ? [] : [earlier]), ...older, ...lines, ...results].join('\n');
+}
+
+/** The last result of the checks. */
+function checksOf(done: readonly DoneCall[]): readonly string[] {
+  const last = done.findLast(({ observed: { holds } }) => holds !== undefined);
+  if (last === undefined) return [];
+  const since = done.slice(done.indexOf(last) + 1).some(({ observed: { tree, restored } }) => (tree ?? restored) !== undefined);
+  return [`Checks, as run_checks saw them last: ${lastLine(last)}${since ? '; files changed since' : ''}`];
+}
+
+/** What a call did, with an argument that is whole or left out. */
+function described({ name, arguments: text }: ToolCall): string {
+  const args = argumentsOf(text);
+  const main = ['command', 'path', 'pattern', 'url', 'handle', 'step', 'question'].find((key) => args[key] !== undefined);
+  if (main === undefined) return name;
+  const value = plain(String(args[main])).trim();
+  if (main !== 'command') return value.length <= maxArgument ? `${name} ${oneLine(value)}` : name;
+  const lines = value.split('\n');
+  const first = lines[0] ?? '';
+  const begins = first.length <= maxArgument ? first : (/^\S{1,40}(?=\s)/.exec(first)?.[0] ?? '');
+  const what = begins === '' ? `of ${value.length} characters` : `\`${begins}\``;
+  const more =
+    begins !== first ? ` and more, ${value.length} characters in all` : lines.length > 1 ? ` and ${lines.length - 1} more lines` : '';
+  return `${name} ${what}${more}`;
+}
+
+function argumentsOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function cameOf(one: DoneCall): string {
+  const { refused, ok, notRun, tool } = one.observed;
+  if (refused !== undefined) return `refused, ${oneLine(refused).slice(0, 2 * maxArgument)}`;
+  if (notRun === true) return 'not run';
+  return tool === 'bash' || tool === 'run_checks' ? lastLine(one) : ok ? 'done' : 'failed';
+}
+
+/** How it ended: the last line is the loop's own, not the program's. */
+function lastLine({ observed: { text, ok } }: DoneCall): string {
+  const last = text.slice(text.lastIndexOf('\n') + 1).replace(/^\[(.*)\]$/, '$1');
+  return last.length <= maxArgument ? last : ok ? 'done' : 'failed';
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ');
+}
+
+function listed(items: readonly string[], most: number): string {
+  if (items.length === 0) return 'none';
+  const more = items.length > most ? ` and ${items.length - most} more` : '';
+  return `${items.slice(0, most).map(oneLine).join(', ')}${more}`;
+}
+
+/** The newest that fit, oldest first. */
+function newest(items: readonly string[], tokens: number): string {
+  let left = tokens - textTokens('Long output that read_file still reads by its handle: ');
+  const kept: string[] = [];
+  for (const item of items.slice(-maxHandles).toReversed()) {
+    left -= textTokens(item) + 1;
+    if (left < 0 && kept.length > 0) break;
+    kept.unshift(item);
+  }
+  return kept.join(', ');
+}
