@@ -84,7 +84,7 @@ test.each([
   const outcome = await bed.run(run);
   expect(outcome).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'NewCodeNeeded' });
   expect(outcome.message).toMatch(
-    /asks for multiply, which no file.*At snapshot 0, check unit: .*\(gen: Synth\).*use a pool with another engine/s,
+    /asks for multiply, which no file.*; nothing was tried\. At snapshot 0, check unit: .*\(gen: Synth\).*use a pool with a chat model/s,
   );
   expect(tried(sandbox)).toEqual([]);
 });

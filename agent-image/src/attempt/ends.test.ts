@@ -36,6 +36,7 @@ test.each<readonly [string, JudgedCheck, RegExp]>([
     /^check unit: the command was ended \(ProcessLimit\) after 4 s/,
   ],
   ['a bare status', judged(ran('deploy.sh: line 3: nope\n', { exitCode: 3 })), /^check unit: exit status 3, "deploy\.sh: line 3: nope"$/],
+  ['a status without a word', judged(ran('', { exitCode: 3 })), /^check unit: exit status 3, and it printed nothing$/],
   [
     'a test that fails at times',
     judged(ran(unittest('FAIL')), ran(unittest('ok'), { exitCode: 0 })),
@@ -67,6 +68,14 @@ test.each<readonly [string, SearchEnd, string | null, readonly RegExp[], RegExp]
     ],
     /budget/,
   ],
+  [
+    'nothing to try',
+    end({ tried: 0 }),
+    null,
+    [/^nothing was tried\. At snapshot 0, check unit: 1 passed/, /no answers: for other goals use a pool with/],
+    /candidate/,
+  ],
+  ['a file that does not parse', end({ checks: [judged(ran(syntax))] }), null, [/Correct \/workspace\/calc\.py first, which/], /Synth/],
   ['a pool with a model', end({ experts: [synth, model] }), null, [/Give the pool an expert for this kind of change/], /Synth\)/],
   [
     'a budget that brought nothing nearer',

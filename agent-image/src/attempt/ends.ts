@@ -19,20 +19,23 @@ export interface SearchEnd {
 export function describeSearchEnd(end: SearchEnd, spent: string | null): string {
   const { checks, tried, gained, left } = end;
   const failing = checks.reduce((sum, { judgement }) => sum + judgement.failing.length, 0);
-  const candidates = `${tried} ${tried === 1 ? 'candidate was' : 'candidates were'} tried`;
+  const candidates = `${tried} ${tried === 1 ? 'candidate was' : 'candidates were'} tried and`;
   const best = gained === 0 ? 'none made a failing test pass' : `the best made ${gained} of ${failing} failing tests pass`;
   const open = gained === 0 || left.length === 0 ? '' : `; still failing: ${left.slice(0, 3).map(shownId).join(', ')}`;
   const first = spent === null ? '' : `${spent}; `;
-  return `${first}${candidates} and ${best}${open}. At snapshot 0, ${seenAtBaseline(checks)}. ${cureOf(end, spent)}`;
+  const came = tried === 0 && gained === 0 ? 'nothing was tried' : `${candidates} ${best}${open}`;
+  return `${first}${came}. At snapshot 0, ${seenAtBaseline(checks)}. ${cureOf(end, spent)}`;
 }
 
 /** More budget is a cure only for a search that came nearer. */
-function cureOf({ experts, gained }: SearchEnd, spent: string | null): string {
+function cureOf({ checks, experts, gained }: SearchEnd, spent: string | null): string {
   if (spent !== null && gained > 0) return 'A larger budget may reach the rest';
+  const [broken] = checks.flatMap(({ baseline }) => baseline.flatMap(({ output }) => unparsed(output)));
+  if (broken !== undefined) return `Correct ${broken.path} first, which does not parse, or use a pool with a chat model`;
   const proposers = experts.filter(({ role }) => role === 'Generalist' || role === 'Specialist');
   const names = proposers.map(({ name }) => name).join(', ');
   if (proposers.length > 0 && proposers.every(({ engine }) => engine === 'Synth'))
-    return `This pool's experts (${names}: Synth) edit small expressions in Python, JavaScript and TypeScript files that exist; they write no files and no new code: use a pool with another engine for other goals, or split the goal`;
+    return `This pool's experts (${names}: Synth) edit small expressions in Python, JavaScript and TypeScript files that exist; they write no files, no new code and no answers: for other goals use a pool with a chat model`;
   return 'Give the pool an expert for this kind of change, or split the goal';
 }
 
@@ -68,7 +71,7 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   if (bad !== null) parts.push(`${bad.message} after ${Math.max(1, Math.round(first.millis / 1000))} s (${bad.cure})`);
   if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
   if (passed + failed + errored > 0) parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing)}`);
-  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}${lastLine(first.output)}`);
+  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastLine(first.output)}`);
   if (judgement.flaky.length > 0) {
     const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
     parts.push(`not repeatable in ${baseline.length} runs on the same files, so not counted: ${ids}`);
@@ -85,7 +88,7 @@ function named(failing: readonly string[]): string {
 /** The last line that a command printed often is the reason that it gives. */
 function lastLine(output: string): string {
   const line = output.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  return line === '' ? '' : `, ${JSON.stringify(line.slice(0, 160))}`;
+  return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 
 function shownId(id: string): string {
