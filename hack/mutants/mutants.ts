@@ -1,4 +1,4 @@
-import { degraded } from './degraded.ts';
+import { losses } from './losses.ts';
 import { durable } from './durable.ts';
 import { edits } from './edits.ts';
 import { evaluations } from './evaluations.ts';
@@ -45,7 +45,7 @@ export interface Mutant {
 /** One planted bug for each guarantee. */
 export const mutants: readonly Mutant[] = [
   ...foundations,
-  ...degraded,
+  ...losses,
   ...durable,
   ...edits,
   ...evaluations,

@@ -183,10 +183,6 @@ export const sick: Readonly<Record<string, Sickness>> = {
     series: ['agentfleet_placement_estimate_error_ratio{pool="p/c",expert="gen",pod="o1"} -0.2x60'],
     tells: ['{pool="p/c",expert="gen"} 0.2'],
   },
-  AgentFleetDegraded: {
-    series: ['agentfleet_placement_degraded{pool="p/c",item="gen",mode="NoDraft",pod="o1"} 1x60'],
-    tells: ['{pool="p/c",item="gen",mode="NoDraft"} 1'],
-  },
   AgentFleetEngineErrors: {
     series: [`agentfleet_inference_requests_total{${gen},code="AF_INTERNAL",pod="gen-1"} 0+30x60`],
     tells: [`${engine} 0.25`],

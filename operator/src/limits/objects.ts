@@ -265,7 +265,6 @@ const modelChoices: Choices = {
   'spec.resources.slot': none,
   'spec.rollout': none,
   'spec.resources.memory': none,
-  'spec.resources.withoutGpu': none,
   ...containerResources('spec.resources.container'),
 };
 

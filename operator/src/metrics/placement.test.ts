@@ -74,7 +74,7 @@ it('tells of two stacks that hand out the GPUs of one node', async () => {
   expect(page).not.toContain('SharedBoard');
 });
 
-it('tells an engine that spans slots on each of them, and what engines go without', async () => {
+it('tells an engine that spans slots on each of them', async () => {
   const place = { item: 'gen', bytes: 5, admitted: true };
   const plan = {
     hash: '',
@@ -83,7 +83,6 @@ it('tells an engine that spans slots on each of them, and what engines go withou
       { ...place, slot: 'dgx-1/gpu0' },
       { ...place, slot: 'dgx-1/gpu1' },
     ],
-    degraded: [{ mode: 'NoDraft', item: 'gen', since: '2030-01-01T00:00:00Z' }],
   };
   const pool = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi')]);
   const page = await pageOf(() => placementView(snapshot({ pools: [{ ...pool, status: { plan } as unknown as ExpertPoolStatus }] }), now));
@@ -91,7 +90,6 @@ it('tells an engine that spans slots on each of them, and what engines go withou
     expect(page).toMatch(new RegExp(`^agentfleet_expert_info\\{.*expert="gen",.*slot="${slot}"\\} 1$`, 'm'));
     expect(page).toContain(`agentfleet_placement_slot_bytes{node="dgx-1",slot="${slot}",state="reserved"} 5\n`);
   }
-  expect(page).toContain('agentfleet_placement_degraded{pool="platform/p",item="gen",mode="NoDraft"} 1\n');
 });
 
 it('looks once for all gauges of a scrape, and anew for the next one', async () => {

@@ -71,11 +71,6 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
   });
 }
 
-/** What engines go without since a GPU was lost. Pure. */
-export function degraded(holders: readonly PlanHolder[]): readonly Sample[] {
-  return holders.flatMap(({ of, plan }) => (plan?.degraded ?? []).map(({ item, mode }) => ({ labels: { ...of, item, mode }, value: 1 })));
-}
-
 /** What each expert is and where it sits: one series for each server, of one that spans several slots for each of them. Pure. */
 export function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
@@ -172,9 +167,6 @@ function tellPlans(gauge: Tell): void {
     'Places that an engine without one was refused, partitioned by reason.',
     ['pool', 'model', 'item', 'reason'],
     ({ holders }) => infeasible(holders),
-  );
-  gauge('placement_degraded', 'What an engine goes without since a GPU was lost.', ['pool', 'model', 'item', 'mode'], ({ holders }) =>
-    degraded(holders),
   );
   gauge(
     'placement_estimate_error_ratio',

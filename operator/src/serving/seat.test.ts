@@ -129,20 +129,6 @@ describe('a pod gets at its GPU', () => {
     expect(seatDeployment(spec, seatOf(false, undefined, 'gen'))).toBe(spec);
   });
 
-  test('and runs on CPU, where no image sees a GPU, while that is all that is left', () => {
-    const { plan } = status('DRA', { claim: 'c', admitted: false });
-    const lacks = (mode: 'CpuVerifier' | 'NoDraft', assignments = plan!.assignments): PlannedStatus => ({
-      plan: { ...plan!, assignments, degraded: [{ mode, item: 'gen', since: '2030-01-01T00:00:00Z' }] },
-    });
-    const { replicas, template } = placed(lacks('CpuVerifier'));
-    expect(replicas).toBe(1);
-    expect(template.spec.resourceClaims).toBeUndefined();
-    expect(template.metadata.annotations?.['agentfleet.dev/slot']).toBeUndefined();
-    expect(template.spec.containers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'void' });
-    // A Draft expert that is gone without has no pods, whatever else is told of its pool.
-    expect(seatOf(true, lacks('NoDraft', []), 'gen')).toMatchObject({ kind: 'Unseated', moves: true });
-  });
-
   test('from a template that only a change made on purpose changes: another one restarts all engines', () => {
     expect(templateHash(placed(status('DRA', { claim: 'slot-dgx-1-gpu0-0123456789' })))).toMatchInlineSnapshot(`"a8166ca665909738"`);
     const others = ['Reservation', 'WholeGPU'] as const;

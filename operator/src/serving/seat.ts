@@ -13,8 +13,6 @@ import { engineContainer } from './vllm/index.ts';
 /** What a plan says about the pods of an engine. */
 export type Seat =
   | { readonly kind: 'NoGpu' }
-  /** Its GPU is lost, and it runs without one until there is one again. */
-  | { readonly kind: 'OnCpu' }
   /** Its place, or its places in one order, as annotations have them; `admitted` when its turn to start has come. */
   | {
       readonly kind: 'Seated';
@@ -23,8 +21,6 @@ export type Seat =
       /** The pods that hold its GPUs. */
       readonly holder: string | undefined;
       readonly admitted: boolean;
-      /** Its engine runs without its draft, which has no room. */
-      readonly withoutDraft?: true;
       /** Whether it takes turns on its GPU with others. */
       readonly takesTurns?: true;
       readonly pod: PodPlacement;
@@ -56,11 +52,7 @@ function told(values: readonly (string | undefined)[]): string | undefined {
 export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, item: string, shards = 1): Seat {
   if (!needsGpu) return { kind: 'NoGpu' };
   const { plan, conditions } = status ?? {};
-  const lacks = plan?.degraded?.find((entry) => entry.item === item)?.mode;
-  if (lacks === 'CpuVerifier') return { kind: 'OnCpu' };
   const found = plan?.assignments.filter((assignment) => assignment.item === item) ?? [];
-  if (lacks === 'NoDraft' && found.length === 0)
-    return { kind: 'Unseated', reason: undefined, message: 'its GPU is lost, and the pool goes on without it', moves: true };
   if (plan?.mode === undefined || found.length === 0) {
     const word = conditions?.find(({ type, status }) => type === 'PlacementFeasible' && status === 'False');
     return { kind: 'Unseated', reason: word?.reason, message: word?.message ?? 'no GPU is assigned yet' };
@@ -83,14 +75,10 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
     uuid: told(found.map(({ uuid }) => uuid)),
     holder: told(found.map(({ holder }) => holder)),
     admitted: found.every(({ admitted }) => admitted),
-    ...(found.some(({ withoutDraft }) => withoutDraft === true) ? { withoutDraft: true } : {}),
     ...(found.some(({ awakeBytes }) => awakeBytes !== undefined) ? { takesTurns: true } : {}),
     pod: podPlacementOf(plan.mode, places),
   };
 }
-
-/** Says of pods that the engine in them has no draft, so that the ledger knows whose room is free. */
-export const withoutDraftAnnotation = 'agentfleet.dev/without-draft';
 
 /** Says of pods that the engine in them sleeps while it is not its turn. */
 export const turnsAnnotation = 'agentfleet.dev/takes-turns';
@@ -150,11 +138,6 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
   };
 }
 
-/** Images may say that they see all GPUs of a node. */
-function withoutAny(spec: Placeable['template']['spec']): object {
-  return { ...spec, containers: spec.containers.map((one) => ({ ...one, env: (one.env ?? []).concat(withoutGpu.env) })) };
-}
-
 /**
  * The spec of a Deployment whose pods sit where the plan says: the engine beside the server, or else the
  * server itself. A pod is deleted before the next one is made, as there is no memory for two; before its turn has come there is none, and the template is the
@@ -163,17 +146,15 @@ function withoutAny(spec: Placeable['template']['spec']): object {
 export function seatDeployment(spec: object, seat: Seat): object {
   if (seat.kind === 'NoGpu') return spec;
   const { template, replicas = 1 } = spec as Placeable;
-  if (seat.kind === 'OnCpu') return { ...spec, template: { ...template, spec: withoutAny(template.spec) } };
   const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
   if (seat.kind === 'Unseated') return { ...spec, replicas: 0, strategy };
-  const { slot, uuid, holder, admitted, withoutDraft, takesTurns, pod } = seat;
+  const { slot, uuid, holder, admitted, takesTurns, pod } = seat;
   const annotations = {
     ...template.metadata?.annotations,
     [slotLabel]: slot,
     ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }),
     // A GPU that was let go may be somebody else's: who sat on it starts anew with the pod that holds it.
     ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
-    ...(withoutDraft === true ? { [withoutDraftAnnotation]: 'true' } : {}),
     ...(takesTurns === true ? { [turnsAnnotation]: 'true' } : {}),
   };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };

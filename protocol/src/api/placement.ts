@@ -12,7 +12,6 @@ import {
   rule,
   struct,
   text,
-  timestamp,
   withRules,
 } from './schema/index.ts';
 
@@ -102,7 +101,6 @@ const AssignmentState = struct('An engine on a GPU; one that spans several is th
   claim: optional(objectName('The ResourceClaim that its pods name.')),
   holder: optional(text('The uid of the pod that reserves the GPU (mode Reservation); without it the engine waits.', { max: 63, min: 1 })),
   admitted: flag('Whether its pods may start: engines of one GPU start one after another.'),
-  withoutDraft: optional(flag('Whether its engine runs without its draft, see degraded.')),
 });
 
 const RejectionState = struct('A place that an engine did not get.', {
@@ -117,24 +115,6 @@ const SkippedModeState = struct('A mode that could not be used.', {
   reason: text('What it lacks, and what would give it.', { max: 512 }),
 });
 
-/** What a pool may go without when a GPU is lost. */
-export const poolDegradations = ['NoDraft', 'SharedVerifier'] as const;
-
-/** The same, and what a model may. */
-export const degradations = [...poolDegradations, 'CpuVerifier'] as const;
-export type Degradation = (typeof degradations)[number];
-
-const DegradedState = struct('What an engine goes without since a GPU was lost.', {
-  mode: choice(
-    'NoDraft: its draft, or a Draft expert. SharedVerifier: GPUs apart from the verifier. CpuVerifier: a GPU, so that its pods run on CPU.',
-    degradations,
-  ),
-  item: objectName('The expert, or the model.'),
-  since: timestamp('Since when.'),
-  fitsSince: optional(timestamp('Since when there is room again without a break; when that has lasted, it ends.')),
-});
-export type DegradedState = Static<typeof DegradedState>;
-
 /** Where the engines of a pool or a model are. */
 export const PlanStatus = struct('Where engines are on GPUs.', {
   hash: text('Of mode and assignments: equal plans have the same.', { max: 16, pattern: '^[0-9a-f]{16}$' }),
@@ -142,6 +122,5 @@ export const PlanStatus = struct('Where engines are on GPUs.', {
   assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
   rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
   skippedModes: optional(atomicList('Better modes that could not be used.', SkippedModeState, { max: placementModes.length })),
-  degraded: optional(atomicList('What engines go without, by consent, since a GPU was lost.', DegradedState, { max: 32 })),
 });
 export type PlanStatus = Static<typeof PlanStatus>;

@@ -67,31 +67,6 @@ const shardCases: readonly RuleCase[] = [
   ),
 ];
 
-/** What may be gone without when a GPU is lost. */
-const degradationCases: readonly RuleCase[] = [
-  change(
-    withValue(minimalPool, 'spec.placement', { antiAffinity: [{ expert: 'gen', from: ['EnergyModel'] }] }),
-    'spec.placement.degradeTo',
-    ['SharedVerifier'],
-    ['NoDraft'],
-    'spec.placement.degradeTo: NoDraft needs an expert that has a draft (spec.experts[].speculative, or the role Draft); add one or remove NoDraft',
-  ),
-  change(
-    fullPool,
-    'spec.placement.antiAffinity[0].from',
-    ['EnergyModel'],
-    ['*'],
-    'spec.placement.degradeTo: SharedVerifier needs an expert that shares no GPU with the verifier (EnergyModel in spec.placement.antiAffinity[].from); add one or remove SharedVerifier',
-  ),
-  change(
-    fullModel,
-    'spec.resources',
-    { memory: { budget: '9Gi' }, withoutGpu: 'CPU' },
-    { withoutGpu: 'CPU' },
-    'spec.resources.withoutGpu must be set beside spec.resources.slot or spec.resources.memory only; remove it, or say which GPU memory it needs',
-  ),
-];
-
 export const gpuCases: readonly RuleCase[] = [
   ...memoryCases(fullPool, 'spec.experts[0].resources.memory', 'spec.experts[].resources.memory'),
   ...memoryCases(fullModel, 'spec.resources.memory', 'spec.resources.memory'),
@@ -103,5 +78,4 @@ export const gpuCases: readonly RuleCase[] = [
     'spec.placement.antiAffinity[].expert must be the name of an entry of spec.experts; correct the name',
   ),
   ...shardCases,
-  ...degradationCases,
 ];

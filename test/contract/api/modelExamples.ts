@@ -16,7 +16,7 @@ export const fullModel: Node = {
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
     scoring: { batchMax: 8, timeoutMillis: 500 },
-    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu, withoutGpu: 'CPU' },
+    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { method: 'Isotonic', minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },

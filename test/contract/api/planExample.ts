@@ -17,10 +17,8 @@ export const fullPlan: Node = {
       claim: 'slot-dgx-1-gpu0-0123456789',
       holder: '5e1f0a52-6a43-4a52-9d0e-2f6b6c1d7a10',
       admitted: true,
-      withoutDraft: true,
     },
   ],
   rejected: [{ item: 'py', slot: 'dgx-1/gpu1-2g.10gb-0', reason: 'NotEnoughMemory', shortByBytes: 15_032_385_536 }],
   skippedModes: [{ mode: 'Reservation', reason: 'node dgx-1 offers 0 GPUs by the device plugin and 1 are needed' }],
-  degraded: [{ mode: 'NoDraft', item: 'gen', since: '2030-01-01T00:00:00Z', fitsSince: '2030-01-01T01:00:00Z' }],
 };

@@ -169,7 +169,6 @@ export const fullPool: Node = {
       nvlink: 'Required',
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
       dryRun: true,
-      degradeTo: ['SharedVerifier'],
     },
     profiles: [
       {

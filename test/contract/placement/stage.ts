@@ -59,13 +59,6 @@ function playable(expert: Spec): Spec {
   return { ...rest, engine: (engine as { type: string }).type === 'VLLM' ? { type: 'Synth' } : engine };
 }
 
-/** Who has no draft can go without none. */
-function withoutDrafts(spec: Spec): Spec {
-  const { degradeTo, ...placement } = (spec['placement'] ?? {}) as { readonly degradeTo?: readonly string[] };
-  const rest = degradeTo?.filter((one) => one !== 'NoDraft') ?? [];
-  return { ...spec, placement: { ...placement, ...(rest.length === 0 ? {} : { degradeTo: rest }) } };
-}
-
 /** What becomes of a pod that is bound: it is ready. */
 const isReady = (): object => ({ phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] });
 
@@ -148,7 +141,7 @@ export class PlacementStage {
         await this.createPool(
           metadata.name,
           (spec['experts'] as readonly Spec[]).map((one) => playable(this.#onBoard(one))),
-          { ...withoutDrafts(spec), rollout },
+          { ...spec, rollout },
         );
     }
   }

@@ -16,7 +16,7 @@ import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
-import { asSeated, seated, seatOfExpert, unseated } from './seating.ts';
+import { seated, seatOfExpert, unseated } from './seating.ts';
 import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { asCounted, keptTurnstiles, turnOf, turnstileParts } from './turns.ts';
@@ -49,7 +49,7 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
   const { images, revision } = server;
   const seat = seatOfExpert(snapshot, server.expert, revision);
-  const expert = asSeated(asCounted(snapshot.pool, server.expert, revision), seat);
+  const expert = asCounted(snapshot.pool, server.expert, revision);
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);

@@ -4,7 +4,6 @@ import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/inde
 import { itemOf } from '../../placement/index.ts';
 import { needsGpu } from '../placement/owners.ts';
 import { shardsOf } from '../placement/shards.ts';
-import { undrafted } from '../placement/withoutDraft.ts';
 import type { Obstacle } from './decide.ts';
 import { serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
@@ -12,11 +11,6 @@ import type { PoolSnapshot } from './snapshot.ts';
 /** The place of an expert by the plan in force; each revision has a place of its own, or none. */
 export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
   return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision), shardsOf(expert));
-}
-
-/** The expert as its engine runs: without its draft where that has no room. Pure. */
-export function asSeated(expert: Expert, seat: Seat): Expert {
-  return seat.kind === 'Seated' && seat.withoutDraft === true ? undrafted(expert) : expert;
 }
 
 /**

@@ -29,7 +29,6 @@ import {
   withImage,
   type Serving,
 } from '../../serving/index.ts';
-import { asSeated, seatOfExpert } from './seating.ts';
 import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { turnsWord } from './turns.ts';
@@ -68,8 +67,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const info = infos.get(newestReady(own)?.metadata.name ?? '');
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
-  const run = asSeated(expert, seatOfExpert(snapshot, expert, serverRevision(snapshot, expert)));
-  const memory = memoryOf(run, sizesOf(snapshot, run), info);
+  const memory = memoryOf(expert, sizesOf(snapshot, expert), info);
   const state = {
     name,
     role,

@@ -4,7 +4,7 @@ import { acknowledgeAnnotation } from './acknowledged.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import { readBook } from './slots.ts';
 import { box, device, gpuPool, onGpu } from './testing/box.ts';
-import { atRest } from './testing/degrading.ts';
+import { atRest } from './testing/losses.ts';
 import { settle } from './testing/world.ts';
 
 const slot = 'dgx-1/gpu0';

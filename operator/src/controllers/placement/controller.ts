@@ -77,15 +77,14 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
   // A pod that no kubelet starts is told by nobody.
   const againMs = (): number =>
     probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
-  const again = ({ againAt = Infinity }: PlacementDecision): Outcome =>
-    requeueAfter(Math.min(againMs(), Math.max(floorMs, againAt - clock.now())));
+  const again = (): Outcome => requeueAfter(againMs());
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const seen = decided(cachedLedger(context));
-    if (isIdle(seen)) return again(seen);
+    if (isIdle(seen)) return again();
     const ledger = await writer.readLedger(signal);
     const decision = decided(ledger);
     await writer.write(decision, ledger, signal);
-    return again(decision);
+    return again();
   };
   return new Controller({
     name: 'placement',

@@ -3,7 +3,6 @@ import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/a
 import type { Pod } from '../../runtime/objects.ts';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
-import { withoutAdmitted } from './degraded.ts';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
 import { lingeringOn, type Occupant } from './lingering.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
@@ -56,8 +55,6 @@ export interface PlacementDecision {
   readonly probes: string | undefined;
   /** Owners in the order in which they are told. */
   readonly statuses: readonly { readonly owner: Owner; readonly status: PlacementStatus; readonly moved: boolean }[];
-  /** When time alone may change it, ms; undefined: never. */
-  readonly againAt: number | undefined;
 }
 
 const nobody: OwnerPlan = {
@@ -77,7 +74,7 @@ interface Outcome extends OwnerPlan {
 }
 
 /** Plans one owner after another, each beside what all others hold at that moment. */
-function planAll(owners: readonly Owner[], inventory: Inventory, present: Presence, now: number): readonly Outcome[] {
+function planAll(owners: readonly Owner[], inventory: Inventory, present: Presence): readonly Outcome[] {
   const holders = new Map<string, Holder>(
     owners.map((owner) => [owner.key, { owner, assignments: owner.plan?.assignments ?? [], mode: owner.plan?.mode }]),
   );
@@ -85,9 +82,9 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     if (isFixed(owner)) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
     const outcome =
-      owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present, now);
+      owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
     // A plan that is only proposed gives nothing away and takes nothing.
-    const told = { ...owner, plan: outcome.plan, sharing: outcome.sharing === true };
+    const told = { ...owner, plan: outcome.plan };
     if (!owner.dryRun) holders.set(owner.key, { owner: told, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
@@ -99,9 +96,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const told = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length + holder.assignments.length === 0) return told;
-  const force: PlanStatus | undefined = owner.dryRun
-    ? owner.plan
-    : withoutAdmitted({ ...outcome.plan, assignments: [...holder.assignments] });
+  const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
   return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };
 }
 
@@ -127,7 +122,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const { pools, models, cluster, claims: present } = snapshot;
   const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
   const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present, now);
+  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: owner.dryRun ? (owner.plan?.assignments ?? []) : plan.assignments,
@@ -158,13 +153,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
     }),
     remove: surplusClaims(holders, present),
     statuses,
-    againAt: soonest(outcomes),
   };
-}
-
-function soonest(outcomes: readonly Outcome[]): number | undefined {
-  const times = outcomes.flatMap(({ againAt }) => againAt ?? []);
-  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The server orders conditions as it likes. */

@@ -1,12 +1,11 @@
 import type { KubeObject } from '@agentfleet/kube';
-import type { Degradation, EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
 import { isOpen } from '../../revisions/index.ts';
 import { demandOf, modelDemand, type Demand } from './demand.ts';
 import { needsGpu } from './needs.ts';
 import { namedSlots, shardsOf } from './shards.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
-import { demandWithoutDraft } from './withoutDraft.ts';
 
 /** Where an engine may be that is tried beside the one that serves. */
 export interface CanaryWish {
@@ -47,8 +46,6 @@ export interface Wish {
   /** Whether it takes turns on its GPU with the others of its owner that do: its demand is what it has awake. */
   readonly turns?: boolean;
   readonly group: string | undefined;
-  /** What it needs without the draft inside its engine. */
-  readonly withoutDraft?: Demand;
   /** Items of the same owner, and `EnergyModel`. */
   readonly apart: readonly string[];
 }
@@ -73,15 +70,9 @@ export interface Owner {
   readonly unknown?: boolean;
   /** Of a pool: the verifier that it names. */
   readonly verifier: string | undefined;
-  /** What it may go without when a GPU is lost. */
-  readonly consents?: ReadonlySet<Degradation>;
-  /** Whether its antiAffinity towards the verifier is set aside; of a model: that of pools which consent. */
-  readonly sharing?: boolean;
   /** Whether some of its engines lost their shares of a GPU that is there. */
   readonly hit?: boolean;
 }
-
-const isSharing = (plan: PlanStatus | undefined): boolean => plan?.degraded?.some(({ mode }) => mode === 'SharedVerifier') === true;
 
 /** How important the engine of a role is. */
 export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
@@ -151,11 +142,9 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
     const from = apart.get(name) ?? [];
     const item = itemIn(server);
     const own = { ...pool, spec: { ...pool.spec, experts: [...server.experts] } };
-    const withoutDraft = demandWithoutDraft(own, expert, pool);
     return {
       item,
       demand: demandOf(own, expert, pool),
-      ...(withoutDraft === undefined ? {} : { withoutDraft }),
       replicas: expert.replicas,
       slot: resources?.slot,
       ...spanOf(expert),
@@ -202,8 +191,6 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     going: metadata.deletionTimestamp !== undefined,
     ...(servers === undefined ? { unknown: true } : {}),
     verifier: spec.energyModelRef?.name,
-    consents: new Set<Degradation>(spec.placement?.degradeTo),
-    sharing: isSharing(status?.plan),
   };
 }
 
@@ -234,7 +221,7 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
 
 /** A model as an owner of engines. */
 export function modelOwner(model: EnergyModel): Owner {
-  const { metadata, spec, status } = model;
+  const { metadata, status } = model;
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
     key: `EnergyModel ${namespace}/${name}`,
@@ -250,8 +237,6 @@ export function modelOwner(model: EnergyModel): Owner {
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,
-    consents: new Set<Degradation>(spec.resources.withoutGpu === 'CPU' ? ['CpuVerifier'] : []),
-    sharing: isSharing(status?.plan),
   };
 }
 

@@ -4,13 +4,11 @@ import { canonical } from '@agentfleet/kube';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts } from '../../placement/index.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
-import { entriesIn, markOf } from './degraded.ts';
-import { giveWay } from './giveWay.ts';
 import { placeCanaries, type CanaryPlaces } from './canaries.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claimNames.ts';
 import { lacksHolder, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
-import { partsOf, type Parts, type Presence, type Served } from './serve.ts';
+import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './pluginSlices.ts';
 import { admittedAsOne, inOrderOfItems } from './shards.ts';
 import { rejectionsOf } from './solution.ts';
@@ -28,10 +26,6 @@ export interface OwnerPlan {
   readonly ending: ReadonlySet<string>;
   /** Nodes that a probe pod has to ask. */
   readonly asks: readonly string[];
-  /** Whether an antiAffinity towards the verifier is set aside. */
-  readonly sharing?: boolean;
-  /** When time alone may change it, ms. */
-  readonly againAt?: number;
 }
 
 const mostRejections = 64;
@@ -145,11 +139,10 @@ function statusOf(
 }
 
 /** The plan of an owner beside what all others hold. Pure and deterministic. */
-export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence, now = 0): OwnerPlan {
-  const whole = partsOf(owner, present);
-  const { held, leaving } = whole;
-  const { serving, served, sacrifice, degraded, againAt } = giveWay(owner, whole, { others, inventory, present }, now);
-  const parts = { ...whole, serving };
+export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence): OwnerPlan {
+  const parts = partsOf(owner, present);
+  const { serving, held, leaving } = parts;
+  const served = serve(owner, parts, { others, inventory, present });
   const places = [...served.places, ...served.canaries, ...leaving];
   const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
   // Without a mode nobody new gets a place; who has one keeps it.
@@ -167,14 +160,12 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   return {
-    plan: { ...statusOf(inForce, assignments.map(markOf(sacrifice)), [...refused, ...tried.rejected], skipped), ...entriesIn(degraded) },
+    plan: statusOf(inForce, assignments, [...refused, ...tried.rejected], skipped),
     unplaced: serving.wishes.map(({ item }) => item).filter((item) => !placed.has(item) || refused.some((word) => word.item === item)),
     stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),
     asks: nodes,
-    sharing: sacrifice.sharing,
-    ...(againAt === undefined ? {} : { againAt }),
   };
 }
 

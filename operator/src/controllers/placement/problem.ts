@@ -1,6 +1,5 @@
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import type { Item, Mode, Problem } from '../../placement/index.ts';
-import { isSetAside, verifierOf } from './degraded.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner, Wish } from './owners.ts';
 import { slotsInQuestion } from './slotsInQuestion.ts';
@@ -47,15 +46,21 @@ function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
 /** Name of what an engine of others holds on one of its slots: it is not to be moved, so that each part is an item by itself. */
 const partName = (owner: Owner, { item, slot }: Place): string => `${nameOf(owner, item)}${between}${slot}`;
 
+/** The model that a pool names; what it has may be told in parts. */
+function verifierOf(pool: Owner, holders: readonly Holder[]): readonly Holder[] {
+  return holders.filter(
+    ({ owner: { kind, name, namespace } }) => kind === 'EnergyModel' && name === pool.verifier && namespace === pool.namespace,
+  );
+}
+
 /** Names in the problem of those that an engine shares no GPU with. */
-function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[], self = owner): readonly string[] {
+function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
   return wish.apart.flatMap((other) => {
     if (other !== 'EnergyModel') {
       const own = holders.filter((holder) => holder.owner.key === owner.key).flatMap(({ assignments }) => assignments);
       return [nameOf(owner, other), ...own.filter(({ item }) => item === other).map((place) => partName(owner, place))];
     }
-    const parts = verifierOf(owner, holders).filter((verifier) => !isSetAside(owner, verifier.owner, self));
-    return parts.flatMap((verifier) => verifier.assignments.map(({ item }) => nameOf(verifier.owner, item)));
+    return verifierOf(owner, holders).flatMap((verifier) => verifier.assignments.map(({ item }) => nameOf(verifier.owner, item)));
   });
 }
 
@@ -79,8 +84,7 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
             slots: [assignment.slot],
             exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
             ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
-            apart:
-              wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }], owner),
+            apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
           };
         })
     );

@@ -1,7 +1,6 @@
 import type { NewCondition } from '@agentfleet/kube';
 import { slotClaimName } from '../../placement/index.ts';
 import { cut } from '../expertpool/conditions.ts';
-import { degradedWords, optionOf } from './degradedWords.ts';
 import type { Inventory } from './inventory.ts';
 import type { Owner } from './owners.ts';
 import type { OwnerPlan } from './plan.ts';
@@ -100,9 +99,8 @@ function placed(plan: OwnerPlan['plan'], inventory: Inventory): Word {
   const slots = new Set(plan.assignments.map(({ slot }) => slot));
   const engines = new Set(plan.assignments.map(({ item }) => item));
   const told = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
-  const reason = plan.degraded === undefined ? 'Placed' : 'Degraded';
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
-  return { status: 'True', reason, message: `${told}${wait}` };
+  return { status: 'True', reason: 'Placed', message: `${told}${wait}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
@@ -125,8 +123,7 @@ function nodeOf(slot: string): string {
 export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
   if (owner.wishes.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;
-  const found = feasible(owner, outcome, inventory);
-  const word = { ...found, message: `${found.message}${optionOf(owner, found.reason)}` };
+  const word = feasible(owner, outcome, inventory);
   const dry = owner.dryRun
     ? { ...word, reason: word.status === 'True' ? 'DryRun' : word.reason, message: `dry run, nothing moves: ${word.message}` }
     : word;
@@ -135,7 +132,6 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
     ['PlacementFeasible', dry],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
     ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),
-    ...(owner.dryRun ? [] : degradedWords(owner, outcome, inventory)),
   ];
   return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));
 }

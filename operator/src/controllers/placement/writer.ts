@@ -7,7 +7,6 @@ import { resources } from '../../runtime/resources.ts';
 import type { GpuCaches } from './caches.ts';
 import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
-import { degradedNote } from './degradedWords.ts';
 import type { Ledger } from './observe.ts';
 import type { Owner } from './owners.ts';
 import { ReserveWriter } from './reserve/index.ts';
@@ -105,8 +104,6 @@ export class PlacementWriter {
     const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
     const word = findCondition(status.conditions, 'PlacementFeasible');
     const before = findCondition(owner.object.status?.conditions, 'PlacementFeasible');
-    const degraded = written ? degradedNote(owner.object.status?.conditions, status.conditions) : undefined;
-    if (degraded !== undefined) this.#context.events.record(owner.object, degraded);
     if (!written || word === undefined || (!moved && before?.status === word.status && before.reason === word.reason)) return;
     const type = word.status === 'True' ? 'Normal' : 'Warning';
     this.#context.events.record(owner.object, { type, reason: word.reason, action: 'Place', note: word.message });

@@ -104,22 +104,8 @@ export const ModelResources = struct(
     container: optional(containerResources('spec.resources.container')),
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
     memory: optional(gpuMemory('spec.resources.memory')),
-    withoutGpu: optional(
-      choice('What becomes of its pods when its GPU is lost and no other has room. Wait (default): nothing runs. CPU: they run on CPU.', [
-        'Wait',
-        'CPU',
-      ]),
-    ),
   },
-  {
-    filled: true,
-    rules: [
-      rule(
-        '!has(self.withoutGpu) || has(self.slot) || has(self.memory)',
-        'spec.resources.withoutGpu must be set beside spec.resources.slot or spec.resources.memory only; remove it, or say which GPU memory it needs',
-      ),
-    ],
-  },
+  { filled: true },
 );
 
 /** `EnergyModel.spec`. */

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { placementModes, poolDegradations } from '../placement.ts';
+import { placementModes } from '../placement.ts';
 import { choice, flag, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const Apart = struct('Who shares no GPU with an expert.', {
@@ -21,13 +21,6 @@ export const PoolPlacement = struct('How experts get at their GPUs.', {
   ),
   antiAffinity: optional(listByKey('Who shares no GPU with whom.', 'expert', Apart, { max: 16 })),
   dryRun: flag('Whether only status.proposedPlan tells where experts would go; nothing moves, and nothing new starts.', false),
-  degradeTo: optional(
-    setOf(
-      'What the pool may go without while a GPU is lost. NoDraft: drafts. SharedVerifier: GPUs apart from the verifier. Default: nothing.',
-      choice('One of them.', poolDegradations),
-      { max: poolDegradations.length },
-    ),
-  ),
 });
 export type PoolPlacement = Static<typeof PoolPlacement>;
 
@@ -36,13 +29,5 @@ export const placementRules = [
   rule(
     '!has(self.placement) || !has(self.placement.antiAffinity) || self.placement.antiAffinity.all(apart, self.experts.exists(expert, expert.name == apart.expert))',
     'spec.placement.antiAffinity[].expert must be the name of an entry of spec.experts; correct the name',
-  ),
-  rule(
-    "!has(self.placement) || !has(self.placement.degradeTo) || !('NoDraft' in self.placement.degradeTo) || self.experts.exists(expert, has(expert.speculative) || expert.role == 'Draft')",
-    'spec.placement.degradeTo: NoDraft needs an expert that has a draft (spec.experts[].speculative, or the role Draft); add one or remove NoDraft',
-  ),
-  rule(
-    "!has(self.placement) || !has(self.placement.degradeTo) || !('SharedVerifier' in self.placement.degradeTo) || (has(self.placement.antiAffinity) && self.placement.antiAffinity.exists(apart, 'EnergyModel' in apart.from))",
-    'spec.placement.degradeTo: SharedVerifier needs an expert that shares no GPU with the verifier (EnergyModel in spec.placement.antiAffinity[].from); add one or remove SharedVerifier',
   ),
 ];

@@ -1,0 +1,69 @@
+import type { PlanStatus } from '@agentfleet/protocol/api';
+import { findCondition } from '@agentfleet/kube';
+import { describe, expect, test } from 'vitest';
+import type { PlacementSnapshot } from './decide.ts';
+import { box, device, gpuPool, onGpu } from './testing/box.ts';
+import { atRest, gpuOf, verifier, withSick } from './testing/losses.ts';
+import { now, settle } from './testing/world.ts';
+
+const planOf = ({ pools }: PlacementSnapshot): PlanStatus | undefined => pools[0]?.status?.plan;
+const itemsOf = (world: PlacementSnapshot): readonly string[] => (planOf(world)?.assignments ?? []).map(({ item }) => item);
+const feasible = ({ pools }: PlacementSnapshot) => findCondition(pools[0]?.status?.conditions, 'PlacementFeasible');
+
+test('engines give way by rank when GPUs are lost, and come back with them', () => {
+  const roles = [
+    ['gen', 'Generalist'],
+    ['hrm', 'Planner'],
+    ['weigh', 'Draft'],
+    ['e-py', 'Specialist'],
+  ] as const;
+  const pool = gpuPool(
+    'p',
+    roles.map(([name, role]) => onGpu(name, role, '30Gi')),
+  );
+  let world = atRest(5, { pools: [pool], models: [] });
+  const gone: number[] = [];
+  const order: string[] = [];
+  while (itemsOf(world).length > 1) {
+    const before = itemsOf(world);
+    gone.push(gpuOf(world, 'gen') ?? 0);
+    world = settle(withSick(world, 5, gone), now + gone.length);
+    order.push(...before.filter((item) => !itemsOf(world).includes(item)));
+  }
+  expect(order).toEqual(['e-py', 'weigh', 'hrm']);
+  expect(itemsOf(world)).toEqual(['gen']);
+  expect(feasible(world)?.status).toBe('False');
+  const back = settle(withSick(world, 5, []), now + 10);
+  expect(new Set(itemsOf(back))).toEqual(new Set(roles.map(([name]) => name)));
+  expect(feasible(back)).toMatchObject({ status: 'True', reason: 'Placed' });
+});
+
+describe('a GPU that has less memory than before', () => {
+  const smaller = (world: PlacementSnapshot, memory: string): PlacementSnapshot => {
+    const less = { capacity: { memory: { value: memory } } };
+    return { ...world, cluster: { ...world.cluster, slices: box([device(0, less)]).slices } };
+  };
+  const full = (): PlacementSnapshot =>
+    atRest(1, { pools: [gpuPool('p', [onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), onGpu('e-py', 'Specialist', '2Gi')])] });
+
+  test('is left by the least important first', () => {
+    expect(itemsOf(settle(smaller(full(), '32Gi'), now))).toEqual(['gen']);
+  });
+
+  test('is given to nobody for whom it is too small', () => {
+    expect(itemsOf(settle(smaller(full(), '24Gi'), now))).toEqual(['e-py']);
+  });
+});
+
+describe('experts and the verifier that antiAffinity keeps apart', () => {
+  test.each([['gen'], ['judge']])('stay apart when %s loses its GPU', (item) => {
+    const antiAffinity = [{ expert: 'gen', from: ['EnergyModel'] }];
+    const pool = gpuPool('p', [onGpu('gen', 'Generalist', '20Gi')], { placement: { antiAffinity }, energyModelRef: { name: 'judge' } });
+    const before = atRest(2, { pools: [pool], models: [verifier()] });
+    expect(gpuOf(before, 'gen')).not.toBe(gpuOf(before, 'judge'));
+    const world = settle(withSick(before, 2, [gpuOf(before, item) ?? 0]), now);
+    expect([gpuOf(world, 'gen'), gpuOf(world, 'judge')]).toEqual([gpuOf(before, 'gen'), gpuOf(before, 'judge')]);
+    const told = item === 'gen' ? world.pools[0]?.status : world.models[0]?.status;
+    expect(findCondition(told?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+  });
+});

@@ -1,0 +1,52 @@
+import { ResourceClient } from '@agentfleet/kube';
+import { expect } from 'vitest';
+import { newPool } from '../../controllers/agenttask/testing/objects.ts';
+import { device, onGpu, slice } from '../../controllers/placement/testing/box.ts';
+import { taint } from '../../controllers/placement/testing/losses.ts';
+import { resources } from '../../runtime/resources.ts';
+import type { Scenario } from '../scenario.ts';
+import type { World } from '../world.ts';
+import { isReady, pools, publishGpus } from './gpus.ts';
+
+const slotOf = (world: World, item: string): string | undefined =>
+  pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
+const phaseOf = (world: World, item: string): string | undefined =>
+  pools(world)[0]?.status?.experts?.find(({ name }) => name === item)?.phase;
+
+/** The driver publishes two GPUs, some of them sick. */
+async function taintGpus(world: World, sick: readonly number[]): Promise<void> {
+  const devices = [0, 1].map((index) => device(index, sick.includes(index) ? { taints: [taint()] } : {}));
+  const { spec } = slice(devices, 'dgx-1', 2 + sick.length);
+  await new ResourceClient(world.transport, resources.resourceSlices).patch({ name: 'dgx-1' }, { spec });
+}
+
+const expert = (name: string, role: string): object => ({ ...onGpu(name, role, '30Gi'), engine: { type: 'Synth' }, replicas: 1 });
+
+/** Engines that give way when a GPU is lost. */
+export const losses: readonly Scenario[] = [
+  {
+    name: 'a GPU is lost, the core takes the place of a specialist, and both have one in the end',
+    crew: 'all',
+    pool: null,
+    prepare: async (world) => {
+      await publishGpus(world);
+      await world.createPool(newPool({ experts: [expert('gen', 'Generalist'), expert('py', 'Specialist')] }));
+      await world.until('all are ready', () => isReady(pools(world)[0]) && phaseOf(world, 'py') === 'Ready');
+    },
+    act: async (world) => {
+      const [home, other] = [slotOf(world, 'gen'), slotOf(world, 'py')];
+      await taintGpus(world, [Number(home?.at(-1))]);
+      await world.until(
+        'the core has the place of the specialist',
+        () => slotOf(world, 'gen') === other && phaseOf(world, 'gen') === 'Ready',
+      );
+      expect(slotOf(world, 'py')).toBeUndefined();
+      await taintGpus(world, []);
+      await world.until('both have a place', () => slotOf(world, 'py') === home && phaseOf(world, 'py') === 'Ready');
+    },
+    ends: (world) => {
+      expect(new Set([slotOf(world, 'gen'), slotOf(world, 'py')])).toEqual(new Set(['dgx-1/gpu0', 'dgx-1/gpu1']));
+      expect(world.server.objects(resources.resourceClaims)).toHaveLength(2);
+    },
+  },
+];
