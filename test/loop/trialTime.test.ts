@@ -30,3 +30,27 @@ test('a candidate that never ends costs seconds, and all the time of its check o
   expect(notes[0]?.why).toMatch(/did not end within 10 s/);
   expect(notes[2]?.why).toMatch(/out of time/);
 });
+
+const slow = (name: string): string => `    def test_${name}(self):\n        time.sleep(1.5)\n        self.assertEqual(add(0, 0), 0)\n`;
+const quickTests = `import time\nimport unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n\n${slow('a')}\n${slow('b')}`;
+
+test('a candidate runs the failing test alone, and the whole check only when that passes', async () => {
+  await using bed = await LoopBed.open();
+  await using sandbox = await LocalSandbox.open();
+  const goal = 'Repair it.';
+  const propose = (operator: string, after: string) => ({
+    edits: [{ path: 'calc.py', before: 'return a - b', after }],
+    acts: [],
+    weight: 1,
+    operator,
+    rationale: operator,
+  });
+  const wrong = ['b - a', 'a * b', 'a'].map((after) => propose(after, `return ${after}`));
+  const url = await bed.replay(goal, [[...wrong, propose('one only', 'return 5'), propose('right', 'return a + b')]]);
+  const expert: PoolBrief['experts'][number] = { name: 'gen', role: 'Generalist', engine: 'Replay', domains: ['*'], url };
+  const files = { 'calc.py': 'def add(a, b):\n    return a - b\n', 'test_calc.py': quickTests };
+  const run = bed.begin(sandbox, taskFor(files, ['python3', '-B', '-m', 'unittest', '-v'], goal), { experts: [expert], verifier: null });
+  expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
+  const facts = tried(sandbox).map(({ operator, result, facts: { testsTotal } }) => [operator, result, testsTotal]);
+  expect(facts).toEqual([...wrong.map(({ operator }) => [operator, 'Equal', 1]), ['one only', 'Worse', 3], ['right', 'Reached', 3]]);
+});

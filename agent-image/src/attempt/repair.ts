@@ -1,7 +1,7 @@
 import type { Candidate } from '@agentfleet/protocol/inference';
 import { mayBacktrack } from './ablations.ts';
 import { perform } from './acts/perform.ts';
-import type { Baseline } from './baseline.ts';
+import type { Baseline, JudgedCheck } from './baseline.ts';
 import { describeSearchEnd } from './ends.ts';
 import { passing, prove, stillFailing, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
@@ -15,6 +15,7 @@ import { newCodeNeeded } from './newCode.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
 import { settle } from './proposals.ts';
+import { quickChecks } from './quick.ts';
 import { Rounds, type Round } from './rounds.ts';
 import type { Scope } from './scope.ts';
 import { signalsReport } from './signals.ts';
@@ -65,6 +66,8 @@ class Search {
   readonly #gate: Gate;
   readonly #frontier: Frontier;
   readonly #rounds: Rounds;
+  /** Runs of failing tests alone; none until they were measured. */
+  #quick: readonly JudgedCheck[] = [];
   /** Who proposed something, by name. */
   readonly #proposers = new Map<string, Participant>();
   /** What was ended before the time that the task gives its checks, and how many of them may still have it. */
@@ -139,6 +142,7 @@ class Search {
     const proofs: Proof[] = [];
     if (!atSnapshot0) for (const judged of fails) proofs.push(await prove(judged, this.#baseline));
     const runs = atSnapshot0 ? fails.flatMap(({ baseline }) => baseline.slice(0, 1)) : proofs.map(({ run }) => run);
+    if (atSnapshot0) this.#quick = await quickChecks(this.#baseline);
     node.focus = await localise(this.#scope, this.#baseline, runs);
     node.proofs = proofs;
     node.trust = trustIn(node);
@@ -189,7 +193,7 @@ class Search {
   async #try(node: SearchNode, round: Round, ranked: Ranked, patient: boolean): Promise<MeasuredTrial> {
     const { clock } = this.#scope.context;
     const began = clock.monotonic();
-    const place = { scope: this.#scope, baseline: this.#baseline, gate: this.#gate, node, patient };
+    const place = { scope: this.#scope, baseline: this.#baseline, gate: this.#gate, node, patient, quick: this.#quick };
     const trial = await attemptCandidate(place, ranked.candidate);
     if (trial.cut) this.#cut.push({ node, round: { ...round, due: [ranked] } });
     node.tried.add(ranked.candidate.id);

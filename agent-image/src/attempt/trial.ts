@@ -108,6 +108,8 @@ interface Place {
   readonly node: SearchNode;
   /** Checks have all the time that the task gives them. */
   readonly patient: boolean;
+  /** Runs of failing tests alone, one for each check that fails; none where whole checks are as quick. */
+  readonly quick: readonly JudgedCheck[];
 }
 
 type Judged = Pick<Trial, 'result' | 'why' | 'proofs' | 'cut'>;
@@ -179,37 +181,50 @@ async function noteEnd({ context, hands }: Scope, identity: ActIdentity, { id, m
   await hands.note('Acted', { ...note });
 }
 
-/** The checks that fail at the baseline first, the fastest first; then, when these are better, all the others. */
+/**
+ * The tests that fail at the baseline alone, where that is quicker; then the checks that fail there, the fastest first; then, when
+ * these are better, all the others.
+ */
 async function judge(place: Place): Promise<Judged> {
-  const { baseline, node } = place;
-  const before = node.passing;
+  const { baseline, quick } = place;
   const fails = ({ judgement }: JudgedCheck): boolean => judgement.failing.length > 0;
   const byTime = baseline.checks.toSorted((a, b) => (a.baseline[0]?.millis ?? 0) - (b.baseline[0]?.millis ?? 0));
+  const early = quick.length === 0 ? null : await noBetter([], quick, place);
+  if (early !== null) return early;
   const proofs: Proof[] = [];
-  for (const judged of byTime.filter(fails)) {
-    const worse = await add(proofs, judged, place);
-    if (worse !== null) return { ...worse, proofs };
-  }
-  const now = passing(proofs);
+  const late = await noBetter(proofs, byTime.filter(fails), place);
+  if (late !== null) return late;
   const whole = { proofs, cut: false };
-  if (!exceeds(now, before))
-    return { result: [...before].every((id) => now.has(id)) ? 'Equal' : 'Worse', why: 'no further test passes', ...whole };
   for (const judged of byTime.filter((one) => !fails(one))) {
     const worse = await add(proofs, judged, place);
     if (worse !== null) return { ...worse, proofs };
   }
   if (proofs.every(holds)) return { result: 'Reached', why: 'all checks hold', ...whole };
-  return { result: 'Better', why: `${now.size} tests pass that failed`, ...whole };
+  return { result: 'Better', why: `${passing(proofs).size} tests pass that failed`, ...whole };
+}
+
+/** What a candidate came to with which no further test of these checks passes; else null. */
+async function noBetter(proofs: Proof[], checks: readonly JudgedCheck[], place: Place): Promise<Judged | null> {
+  for (const judged of checks) {
+    const worse = await add(proofs, judged, place);
+    if (worse !== null) return { ...worse, proofs };
+  }
+  const before = place.node.passing;
+  const now = passing(proofs);
+  if (exceeds(now, before)) return null;
+  const result = [...before].every((id) => now.has(id)) ? 'Equal' : 'Worse';
+  return { result, why: 'no further test passes', proofs, cut: false };
 }
 
 async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, patient }: Place): Promise<Omit<Judged, 'proofs'> | null> {
-  const within = patient ? Number.POSITIVE_INFINITY : trialSeconds(judged.baseline);
+  const timeout = timeoutOf(judged.check, scope.context.task);
+  const within = patient ? Number.POSITIVE_INFINITY : trialSeconds(judged.baseline, timeout);
   const proof = await prove(judged, baseline, within);
   proofs.push(proof);
   const reason = broken(proof);
   if (reason === null) return null;
-  const cut = proof.run.end.timedOut && within < timeoutOf(judged.check, scope.context.task);
-  const why = cut ? `check ${judged.check.name} did not end within ${within} s, many times what it took at snapshot 0` : reason.message;
+  const cut = proof.run.end.timedOut && within < timeout;
+  const why = cut ? `check ${judged.check.name} did not end within ${within} s, which is long for it by snapshot 0` : reason.message;
   return { result: reason.code === 'Interrupted' ? 'Crashed' : 'Worse', why, cut };
 }
 
@@ -217,14 +232,21 @@ async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, pati
 const times = 10;
 const leastSeconds = 10;
 
+/** Where the baseline timed out, this share of the time of the check, within these seconds: most candidates do not end there either. */
+const shareOfTimeout = 0.1;
+const hangSeconds = { least: 5, most: 30 } as const;
+
 /**
  * Returns the seconds that a check of a candidate may take: a candidate whose loop never ends must not cost the whole time
- * of the check, which is minutes where the task does not say. Infinite where the baseline does not show how long the tests
- * take: they did not all run to their end there.
+ * of the check, which is minutes where the task does not say. Infinite where the baseline ended, but does not show how long the
+ * tests take: they did not all run to their end there.
+ *
+ * @param timeoutSeconds what the task gives the check
  */
-export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'millis'>[]): number {
+export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'millis'>[], timeoutSeconds: number): number {
+  if (baseline.some(({ end }) => end.timedOut))
+    return Math.min(hangSeconds.most, Math.max(hangSeconds.least, Math.ceil(shareOfTimeout * timeoutSeconds)));
   const ran = ({ end, results }: (typeof baseline)[number]): boolean =>
-    !end.timedOut &&
     end.killed === null &&
     results.complete &&
     results.evidence === 'Tests' &&

@@ -26,5 +26,6 @@ export type {
   Violation,
   Writing,
 } from './protect/index.ts';
+export { selectTests } from './select.ts';
 export { countTests, trusted, wholeRun } from './results.ts';
 export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './results.ts';
