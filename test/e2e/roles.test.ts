@@ -24,7 +24,10 @@ const pool = (): Promise<ExpertPool> => fleet.kubectl.json<ExpertPool>(['-n', fl
 
 describe('a pool of all roles', () => {
   test('tells each of them: phase, digest and address', async () => {
-    await fleet.run('wait', '--for=jsonpath={.status.experts[3].phase}=Ready', 'afp/pool', '--timeout=240s');
+    // Each has its own time, and what it is served by is known before it is ready, or after.
+    for (const at of [0, 1, 2, 3])
+      for (const what of ['phase}=Ready', 'digest}', 'endpoint}'])
+        await fleet.run('wait', `--for=jsonpath={.status.experts[${at}].${what}`, 'afp/pool', '--timeout=240s');
     const { status } = await pool();
     expect(status?.experts?.map(({ name, role, phase }) => [name, role, phase])).toEqual([
       ['gen', 'Generalist', 'Ready'],
@@ -36,6 +39,8 @@ describe('a pool of all roles', () => {
       expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
       expect(endpoint).toMatch(/^http:\/\//);
     }
+    for (const what of ['phase}=Ready', 'digest}'])
+      await fleet.run('wait', `--for=jsonpath={.status.${what}`, 'energymodel/verifier', '--timeout=240s');
     const model = await fleet.kubectl.json<EnergyModel>(['-n', fleet.namespace, 'get', 'afe', 'verifier']);
     expect(model.status).toMatchObject({ phase: 'Ready', digest: expect.stringMatching(/^sha256:/) as string });
   });

@@ -41,6 +41,9 @@ export function unfiltered(expert: () => ExpertEndpoint): Experts {
         signal,
       });
       if (answer.ok) return (await answer.json()) as GenerateResponse;
+      const refusal = await answer.text();
+      // All else would look like an expert that has nothing left, and the cheat would never have been tried.
+      if (!refusal.includes('AF_RECORD_ENDED')) throw new Error(`the recorded expert: ${answer.status} ${refusal}`);
       return { ...nothingLeft, requestId: request.requestId };
     },
   };

@@ -27,8 +27,9 @@ import { trustIn } from './trust.ts';
 export interface Winner {
   /** The last step; null when an earlier attempt left a tree on which they hold. */
   readonly candidate: Candidate | null;
-  /** State and step that it was tried on; for the note when it does not hold in a fresh container. */
+  /** State that it was tried on and step that it came from; for the note when it does not hold in a fresh container. */
   readonly from: SearchNode;
+  readonly step: number;
 }
 
 /**
@@ -41,7 +42,7 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   const frontier = new Frontier(start, scope.noted, { backtracking: mayBacktrack(scope.context) });
   if (!start.holds) return new Search(scope, baseline, frontier).run();
   scope.progress.establish('ReachedInPlace');
-  return { candidate: null, from: frontier.root };
+  return { candidate: null, from: frontier.root, step: 0 };
 }
 
 /** A trial, and its energy by what it measured. */
@@ -170,7 +171,7 @@ class Search {
       const { candidate } = ranked;
       const planId = this.#begin(node, ranked, round.due.length - at);
       const trial = await this.#try(node, round, ranked, patient);
-      if (trial.result === 'Reached') return this.#take(node, candidate, trial, planId);
+      if (trial.result === 'Reached') return this.#take(node, round, candidate, trial, planId);
       const state = trial.result === 'Denied' || trial.result === 'Unusable' ? 'Dropped' : 'Failed';
       if (trial.result === 'Better') better.push({ candidate, trial, planId });
       else this.#scope.progress.change(planId, { state });
@@ -198,7 +199,7 @@ class Search {
     if (trial.cut) this.#cut.push({ node, round: { ...round, due: [ranked] } });
     node.tried.add(ranked.candidate.id);
     const { facts, signals } = await this.#rounds.judge(node, round, ranked, trial, (clock.monotonic() - began) / 1000);
-    const note = noteOf({ node, candidate: ranked.candidate, trial, attempt: this.#scope.context.assignment.attempt });
+    const note = noteOf({ node, step: round.step, candidate: ranked.candidate, trial, attempt: this.#scope.context.assignment.attempt });
     await this.#scope.hands.note('Tried', { ...note, facts, signals });
     this.#rounds.add({ ...note, facts, signals });
     this.#tellSignals(round, signals);
@@ -216,13 +217,13 @@ class Search {
   }
 
   /** All checks hold in place: what the candidate did is made again on the clean tree. Steps that led elsewhere are dropped. */
-  async #take(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<Winner> {
+  async #take(node: SearchNode, { step }: Round, candidate: Candidate, trial: Trial, planId: string): Promise<Winner> {
     await perform(this.#scope, trial);
     for (const { planId: other } of this.#frontier.aside(node)) this.#scope.progress.change(other, { state: 'Dropped' });
     this.#scope.progress.change(planId, { state: 'Done' });
     if (trial.acts.length === 0) await minimise(this.#scope, this.#baseline, node, candidate.edits);
     this.#scope.progress.establish('ReachedInPlace');
-    return { candidate, from: node };
+    return { candidate, from: node, step };
   }
 
   /** The lowest energy of those that brought the work forward; the first where none was measured. */
@@ -291,17 +292,18 @@ class Search {
 
 interface Noting {
   readonly node: SearchNode;
+  readonly step: number;
   readonly candidate: Candidate;
   readonly trial: Trial;
   readonly attempt: number;
 }
 
-function noteOf({ node, candidate, trial: { result, decision, why, possiblyDone }, attempt }: Noting): TriedNote {
+function noteOf({ node, step, candidate, trial: { result, decision, why, possiblyDone }, attempt }: Noting): TriedNote {
   const { id, operator, location } = candidate;
   return {
     attempt,
     state: node.state,
-    step: node.asked,
+    step,
     id,
     operator,
     location: `${location.path}:${location.line}`,

@@ -30,6 +30,8 @@ export interface Round {
   readonly control: Control;
   readonly plan: Plan;
   readonly response: GenerateResponse;
+  /** Of the expert's record; a later round may have been asked for since. */
+  readonly step: number;
   readonly ranking: Ranking;
   /** What the texts of candidates tell, by their ids; nothing where no model reads it. */
   readonly texts: ReadonlyMap<string, TextFeatures>;
@@ -68,7 +70,7 @@ export class Rounds {
     const before = mind.plan({ entropyNats, margin, risk, deliberate });
     const answer = await this.#propose(node, focus, control, before);
     if (answer === null) return null;
-    const { expert, response } = answer;
+    const { expert, response, step } = answer;
     node.spread = { entropyNats: response.entropyNats, margin: response.margin };
     const plan = mind.plan({ ...node.spread, risk, deliberate });
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
@@ -81,7 +83,7 @@ export class Rounds {
     };
     const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
     const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > mind.compute.earlyExitMargin;
-    return { expert, control, plan, response, ranking, texts, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
+    return { expert, control, plan, response, step, ranking, texts, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
   }
 
   /**
@@ -101,7 +103,7 @@ export class Rounds {
       try {
         const response = await propose(this.#scope, node, focus, { expert, k: Math.max(leastAsked, k), pairs: deliberate });
         this.#absence.answered(expert);
-        if (response?.candidates.some(({ id }) => !node.tried.has(id)) === true) return { expert, response };
+        if (response?.candidates.some(({ id }) => !node.tried.has(id)) === true) return { expert, response, step: node.asked };
         node.spent.add(expert.name);
       } catch (error) {
         this.#scope.context.signal.throwIfAborted();

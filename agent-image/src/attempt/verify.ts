@@ -145,11 +145,11 @@ async function notProved(scope: Scope, winner: Winner | null, failed: Proof): Pr
 /** A later attempt does not try the same step again. */
 async function noteNotVerified({ context, hands }: Scope, winner: Winner | null): Promise<void> {
   if (winner === null || winner.candidate === null) return;
-  const { candidate, from } = winner;
+  const { candidate, from, step } = winner;
   const note: TriedNote = {
     attempt: context.assignment.attempt,
     state: from.state,
-    step: from.asked,
+    step,
     id: candidate.id,
     operator: candidate.operator,
     location: `${candidate.location.path}:${candidate.location.line}`,

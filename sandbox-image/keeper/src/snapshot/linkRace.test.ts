@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -36,11 +36,15 @@ function plant(): void {
   fs.linkSync(join(h.workspace, 'd/linked'), join(h.workspace, 'd/sub/second'));
 }
 
+function emptyStore(): void {
+  fs.rmSync(h.storeDir, { recursive: true });
+  fs.mkdirSync(h.storeDir);
+}
+
 /** An empty store, and the tree as it was planted. */
 function afresh(): void {
   for (const name of ['away', 'd']) fs.rmSync(join(h.workspace, name), { recursive: true, force: true });
-  fs.rmSync(h.storeDir, { recursive: true });
-  fs.mkdirSync(h.storeDir);
+  emptyStore();
   plant();
 }
 
@@ -63,6 +67,7 @@ const swap = (): void => {
 
 const calls = [
   'openSync',
+  'readlinkSync',
   'chmodSync',
   'unlinkSync',
   'rmdirSync',
@@ -110,6 +115,17 @@ function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
   return h.engine({ setMeta: setMetaByRunner(runner.binary) });
 }
 
+/** What a path may be, and how it is made. */
+const kinds: readonly (readonly [name: string, make: (path: string) => void])[] = [
+  ['a file', (path) => fs.writeFileSync(path, 'text')],
+  ['a closed file', (path) => fs.writeFileSync(path, 'text', { mode: 0o200 })],
+  ['a folder', (path) => fs.mkdirSync(path)],
+  ['a closed folder', (path) => fs.mkdirSync(path, { mode: 0o000 })],
+  ['a link', (path) => fs.symlinkSync(outside, path)],
+  ['a fifo', (path) => execFileSync('mkfifo', [path])],
+  ['nothing', () => undefined],
+];
+
 const told = (error: unknown): boolean => error === null || error instanceof SnapshotError;
 
 describe('a folder that is swapped for a link out of the roots', () => {
@@ -146,6 +162,30 @@ describe('a folder that is swapped for a link out of the roots', () => {
     }
     expect(wrong).toEqual([]);
   });
+
+  test.each(kinds.flatMap(([from, make]) => kinds.filter(([to]) => to !== from).map(([to, next]) => ({ from, to, make, next }))))(
+    '$from that becomes $to before any step of a take fails it with a coded error, or not at all',
+    async ({ make, next }) => {
+      const path = join(h.workspace, 'x');
+      const become = (kind: (path: string) => void): void => {
+        fs.rmSync(path, { recursive: true, force: true });
+        kind(path);
+      };
+      for (let at = 0, ran = true; ran; at++) {
+        emptyStore();
+        become(make);
+        const engine = await h.engine();
+        const told = await attacked(
+          at,
+          () => become(next),
+          () => engine.take(),
+        );
+        expect(told.error === null || told.error instanceof SnapshotError, `step ${at}: ${String(told.error)}`).toBe(true);
+        ran = told.ran;
+        await engine.take();
+      }
+    },
+  );
 
   test('again and again by a process that no stop has reached changes nothing outside', { timeout: 300_000 }, async (context) => {
     plant();

@@ -18,6 +18,9 @@ import { ToldStats } from './toldStats.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
+/** Of the tree, not of the store: a volume that fails, or a path that became something else between two looks at it. */
+const UNREADABLE: ReadonlySet<string> = new Set(['EIO', 'ENOTDIR', 'ENOENT', 'EACCES', 'EINVAL', 'ELOOP', 'EISDIR', 'ENXIO', 'ENOTSUP']);
+
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
 const RACY_MS = 20;
 
@@ -126,7 +129,7 @@ export class Scanner {
     } catch (error) {
       for (const xattrs of asking) xattrs?.abandon();
       if (errnoOf(error) === 'ENAMETOOLONG') throw new TreeTooLarge(`a path is longer than the system allows: ${String(error)}`, error);
-      if (!['EIO', 'ENOTDIR', 'ENOENT', 'EACCES'].includes(errnoOf(error))) throw error;
+      if (!UNREADABLE.has(errnoOf(error))) throw error;
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', `the tree cannot be read: ${String(error)}`, { cause: error });
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
