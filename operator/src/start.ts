@@ -43,6 +43,7 @@ import { registerOverdue } from './metrics/overdue.ts';
 import { registerOwnerMetrics } from './metrics/owners.ts';
 import { registerPlacementMetrics } from './metrics/placement.ts';
 import { registerRolloutMetrics } from './metrics/rollouts.ts';
+import { registerSpendingMetrics } from './metrics/spending.ts';
 import { ScraperTokens } from './metrics/scraperTokens.ts';
 import { registerShadowMetrics } from './metrics/shadow.ts';
 import { ApiEndpoints } from './runtime/apiEndpoints.ts';
@@ -155,6 +156,7 @@ function bearerOf({ config, transport, clock }: StartOptions): BearerFor {
 function registerMetrics({ registry, caches, config, clock }: OperatorContext, heartbeats: Heartbeats): void {
   registerFleetMetrics({ registry, caches, reach: config, heartbeats });
   registerRolloutMetrics(registry, caches);
+  registerSpendingMetrics(registry, caches, clock);
   registerShadowMetrics(registry, caches);
   registerOwnerMetrics(registry, caches, clock);
   registerOverdue(registry, caches, config, clock);

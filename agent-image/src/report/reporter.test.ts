@@ -4,7 +4,7 @@ import { settle, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { classify } from './refusal.ts';
 import { Reporter } from './reporter.ts';
-import { baseOf, noUsage, usedSoFar, withWallSeconds } from './usage.ts';
+import { baseOf, noUsage, usedSoFar, withinAssignment, withWallSeconds } from './usage.ts';
 import { runFilter } from './valid.ts';
 
 interface Write {
@@ -178,6 +178,17 @@ describe('what is carried over', () => {
     // Copies are counted over all attempts.
     const shadow = { rollout: 'bbbbbbbbbb-1', asked: 3 };
     expect(baseOf(task({ run: { ...run, shadow } }), 3, 5)).toEqual({ attempt: 3, epoch: 5, shadow });
+  });
+
+  it('no more budget than was set aside of the caps of its pool', () => {
+    const bounds = (own: object, aside?: object): unknown => {
+      const of = task({ assignment: { attempt: 2, epoch: 5, ...(aside === undefined ? {} : { budget: aside }) } });
+      return withinAssignment({ ...of, spec: { ...of.spec, budget: own } } as AgentTask).spec.budget;
+    };
+    expect(bounds({ tokens: 7, cost: '1' })).toEqual({ tokens: 7, cost: '1' });
+    expect(bounds({ tokens: 7, toolCalls: 3 }, { tokens: 5, cost: '0.5' })).toEqual({ tokens: 5, cost: '0.5', toolCalls: 3 });
+    expect(bounds({ tokens: 4, cost: '0.25' }, { tokens: 5, cost: '0.5' })).toEqual({ tokens: 4, cost: '0.25' });
+    expect(bounds({ cost: '10.5' }, { cost: '9.75' })).toEqual({ cost: '9.75' });
   });
 
   it('counts the seconds when the engine does not', () => {

@@ -1,4 +1,4 @@
-import type { AgentTask, Run, Usage } from '@agentfleet/protocol/api';
+import { toMicros, type AgentTask, type Run, type Usage } from '@agentfleet/protocol/api';
 
 export const noUsage: Usage = {
   tokensIn: 0,
@@ -16,6 +16,22 @@ export function usedSoFar(task: AgentTask): { readonly earlier: Usage; readonly 
   const { assignment, run, totals } = task.status ?? {};
   const same = run !== undefined && run.attempt === assignment?.attempt;
   return { earlier: totals?.usage ?? noUsage, before: (same ? run.usage : undefined) ?? noUsage };
+}
+
+/**
+ * The task with no more budget than its assignment set aside of the caps of its pool: what is raised later, an assignment
+ * that comes later may use. Pure.
+ */
+export function withinAssignment(task: AgentTask): AgentTask {
+  const { tokens, cost } = task.status?.assignment?.budget ?? {};
+  if (tokens === undefined && cost === undefined) return task;
+  const own = task.spec.budget;
+  const budget = {
+    ...own,
+    ...(tokens === undefined ? {} : { tokens: Math.min(own.tokens ?? tokens, tokens) }),
+    ...(cost === undefined ? {} : { cost: own.cost !== undefined && toMicros(own.cost) < toMicros(cost) ? own.cost : cost }),
+  };
+  return { ...task, spec: { ...task.spec, budget } };
 }
 
 /** The usage with the seconds of this attempt, when the engine did not count them. */

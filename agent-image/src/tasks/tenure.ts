@@ -4,7 +4,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Mind } from '../attempt/mind.ts';
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
 import type { ChatModels } from '../models/index.ts';
-import { noUsage, usedSoFar, withWallSeconds, type Reporter } from '../report/index.ts';
+import { noUsage, usedSoFar, withinAssignment, withWallSeconds, type Reporter } from '../report/index.ts';
 import type { Mirror } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
@@ -260,7 +260,7 @@ export class Tenure {
     };
     const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
     const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
-    const mine = { task, assignment, pool, keeper, experts, models, mind, store, clock, log, used: this.#used };
+    const mine = { task: withinAssignment(task), assignment, pool, keeper, experts, models, mind, store, clock, log, used: this.#used };
     const intentDurable = (): Promise<void> => this.#copies.intent(signal);
     return { ...mine, ...messagesOf(this.#newest, reporter), readConfigMap, intentDurable, approvals, taskChanged, signal, report };
   }

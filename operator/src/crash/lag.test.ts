@@ -7,6 +7,7 @@ import { run, type Plan, type Result } from './run.ts';
 import type { Scenario } from './scenario.ts';
 import { companions } from './scenarios/companions.ts';
 import { courses } from './scenarios/courses.ts';
+import { spending } from './scenarios/spending.ts';
 import { endings } from './scenarios/endings.ts';
 import { fleet } from './scenarios/fleet.ts';
 
@@ -81,7 +82,7 @@ function pasts(writes: number): readonly Case[] {
 }
 
 describe('watches that lag', { timeout: timeoutMs }, () => {
-  const scenarios = [...courses, ...endings, ...companions, ...fleet];
+  const scenarios = [...courses, ...endings, ...companions, ...spending, ...fleet];
   const count = { late: 0, past: 0, failures: 0 };
   const random = seededRandom(seed);
   const seeds = new Map(scenarios.map(({ name }) => [name, Math.floor(random() * 2 ** 31)]));

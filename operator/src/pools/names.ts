@@ -61,6 +61,9 @@ export const revisionRecordName = (owner: string, kind: 'pool' | 'model', revisi
 /** ConfigMap that counts the tasks of a rollout. */
 export const rolloutLedgerName = (owner: string, kind: 'pool' | 'model'): string => childName(owner, kind, 'rollout');
 
+/** ConfigMap that holds what the tasks of a pool have spent. */
+export const spendingName = (pool: string): string => childName(pool, 'spending');
+
 /** Job that runs a golden set against a revision; `hash` tells both, `run` the Jobs of them apart. */
 export const goldenJobName = (owner: string, kind: 'pool' | 'model', hash: string, run: number): string =>
   childName(owner, kind, 'golden', hash, String(run));

@@ -52,4 +52,10 @@ export function wakeReasons({ status, metadata }: AgentTask): readonly string[] 
 }
 
 /** Reasons of the condition Scheduled that a slot does not end. */
-const lasting: ReadonlySet<string> = new Set(['NotAccepted', 'NamespaceNotPrepared', 'SandboxRefused', 'DependencyPending']);
+const lasting: ReadonlySet<string> = new Set([
+  'NotAccepted',
+  'NamespaceNotPrepared',
+  'SandboxRefused',
+  'DependencyPending',
+  'SpendingCapReached',
+]);

@@ -7,6 +7,8 @@ const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
 
 /** A model behind an API with every field. */
+const fullSpending = { windowSeconds: 3600, tokens: 5_000_000, cost: '100', perNamespace: { tokens: 2_000_000, cost: '40.5' } };
+
 const fullEndpoint = {
   baseURL: 'https://claude.example.com',
   model: 'm',
@@ -161,7 +163,7 @@ export const fullPool: Node = {
       { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
       { name: 'docs', secretRef: { name: 'docs', key: 'token' }, hosts: ['mcp.example.com'] },
     ],
-    limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600 },
+    limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600, spending: fullSpending },
     energyModelRef: { name: 'judge' },
     rollout: fullRollout,
     placement: {

@@ -238,6 +238,19 @@ const poolCases: readonly RuleCase[] = [
     ),
   ),
   change(fullPool, 'spec.limits.perNamespace', 10, 11, 'spec.limits.perNamespace must not be more than spec.limits.maxRunning; lower it'),
+  change(
+    fullPool,
+    'spec.limits.spending',
+    { windowSeconds: 60, cost: '1' },
+    { windowSeconds: 60 },
+    'spec.limits.spending must hold tokens, cost, or one of them in perNamespace; add it, or remove spec.limits.spending',
+  ),
+  ...(['tokens', 'cost'] as const).map((unit) => ({
+    base: withValue(fullPool, 'spec.limits.spending', { perNamespace: { [unit]: unit === 'tokens' ? 5 : '5' } }),
+    passes: { 'spec.policy.maxBudget': { tokens: 1, cost: '1' } },
+    refused: { 'spec.policy.maxBudget': unit === 'tokens' ? { cost: '1' } : { tokens: 1 } },
+    message: `spec.policy.maxBudget.${unit} must be set beside a cap of ${unit} in spec.limits.spending: it is the budget of tasks that name none; add it`,
+  })),
 ];
 
 const modelCases: readonly RuleCase[] = [

@@ -1,8 +1,9 @@
 import { findCondition } from '@agentfleet/kube';
-import { toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
+import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/endpoints.ts';
+import { emptyBook, excessOf, remainingOf } from '../../pools/spending.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';
 import { toolsRefusal } from './toolsRefusal.ts';
@@ -43,6 +44,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   const { pool } = resolution;
   const lasting =
     overBudget(snapshot, pool) ??
+    overCap(snapshot, pool) ??
     unlistedInSandbox(snapshot, pool) ??
     overDeadline(snapshot, pool) ??
     overConsent(snapshot, pool) ??
@@ -65,6 +67,20 @@ function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
     return { reason: 'BudgetTooHigh', message, stalled: true };
   }
   return undefined;
+}
+
+/** What would exceed a cap in a window of its own waits for nothing. */
+function overCap({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const { spending } = pool.spec.limits ?? {};
+  if (spending === undefined) return undefined;
+  const { namespace = '', uid = '' } = task.metadata;
+  const excess = excessOf(emptyBook, spending, { namespace, uid, ...remainingOf(task, pool) }, 0);
+  if (excess === undefined) return undefined;
+  const unit = excess.unit === 'tokens' ? 'tokens' : 'cost';
+  const [asked, cap] =
+    excess.unit === 'tokens' ? [`${excess.asked}`, `${excess.cap}`] : [excess.asked, excess.cap].map((one) => fromMicros(BigInt(one)));
+  const message = `spec.budget.${unit}, or else spec.policy.maxBudget.${unit} of ExpertPool ${nameOf(pool)}, leaves the task ${asked ?? ''}, and spec.limits.spending.${excess.field} of the pool allows ${cap ?? ''} for all; create the task again with less, or raise the cap`;
+  return { reason: 'BudgetTooHigh', message, stalled: true };
 }
 
 function overDeadline({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {

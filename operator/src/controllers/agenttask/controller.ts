@@ -28,6 +28,7 @@ import { byTurn, type Turn } from './queue/poolQueue.ts';
 import type { Order } from './queue/turns.ts';
 import { Dependencies } from './dependencies.ts';
 import { Observer, type Hindrances, type Live } from './observe.ts';
+import { SpendingBooks } from './spendingBooks.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { Unfit, unfitEvent } from './unfit.ts';
@@ -79,6 +80,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
       reconciler.wakes.source,
       reconciler.afterlife.source,
+      reconciler.spending.source,
       // Decisions read these too; they wake nobody by themselves.
       ...readBeside(caches),
     ],
@@ -114,6 +116,7 @@ const mostRounds = 8;
 class Reconciler {
   readonly wakes: Wakes;
   readonly afterlife: Afterlife;
+  readonly spending: SpendingBooks;
   readonly #context: OperatorContext;
   readonly #ledger = new Ledger();
   readonly #observer: Observer;
@@ -137,6 +140,7 @@ class Reconciler {
     leases.onChange((key) => (leases.freshMs(key) > 0 ? wakes?.workerIsFresh(key) : wakes?.workerIsLost(key)));
     const { config, tokens } = context;
     const hashes = new TemplateHashes();
+    this.spending = new SpendingBooks(context, (task) => this.#observer.resolve(task).pool);
     this.#observer = new Observer({
       caches,
       clock,
@@ -147,13 +151,14 @@ class Reconciler {
       namespace: config.namespace,
       ledger: this.#ledger,
       leases,
+      spending: (task, pool) => this.spending.view(task, pool),
       order,
     });
     this.#unfit = new Unfit(clock);
     this.#metrics = taskMetrics(context.registry);
     this.#volumes = new Volumes({ transport: context.transport, caches, consistency });
     this.#dependencies = new Dependencies(context.transport, caches);
-    this.#executor = new Executor({ context, consistency, volumes: this.#volumes });
+    this.#executor = new Executor({ context, consistency, volumes: this.#volumes, spending: this.spending });
     this.afterlife = new Afterlife(context);
     wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
     this.wakes = wakes;
@@ -165,6 +170,7 @@ class Reconciler {
     const later = cached === undefined ? this.#restMs(key) : 0;
     if (later > 0) return this.#gone(key, signal, later);
     const task = cached ?? (await this.afterlife.read(key, signal));
+    await this.spending.settleGone(key, task?.metadata.deletionTimestamp === undefined ? task?.metadata.uid : undefined, signal);
     if (task === undefined) this.afterlife.note(key, undefined);
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
     const unfitMs = this.#unfit.restMs(task);
@@ -191,7 +197,7 @@ class Reconciler {
 
   #restMs(key: string): number {
     const live = this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined);
-    return this.afterlife.restMs(key, live);
+    return this.spending.holds(key) ? 0 : this.afterlife.restMs(key, live);
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {

@@ -1,4 +1,5 @@
 import type { AgentTaskStatus, Run } from '@agentfleet/protocol/api';
+import type { Held } from '../../pools/spending.ts';
 import type { Pod } from '../../runtime/objects.ts';
 import type { Refusal } from './acceptance.ts';
 import type { WorkerView } from './snapshot.ts';
@@ -43,7 +44,8 @@ export type Course =
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
     }
-  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice }
+  /** `held`: what the attempt may spend, where the pool caps that. */
+  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice; readonly held?: Held }
   | { readonly kind: 'Run' }
   /** The worker holds an act back until a person, or the time, has decided. */
   | { readonly kind: 'Await'; readonly pending: PendingApproval }

@@ -1,5 +1,6 @@
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
 import type { AgentTaskStatus, Approval, Assignment, OpenSandbox } from '@agentfleet/protocol/api';
+import { cappedBudget } from '../../pools/spending.ts';
 import { warmPoolOf } from '../../pools/warm.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import { approvalsOf } from './approvals.ts';
@@ -15,6 +16,7 @@ import { sandboxFinalizer } from './names.ts';
 import { afterTheEnd } from './retention.ts';
 import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
+import { settlementOf } from './spending.ts';
 import { failedBeforeStart, spentSandbox } from './start.ts';
 import { storagePlan, type StoragePlan } from './storage.ts';
 import { timers } from './timers.ts';
@@ -123,6 +125,7 @@ function choiceAnsweredAt(facts: Facts, { kind, name }: SandboxChoice): Pick<Ass
 function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
   const { assignment, now } = facts;
   const { resolution, judges } = facts.snapshot;
+  const budget = resolution.pool === undefined ? undefined : cappedBudget(facts.task, resolution.pool);
   const goesOn = facts.open && ending === undefined;
   const before = assignment?.attempt ?? 0;
   return {
@@ -136,6 +139,7 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
     since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
     ...choiceAnsweredAt(facts, sandbox),
     directive: 'Run',
+    ...(budget === undefined ? {} : { budget }),
     ...armsOf(facts.task.metadata.uid ?? '', assignment, resolution.pool?.status?.rollout, judges),
   };
 }
@@ -215,7 +219,11 @@ function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonl
   const actions: Action[] = [];
   for (const pod of snapshot.pods)
     if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });
-  if (course.kind === 'Bind') actions.push(...gettingSandbox(course.sandbox));
+  if (course.kind === 'Bind') {
+    if (course.held !== undefined) actions.push({ type: 'setAsideSpending', held: course.held });
+    actions.push(...gettingSandbox(course.sandbox));
+  }
+  actions.push(...settlementOf(facts, course, status));
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
   const spent = spentSandbox(facts, status.attempts ?? []);
   for (const pod of snapshot.pods) {

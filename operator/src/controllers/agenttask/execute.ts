@@ -21,6 +21,7 @@ import { sandboxFinalizer } from './names.ts';
 import { sandboxPod } from './sandboxPod.ts';
 import { sandboxInput } from './sandboxTemplate.ts';
 import type { Action, Decision, Snapshot } from './snapshot.ts';
+import type { SpendingBooks } from './spendingBooks.ts';
 import type { Volumes } from './volumes.ts';
 
 export const fieldManager = 'agentfleet-operator';
@@ -29,6 +30,7 @@ export interface ExecutorOptions {
   readonly context: OperatorContext;
   readonly consistency: Consistency;
   readonly volumes: Volumes;
+  readonly spending: Pick<SpendingBooks, 'setAside' | 'settle'>;
 }
 
 /**
@@ -79,6 +81,10 @@ export class Executor {
       of('releaseSandbox').map(({ pod }) => pod),
       signal,
     );
+    for (const { held } of of('setAsideSpending')) {
+      const { pool } = snapshot.resolution;
+      if (pool !== undefined && !(await this.#options.spending.setAside(pool, held, signal))) return { kind: 'Again' };
+    }
     const hindrance = await this.#getSandbox(snapshot, of('createSandbox')[0], of('claimSandbox')[0]?.pod, signal);
     if (hindrance !== undefined) return hindrance;
     for (const { name, claim } of of('createSnapshot')) {
@@ -87,6 +93,7 @@ export class Executor {
     }
     const unfit = await this.#write(snapshot.task, decision, signal);
     if (unfit !== undefined) return { kind: 'Unfit', message: unfit };
+    for (const { held, amount } of of('settleSpending')) await this.#options.spending.settle(held, amount, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(snapshot.task, claim, signal);
     for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(snapshot.task, action.snapshot, signal);

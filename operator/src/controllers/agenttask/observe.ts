@@ -23,6 +23,7 @@ import type { Bounds, Turn } from './queue/poolQueue.ts';
 import { Queues } from './queue/queues.ts';
 import type { Order } from './queue/turns.ts';
 import { sandboxState } from './sandboxState.ts';
+import type { SpendingView } from './spending.ts';
 import type { QueueView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 
@@ -42,6 +43,8 @@ export interface ObserverOptions {
   readonly namespace: string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
+  /** What the books of pools tell of a task. */
+  readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
   /** Of tasks of one namespace. */
   readonly order: Order<Turn>;
 }
@@ -96,6 +99,7 @@ export class Observer {
     const pods = caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox);
     const { pool } = resolution;
     const judges = pool === undefined ? undefined : this.#judges(pool);
+    const spending = this.#options.spending(task, pool);
     return {
       task,
       tracked: isTracked(task, this.#options.trackingLabels),
@@ -115,6 +119,7 @@ export class Observer {
       messages: orders.filter(({ spec }) => spec.type === 'Message'),
       refusal: hindrances.refusal,
       storage: live.storage,
+      ...(spending === undefined ? {} : { spending }),
       dependencies: live.dependencies,
       sinceWriteMs,
     };

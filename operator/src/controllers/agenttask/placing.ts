@@ -6,6 +6,7 @@ import type { Course, SandboxChoice } from './course.ts';
 import type { Facts } from './facts.ts';
 import { perNamespaceOf } from '../../pools/limits.ts';
 import { sandboxName } from './sandboxTemplate.ts';
+import { spendingFor } from './spending.ts';
 import { spentSandbox } from './start.ts';
 import { claimFor } from './storage.ts';
 import type { WorkerView } from './snapshot.ts';
@@ -34,7 +35,9 @@ export function placing(all: Facts, books: Books, notBefore: number): Course {
   const wait = obstacle(facts, books, notBefore);
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
-  return { ...room, sandbox: sandboxFor(facts) };
+  const held = pool === undefined ? undefined : spendingFor(facts, books, pool);
+  if (held !== undefined && 'kind' in held) return held;
+  return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
 /** What other tasks keep the task from beginning; a failure of one of them lasts until it is made again. */

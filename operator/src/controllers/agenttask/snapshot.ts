@@ -1,11 +1,13 @@
 import type { NewEvent } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { Amount, Held } from '../../pools/spending.ts';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
 import type { ClaimChoice } from './course.ts';
 import type { DependencyView } from './dependencies.ts';
 import type { Ground } from './nodeAbility.ts';
 import type { Opening } from './openings.ts';
+import type { HeldIn, SpendingView } from './spending.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -78,6 +80,8 @@ export interface Snapshot {
   readonly refusal: string | undefined;
   /** Undefined for a task without storage. */
   readonly storage: StorageView | undefined;
+  /** Absent: neither the task nor its pool has to do with caps of spending. */
+  readonly spending?: SpendingView;
   /** Undefined: it waits for no other task. */
   readonly dependencies: DependencyView | undefined;
   /** Ms since this process last wrote the status; Infinity when it has not. */
@@ -90,6 +94,9 @@ export type Action =
   | { readonly type: 'createSandbox'; readonly name: string; readonly claim?: ClaimChoice }
   | { readonly type: 'claimSandbox'; readonly pod: Pod }
   | { readonly type: 'deleteSandbox'; readonly pod: Pod }
+  | { readonly type: 'setAsideSpending'; readonly held: Held }
+  /** Null: all that was set aside is charged. */
+  | { readonly type: 'settleSpending'; readonly held: HeldIn; readonly amount: Amount | null }
   | { readonly type: 'createSnapshot'; readonly name: string; readonly claim: string }
   | { readonly type: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
   | { readonly type: 'deleteSnapshot'; readonly snapshot: VolumeSnapshot }

@@ -1,5 +1,5 @@
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertName } from '../../pools/names.ts';
+import { expertName, spendingName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { gatewayDeployments, gatewayManifests, gatewaysOf, heldByGateways, keptGateways } from './gateways.ts';
 import { serverHash } from './serverHash.ts';
@@ -159,7 +159,13 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   }
   const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isBehindGateway(expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
-  const keep = [...deployments, ...(snapshot.rollout?.keep ?? []), ...keptTurnstiles(snapshot), ...keptGateways(snapshot)];
+  const keep = [
+    ...deployments,
+    ...(snapshot.rollout?.keep ?? []),
+    identity(resources.configMaps, spendingName(pool.metadata.name)),
+    ...keptTurnstiles(snapshot),
+    ...keptGateways(snapshot),
+  ];
   return {
     apply,
     remove: surplus(pool, apply, children, keep),

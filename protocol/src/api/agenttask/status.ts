@@ -5,10 +5,12 @@ import { revisionName, rolloutId } from '../rollout/index.ts';
 import {
   atomicList,
   choice,
+  counter,
   digest,
   flag,
   integer,
   labelName,
+  money,
   objectName,
   optional,
   reference,
@@ -37,6 +39,15 @@ export const Assignment = struct(
     since: timestamp('When it was assigned.'),
     sandboxReadyAt: optional(timestamp('When the sandbox answered for the first time; absent: it has not yet.')),
     directive: choice('What the worker is to do.', directives),
+    budget: optional(
+      struct(
+        'What the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps.',
+        {
+          tokens: optional(counter('Tokens of chat models, in and out.')),
+          cost: optional(money('What they cost, in the currency of the pool.')),
+        },
+      ),
+    ),
     revision: optional(revisionName('Revision of the experts that the task works with; absent: the pool has no rollout.')),
     verifierRevision: optional(revisionName('Revision of the EnergyModel that judges its acts; absent: the model has no rollout.')),
     rollout: optional(rolloutId('The rollout, of the pool or of its model, that the end of the task is counted for.')),

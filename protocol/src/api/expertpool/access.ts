@@ -132,6 +132,47 @@ export const PoolPolicy = struct(
 );
 export type PoolPolicy = Static<typeof PoolPolicy>;
 
+/** Tokens and money of one bound. */
+const amounts = {
+  tokens: optional(integer('Tokens of chat models, in and out.', 1, 1_000_000_000_000)),
+  cost: optional(money('What they cost by spec.experts[].engine.openAI.price and anthropic.price.')),
+};
+
+const Spending = struct(
+  'Most that tasks may spend on chat models in one window. An attempt begins only when what was spent, what running attempts may still spend and its own budget fit; else its task waits.',
+  {
+    windowSeconds: integer(
+      'Length of a window. Windows follow one another from 1970-01-01T00:00:00Z on: days end at midnight UTC.',
+      60,
+      2_678_400,
+      86_400,
+    ),
+    ...amounts,
+    perNamespace: optional(struct('The same for the tasks of each namespace.', amounts)),
+  },
+  {
+    rules: [
+      rule(
+        'has(self.tokens) || has(self.cost) || (has(self.perNamespace) && (has(self.perNamespace.tokens) || has(self.perNamespace.cost)))',
+        'spec.limits.spending must hold tokens, cost, or one of them in perNamespace; add it, or remove spec.limits.spending',
+      ),
+    ],
+  },
+);
+
+/** `spec.limits.spending`. */
+export type PoolSpending = Static<typeof Spending>;
+
+/** What is capped needs a bound for tasks that name none: what an attempt may spend is set aside before it begins. */
+export const spendingRules = (['tokens', 'cost'] as const).map((unit) => {
+  const spending = 'self.limits.spending';
+  const capped = `(has(${spending}.${unit}) || (has(${spending}.perNamespace) && has(${spending}.perNamespace.${unit})))`;
+  return rule(
+    `!has(self.limits) || !has(${spending}) || !${capped} || (has(self.policy.maxBudget) && has(self.policy.maxBudget.${unit}))`,
+    `spec.policy.maxBudget.${unit} must be set beside a cap of ${unit} in spec.limits.spending: it is the budget of tasks that name none; add it`,
+  );
+});
+
 /** `spec.limits`. */
 export const PoolLimits = struct(
   'How much the pool takes on; a bound that is left out does not exist, unless it names a default.',
@@ -152,6 +193,7 @@ export const PoolLimits = struct(
         2_592_000,
       ),
     ),
+    spending: optional(Spending),
   },
   {
     rules: [

@@ -6,7 +6,7 @@ import type { Resource } from '../meta.ts';
 import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { PoolTools, toolsRules } from '../tools.ts';
-import { AllowedNamespaces, PoolLimits, PoolPolicy } from './access.ts';
+import { AllowedNamespaces, PoolLimits, PoolPolicy, spendingRules } from './access.ts';
 import { chatRules, Gateway } from './chat.ts';
 import { experts } from './experts.ts';
 import { PoolPlacement, placementRules } from './placement.ts';
@@ -105,7 +105,7 @@ export const ExpertPoolSpec = struct(
     rollout: optional(Rollout),
     placement: optional(PoolPlacement),
   },
-  { rules: [...storageRules, ...weightsRules, ...placementRules, ...chatRules, ...toolsRules, poolGateRule] },
+  { rules: [...storageRules, ...weightsRules, ...placementRules, ...chatRules, ...toolsRules, ...spendingRules, poolGateRule] },
 );
 export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
 

@@ -1,0 +1,76 @@
+import { findCondition } from '@agentfleet/kube';
+import type { AgentTaskStatus } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { emptyBook, type Held } from '../../pools/spending.ts';
+import { decide } from './decide.ts';
+import { newPool } from './testing/objects.ts';
+import { ago, assignment, now, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
+import { usage } from './testing/scriptedWorker.ts';
+import type { SpendingView } from './spending.ts';
+
+const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
+const held: Held = { uid: 'u-1', namespace: 'team', name: 'one', attempt: 1, tokens: 10, micros: 0 };
+const heldIn = (attempt: number) => ({ ...held, attempt, pool: 'platform/coding' });
+const full = { ...emptyBook, held: [{ ...held, uid: 'u-2', tokens: 95 }] };
+const ended = { number: 1, startedAt: ago(100), endedAt: ago(50), class: 'CheckFailed', reason: 'ChecksFailed', usage } as const;
+const again: AgentTaskStatus = { ...working, attempts: [ended], totals: { usage } };
+const done: AgentTaskStatus = { ...again, finished: 'true', phase: 'Failed' };
+
+/** Why it is not scheduled, and what is done about money. */
+function told(status: AgentTaskStatus | undefined, spending: SpendingView, spec: object = {}, of = pool): unknown {
+  const snapshot = snapshotOf(taskOf(status, spec), { resolution: { pool: of }, prepared: true, workers: [worker('w-1')], spending });
+  const decision = decide(snapshot, now);
+  const money = decision.actions.flatMap((action) => {
+    if (action.type === 'setAsideSpending') return [`aside ${action.held.attempt}: ${action.held.tokens}`];
+    return action.type === 'settleSpending' ? [`charged ${action.held.attempt}: ${action.amount?.tokens ?? 'all'}`] : [];
+  });
+  const scheduled = findCondition(decision.status.conditions, 'Scheduled');
+  return [scheduled?.reason, ...money, ...(money[0]?.startsWith('aside') === true ? [decision.status.assignment?.budget] : [])];
+}
+
+describe('a task of a pool that caps what is spent', () => {
+  test.each<{ name: string; status?: AgentTaskStatus; view: SpendingView; is: readonly unknown[]; spec?: object }>([
+    { name: 'begins with its worst case set aside', view: { book: emptyBook }, is: ['Assigned', 'aside 1: 10', { tokens: 10 }] },
+    {
+      name: 'begins with its own budget',
+      view: { book: emptyBook },
+      is: ['Assigned', 'aside 1: 4', { tokens: 4 }],
+      spec: { budget: { tokens: 4 } },
+    },
+    { name: 'waits when that does not fit', view: { book: full }, is: ['SpendingCapReached'] },
+    { name: 'fits with less', view: { book: full }, is: ['Assigned', 'aside 1: 5', { tokens: 5 }], spec: { budget: { tokens: 5 } } },
+    { name: 'waits while the book cannot be read', view: { book: null }, is: ['SpendingUnknown'] },
+    { name: 'keeps what is set aside while it runs', status: working, view: { book: emptyBook, held: heldIn(1) }, is: ['Assigned'] },
+    {
+      name: 'waits until its last attempt is charged',
+      status: again,
+      view: { book: emptyBook, held: heldIn(1) },
+      is: ['SpendingNotSettled', 'charged 1: 3'],
+    },
+    { name: 'goes on with what is left', status: again, view: { book: emptyBook }, is: ['Assigned', 'aside 2: 7', { tokens: 10 }] },
+    {
+      name: 'gives back what it does not come to spend',
+      status: again,
+      view: { book: full, held: heldIn(2) },
+      is: ['SpendingCapReached', 'charged 2: 0'],
+    },
+    { name: 'is charged when it has ended', status: done, view: { book: emptyBook, held: heldIn(1) }, is: [undefined, 'charged 1: 3'] },
+    { name: 'is charged all where no attempt tells', status: done, view: { held: heldIn(0) }, is: [undefined, 'charged 0: all'] },
+  ])('$name', ({ status, view, is, spec = {} }) => {
+    expect(told(status, view, spec)).toEqual(is);
+  });
+
+  test('that could never fit is refused, with field and cure', () => {
+    const spec = { budget: { tokens: 150 } };
+    const wide = newPool({ policy: { maxBudget: { tokens: 1000 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
+    const decision = decide(snapshotOf(taskOf(undefined, spec), { resolution: { pool: wide }, spending: { book: emptyBook } }), now);
+    const { reason, message } = findCondition(decision.status.conditions, 'Accepted')!;
+    expect(reason).toBe('BudgetTooHigh');
+    expect(message).toMatch(/spec\.budget\.tokens.* 150, and spec\.limits\.spending\.tokens of the pool allows 100 .* raise the cap/);
+  });
+
+  test('in one without caps nothing is set aside, and an assignment has no budget', () => {
+    expect(told(undefined, {}, {}, newPool())).toEqual(['Assigned']);
+    expect(assignment.budget).toBeUndefined();
+  });
+});
