@@ -1,59 +1,43 @@
-// Plants each bug of mutants.ts in a copy of the committed tree and runs the test that must catch it.
-// `--write` writes test/mutants.md, `--only=WORDS` plants those whose guarantee has the words, `--new` those that test/mutants.md does not
-// list yet. Ends with 1 when a bug survives.
+// Plants each bug of test/mutants.md in a copy of the committed tree and runs the test that must catch it.
+// `--only=WORDS` plants those whose promise has the words. Ends with 1 when a bug survives.
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { mutants, type Mutant } from './mutants.ts';
+import { plantedBugs } from './bugs.ts';
+import { plant, type PlantedBug } from './plant.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Runs a mutant's test in `tree`; true when the test passes. */
-async function passes(tree: string, { test }: Mutant): Promise<boolean> {
-  const timeout = 300_000;
-  const options = { reject: false, timeout, forceKillAfterDelay: 1000 } as const;
-  if (test.kind === 'go') {
-    const argv = ['test', '-count=1', '-run', test.run, test.packages];
+/** Runs the test of a bug in `tree`; true when the test passes. */
+async function passes(tree: string, { test }: PlantedBug): Promise<boolean> {
+  const options = { reject: false, timeout: 300_000, forceKillAfterDelay: 1000 } as const;
+  const [path = '', pattern] = test.split(' ');
+  if (pattern !== undefined) {
+    const argv = ['test', '-count=1', '-run', pattern, path];
     return (await execa('go', argv, { ...options, cwd: join(tree, 'sandbox-image/runner') })).exitCode === 0;
   }
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
-  return (await execa(process.execPath, [vitest, 'run', '--project', 'unit', test.path], { ...options, cwd: tree })).exitCode === 0;
+  return (await execa(process.execPath, [vitest, 'run', '--project', 'unit', path], { ...options, cwd: tree })).exitCode === 0;
 }
 
-/** Whether the mutant's test fails with the bug. A replacement that does not fit its file is an error. */
-async function caught(tree: string, mutant: Mutant): Promise<boolean> {
-  const path = join(tree, mutant.file);
+/** Whether the test of a bug fails with it. */
+async function caught(tree: string, bug: PlantedBug): Promise<boolean> {
+  const { file, text } = plant(tree, bug);
+  const path = join(tree, file);
   const good = await readFile(path, 'utf8');
-  if (good.split(mutant.find).length !== 2)
-    throw new Error(`${mutant.file}: the text to replace is not there exactly once: ${mutant.find}`);
-  await writeFile(
-    path,
-    good.replace(mutant.find, () => mutant.replace),
-  );
+  await writeFile(path, text);
   try {
-    return !(await passes(tree, mutant));
+    return !(await passes(tree, bug));
   } finally {
     await writeFile(path, good);
   }
 }
 
-function row({ guarantee, file, test }: Mutant): string {
-  const by = test.kind === 'go' ? `${test.packages} ${test.run.replaceAll('|', ', ')}` : test.path;
-  return `| ${guarantee} | \`${file}\` | \`${by}\` |`;
-}
-
-function page(): string {
-  const head = ['# Planted bugs', '', 'Made by `npm run mutants -- --write`: each bug below was planted and its test failed.', ''];
-  return [...head, '| Guarantee | Bug planted in | Caught by |', '|---|---|---|', ...mutants.map(row), ''].join('\n');
-}
-
 const only = process.argv.find((word) => word.startsWith('--only='))?.slice('--only='.length) ?? '';
-const list = join(root, 'test', 'mutants.md');
-const listed = process.argv.includes('--new') ? new Set((await readFile(list, 'utf8')).split('\n')) : new Set<string>();
-const chosen = mutants.filter((mutant) => mutant.guarantee.includes(only) && !listed.has(row(mutant)));
-if (chosen.length === 0) throw new Error(`no guarantee has the words of --only=${only}, or all are listed; see hack/mutants/mutants.ts`);
+const chosen = plantedBugs(root).filter(({ promise }) => promise.includes(only));
+if (chosen.length === 0) throw new Error('no promise has the words of --only; see test/mutants.md');
 const lanes = Math.max(1, Math.min(availableParallelism() - 1, chosen.length));
 const waiting = [...chosen];
 const survivors: string[] = [];
@@ -64,10 +48,10 @@ async function lane(): Promise<void> {
   try {
     await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
     await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const found = await caught(tree, mutant);
-      console.log(`${found ? 'caught  ' : 'SURVIVED'} ${mutant.guarantee}`);
-      if (!found) survivors.push(mutant.guarantee);
+    for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
+      const found = await caught(tree, bug);
+      console.log(`${found ? 'caught  ' : 'SURVIVED'} ${bug.promise}`);
+      if (!found) survivors.push(bug.promise);
     }
   } finally {
     await execa('git', ['worktree', 'remove', '--force', tree], { cwd: root, reject: false });
@@ -77,5 +61,4 @@ async function lane(): Promise<void> {
 
 await Promise.all(Array.from({ length: lanes }, lane));
 console.log(`${chosen.length - survivors.length} passed, ${survivors.length} failed`);
-if (survivors.length === 0 && only === '' && process.argv.includes('--write')) await writeFile(list, page());
 process.exitCode = survivors.length === 0 ? 0 : 1;
