@@ -1,6 +1,6 @@
 // Plants each bug of test/mutants.md in a copy of the committed tree and runs the test that must catch it.
 // `--only=WORDS` plants those whose promise has the words. Ends with 1 when a bug survives.
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,12 +42,21 @@ const lanes = Math.max(1, Math.min(availableParallelism() - 1, chosen.length));
 const waiting = [...chosen];
 const survivors: string[] = [];
 
+/** Gives a tree the installed packages; those of this repository lead into the tree itself, so that a bug in one is seen by the others. */
+async function linkPackages(tree: string): Promise<void> {
+  const [from, to] = [join(root, 'node_modules'), join(tree, 'node_modules')];
+  await mkdir(to);
+  const names = (await readdir(from)).filter((name) => name !== '@agentfleet' && !name.startsWith('.'));
+  await Promise.all(names.map((name) => symlink(join(from, name), join(to, name))));
+  await cp(join(from, '@agentfleet'), join(to, '@agentfleet'), { recursive: true, verbatimSymlinks: true });
+}
+
 /** Plants one after the other in a tree of its own, until none waits. */
 async function lane(): Promise<void> {
   const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
   try {
     await execa('git', ['worktree', 'add', '--detach', '--force', tree, 'HEAD'], { cwd: root });
-    await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
+    await linkPackages(tree);
     for (let bug = waiting.shift(); bug !== undefined; bug = waiting.shift()) {
       const found = await caught(tree, bug);
       console.log(`${found ? 'caught  ' : 'SURVIVED'} ${bug.promise}`);
