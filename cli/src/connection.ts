@@ -1,7 +1,17 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { createTransport, defaultConfig, kubeconfigConfig, type ClusterConfig, type Transport } from '@agentfleet/kube';
+import { createTransport, defaultConfig, kubeconfigConfig, type ClusterConfig, type Transport, defineResource } from '@agentfleet/kube';
 import { CliError } from './failure.ts';
+import {
+  agentTask,
+  agentTaskOrder,
+  expertPool,
+  group,
+  version,
+  type AgentTask,
+  type AgentTaskOrder,
+  type ExpertPool,
+} from '@agentfleet/protocol/api';
 
 /** What kubectl calls so too. */
 export interface ConnectionFlags {
@@ -34,3 +44,21 @@ export async function connect(flags: ConnectionFlags, env: NodeJS.ProcessEnv): P
   const transport = createTransport(config, { userAgent: 'fleet/0.1.0', connections: 2 });
   return { transport, namespace: flags.namespace ?? config.namespace ?? 'default' };
 }
+
+export const agentTasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
+
+export const agentTaskOrders = defineResource<AgentTaskOrder>({
+  group,
+  version,
+  plural: agentTaskOrder.plural,
+  kind: agentTaskOrder.kind,
+  namespaced: true,
+});
+
+export const expertPools = defineResource<ExpertPool>({
+  group,
+  version,
+  plural: expertPool.plural,
+  kind: expertPool.kind,
+  namespaced: true,
+});

@@ -1,7 +1,16 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { ModelOptions } from '@agentfleet/eval';
 import { CliError } from './failure.ts';
-import { wholeNumber } from './numbers.ts';
+
+/** Reads an option that is a whole number within bounds. */
+export const wholeNumber =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`write a whole number from ${least} to ${most}`);
+    return value;
+  };
 
 /** Options that name a chat model, as commander gives them. */
 export interface ModelFlags {

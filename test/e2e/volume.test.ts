@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
-import { copyCommand } from '../../cli/src/evidence/obtain.ts';
+import { copyCommand } from '../../cli/src/evidence/artifact.ts';
 import { condition, useFleet } from './fleet.ts';
 import { oneBug } from './repositories.ts';
 

@@ -1,5 +1,4 @@
-import { obtainIntact, type ArtifactFlags } from '../evidence/obtain.ts';
-import { artifactOf } from '../evidence/artifact.ts';
+import { obtainIntact, type ArtifactFlags, artifactOf } from '../evidence/artifact.ts';
 import { CliError } from '../failure.ts';
 import { printableLines } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';

@@ -31,7 +31,7 @@ import { ResourceClient } from '@agentfleet/kube';
 import { ablationAnnotations, ablationNames, ablationRefusal } from '@agentfleet/protocol/pool';
 import { CliError } from '../failure.ts';
 import { modelOf, type ModelFlags } from '../modelOptions.ts';
-import { agentTasks, expertPools } from '../resources.ts';
+import { agentTasks, expertPools } from '../connection.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
 /** What `fleet eval run` is told. */

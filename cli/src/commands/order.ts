@@ -1,9 +1,9 @@
 import { isNotFound, ResourceClient, sleep } from '@agentfleet/kube';
-import type { AgentTaskOrder, AgentTaskOrderSpec } from '@agentfleet/protocol/api';
+import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../failure.ts';
-import { agentTaskOrders } from '../resources.ts';
+import { agentTaskOrders } from '../connection.ts';
 import { printable } from '../text/printable.ts';
-import type { CommandContext } from './command.ts';
+import { type CommandContext, taskOf } from './command.ts';
 
 /** Ms between two looks at an order. */
 const pollMs = 250;
@@ -25,7 +25,7 @@ async function whoAmI({ transport, signal }: CommandContext): Promise<string> {
 }
 
 /** Gives an order in the caller's own name. */
-export async function giveOrder(context: CommandContext, spec: Omit<AgentTaskOrderSpec, 'requester'>): Promise<AgentTaskOrder> {
+async function giveOrder(context: CommandContext, spec: Omit<AgentTaskOrderSpec, 'requester'>): Promise<AgentTaskOrder> {
   const { transport, namespace, signal } = context;
   const requester = await whoAmI(context);
   const metadata = { generateName: `${spec.taskRef.name}-${spec.type.toLowerCase()}-`, namespace };
@@ -39,7 +39,7 @@ export type OrderState = NonNullable<NonNullable<AgentTaskOrder['status']>['stat
  * Waits until the order has one of the states and returns it. Throws a CliError when it is refused, gone, or not that far
  * in time; the order stands then and is done as soon as the operator can.
  */
-export async function follow(
+async function follow(
   context: CommandContext,
   order: AgentTaskOrder,
   states: readonly OrderState[],
@@ -65,4 +65,95 @@ export async function follow(
     if (!(await sleep(clock, pollMs, signal)))
       throw new CliError(`interrupted; AgentTaskOrder ${name} stands, delete it if that is not what you want`);
   }
+}
+
+export interface AnswerOptions {
+  readonly type: 'Approve' | 'Reject' | 'Answer';
+  readonly task: string;
+  readonly reason?: string;
+  /** With Answer: the answer. */
+  readonly message?: string;
+  /** Digest of the act that is meant; default: the one that waits. */
+  readonly action?: string;
+  readonly timeoutSeconds: number;
+}
+
+const verbs = { Approve: 'approved', Reject: 'rejected', Answer: 'answered' } as const;
+
+/** What waits for a person. Throws a CliError that says why nothing does, or not for an order of this type. */
+function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pick<AnswerOptions, 'type' | 'action'>) {
+  const pending = status?.run?.pendingApproval;
+  if (status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended (${status.phase ?? ''}); no act of it waits for a decision`);
+  if (pending === undefined)
+    throw new CliError(
+      `no act of AgentTask ${name} waits for a decision (phase ${status?.phase ?? 'Pending'}); look with "fleet show ${name}"`,
+    );
+  const decided = status?.approvals?.findLast((approval) => approval.action === pending.action);
+  if (decided !== undefined) {
+    const by = decided.requester === undefined ? 'because its time was over' : `by ${printable(decided.requester)}`;
+    throw new CliError(`the act of AgentTask ${name} was ${decided.decision.toLowerCase()} already, ${by} at ${decided.at}`);
+  }
+  if (action !== undefined && action !== pending.action)
+    throw new CliError(`the act that waits is ${pending.action}, not ${action}; look at it with "fleet show ${name}"`);
+  const isQuestion = pending.kind === 'Question';
+  if (isQuestion && type === 'Approve')
+    throw new CliError(`AgentTask ${name} waits with a question; answer it with "fleet answer ${name} <text>"`);
+  if (!isQuestion && type === 'Answer')
+    throw new CliError(
+      `AgentTask ${name} asks no question; decide about what waits with "fleet approve ${name}" or "fleet reject ${name}"`,
+    );
+  return pending;
+}
+
+/** Decides about what waits, or answers it, and waits until the task says so. */
+export async function answer(context: CommandContext, options: AnswerOptions): Promise<void> {
+  const { type, task: name, reason, message, timeoutSeconds } = options;
+  const task = await taskOf(context, name);
+  const { action, summary, evidence } = waiting(task, options);
+  const words = { ...(reason === undefined ? {} : { reason }), ...(message === undefined ? {} : { message }) };
+  const order = await giveOrder(context, { taskRef: { name }, type, action, ...words });
+  await follow(context, order, ['Done'], timeoutSeconds);
+  context.print(`${verbs[type]} for AgentTask ${name}: ${printable(summary)}`);
+  if (evidence !== undefined) context.print(`  why it waited: ${printable(evidence)}`);
+  context.print(`  act ${action}`);
+  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+}
+
+export interface CancelOptions {
+  readonly task: string;
+  readonly reason?: string;
+  /** Until the task has ended, not only until the operator has taken the order on. */
+  readonly wait: boolean;
+  readonly timeoutSeconds: number;
+}
+
+/** Cancels a task: what it changed is undone, as with `spec.cancel` Rollback. */
+export async function cancel(context: CommandContext, { task: name, reason, wait, timeoutSeconds }: CancelOptions): Promise<void> {
+  const { status } = await taskOf(context, name);
+  if (status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); there is nothing to cancel`);
+  const order = await giveOrder(context, { taskRef: { name }, type: 'Cancel', ...(reason === undefined ? {} : { reason }) });
+  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
+  context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
+  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+}
+
+export interface MessageOptions {
+  readonly task: string;
+  readonly message: string;
+  /** Until the model has it, not only until the operator has taken the order on. */
+  readonly wait: boolean;
+  readonly timeoutSeconds: number;
+}
+
+/** Gives the model of a task words, which it gets at its next step. */
+export async function message(context: CommandContext, { task: name, message: text, wait, timeoutSeconds }: MessageOptions): Promise<void> {
+  const { status } = await taskOf(context, name);
+  if (status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); nobody would read the message`);
+  const order = await giveOrder(context, { taskRef: { name }, type: 'Message', message: text });
+  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
+  context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
+  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
 }

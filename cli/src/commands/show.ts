@@ -1,7 +1,6 @@
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { ageOf, duration } from '../text/age.ts';
+import { ageOf, duration, table } from '../text/format.ts';
 import { printable, printableLines } from '../text/printable.ts';
-import { table } from '../text/table.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
 /** A heading and what stands below it; nothing when there is nothing to tell. */

@@ -1,8 +1,7 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { agentTasks } from '../resources.ts';
-import { ageOf } from '../text/age.ts';
-import { table } from '../text/table.ts';
+import { agentTasks } from '../connection.ts';
+import { ageOf, table } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
 export interface TasksOptions {

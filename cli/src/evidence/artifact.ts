@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { stat, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { S3Store, StoreFailure } from '@agentfleet/agent/store';
+import type { Clock, Random } from '@agentfleet/kube';
+import { artifactsDir } from '@agentfleet/protocol/pool';
+import { CliError } from '../failure.ts';
 
 /** A file that outlived its sandbox, as the status tells of it. */
 export type Artifact = NonNullable<Run['artifacts']>[number];
@@ -21,4 +28,123 @@ export function keyIn(place: string, uri: string): string {
   const prefix = `${place.replace(/\/$/, '')}/`;
   if (!uri.startsWith(prefix)) throw new Error(`${uri} does not lie in ${place}: the pool stores elsewhere`);
   return uri.slice(prefix.length);
+}
+
+/** Members of something that was read: any of them may be missing, or be something else. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The members of an object; none of anything else. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** What the worker noted of one kind, oldest first. */
+export function notesOf(records: readonly AuditRecord[], kind: string): readonly Fields[] {
+  return records.filter(({ type, body }) => type === 'Noted' && body['kind'] === kind).map(({ body }) => fieldsOf(body['data']));
+}
+
+/** Where the content of an artifact is taken from. */
+export interface ArtifactFlags {
+  /** A copy that was fetched before. */
+  readonly file?: string;
+  /** Origin of the S3 API of the bucket. */
+  readonly endpoint?: string;
+  /** File with access key id, a colon, secret key; absent: nothing is signed. */
+  readonly credentialFile?: string;
+  readonly region?: string;
+}
+
+export interface Fetching {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+}
+
+export interface Obtained {
+  readonly artifact: Artifact;
+  readonly content: Buffer;
+  /** How it is not the artifact that the status tells of; null when it is. */
+  readonly wrong: string | null;
+}
+
+/** The largest copy that is read: ten times what a pool stores of one artifact. */
+const maxBytes = 640 * 1024 * 1024;
+const patienceMs = 20_000;
+
+/** Content of an artifact from a copy or from its bucket. @throws CliError that says where it lies when it cannot be had */
+export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags, fetching: Fetching): Promise<Obtained> {
+  const artifact = artifactOf(task, name);
+  if (artifact === undefined) throw missing(task, name);
+  const content = flags.file === undefined ? await fetched(task, artifact, flags, fetching) : await copy(flags.file);
+  return { artifact, content, wrong: mismatch(artifact, content) };
+}
+
+/** The same; what is not the artifact that the status tells of is refused. */
+export async function obtainIntact(...[task, name, flags, fetching]: Parameters<typeof obtain>): Promise<Buffer> {
+  const { artifact, content, wrong } = await obtain(task, name, flags, fetching);
+  if (wrong === null) return content;
+  throw new CliError(
+    `${flags.file ?? artifact.uri} is not ${name} of AgentTask ${task.metadata.name}: ${wrong}; take the one at ${artifact.uri}`,
+  );
+}
+
+function missing({ metadata, spec, status }: AgentTask, name: string): CliError {
+  const why =
+    name === 'revert.tar' && !spec.rollback.revertScript
+      ? 'its spec.rollback.revertScript is false'
+      : `artifacts are stored when an attempt ends (phase ${status?.phase ?? 'Pending'})`;
+  return new CliError(`AgentTask ${metadata.name} has no artifact ${name}: ${why}; see "fleet show ${metadata.name}"`);
+}
+
+async function copy(file: string): Promise<Buffer> {
+  const found = await stat(file).catch((error: unknown) => {
+    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); correct --file`);
+  });
+  if (!found.isFile() || found.size > maxBytes) throw new CliError(`${file} is no file of at most ${maxBytes} bytes; correct --file`);
+  return readFile(file);
+}
+
+/** A shell command that copies a file out of a worker of the task's pool, whose image has Node and no tar, as `kubectl cp` needs. */
+export function copyCommand({ metadata, spec }: AgentTask, name: string, path: string): string {
+  const { name: pool = 'POOL', namespace = metadata.namespace ?? 'default' } = spec.poolRef ?? {};
+  const kubectl = `kubectl --namespace ${namespace}`;
+  const workers = `--selector agentfleet.dev/component=worker,agentfleet.dev/pool=${pool} --output name`;
+  return `${kubectl} exec "$(${kubectl} get pods ${workers} | head -n 1)" -- node --eval "fs.createReadStream('${artifactsDir}/${path}').pipe(process.stdout)" > ${name}`;
+}
+
+async function fetched(
+  task: AgentTask,
+  { name, uri }: Artifact,
+  flags: ArtifactFlags,
+  { clock, random, signal }: Fetching,
+): Promise<Buffer> {
+  const [, scheme, owner = '', path = ''] = /^(\w+):\/\/([^/]+)\/(.*)$/s.exec(uri) ?? [];
+  if (scheme === 'pvc')
+    throw new CliError(
+      `${name} lies on the volume of PersistentVolumeClaim ${owner} at ${path}; copy it out of a worker, which mounts the claim, then name it with --file:\n${copyCommand(task, name, path)}`,
+    );
+  if (scheme !== 's3' || flags.endpoint === undefined)
+    throw new CliError(`${name} lies at ${uri}; fetch it and name it with --file, or give --endpoint and --credential-file of the store`);
+  const { endpoint, credentialFile, region = 'us-east-1' } = flags;
+  const place = `s3://${owner}`;
+  const signing = credentialFile === undefined ? {} : { credentialFile };
+  try {
+    const address = { uri: place, endpoint, region, forcePathStyle: true, ...signing };
+    return await new S3Store({ ...address, spool: tmpdir(), clock, random, patienceMs }).get(keyIn(place, uri), signal);
+  } catch (error) {
+    if (!(error instanceof StoreFailure)) throw error;
+    throw new CliError(`${error.message}; check --endpoint, --region and --credential-file, or fetch ${uri} and name it with --file`);
+  }
 }

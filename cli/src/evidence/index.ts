@@ -2,6 +2,5 @@
  * Room: what a task leaves behind, read and checked from outside of the cluster: its artifacts by the hashes in the status,
  * its event log by its own chain. Imports protocol, `@agentfleet/keeper/log` and `@agentfleet/agent/store`.
  */
-export { artifactOf, keyIn, mismatch, type Artifact } from './artifact.ts';
-export { notesOf, numberOf, textOf, type Fields } from './fields.ts';
-export { readTrace, type Trace } from './trace.ts';
+export { artifactOf, keyIn, mismatch, type Artifact, notesOf, numberOf, textOf, type Fields } from './artifact.ts';
+export { readTrace, type Trace } from './log.ts';

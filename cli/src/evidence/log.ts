@@ -1,8 +1,27 @@
+import { inspectLog, type LogInspection } from '@agentfleet/keeper/log';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { statSync } from 'node:fs';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../failure.ts';
-import { obtain, type ArtifactFlags, type Fetching } from './obtain.ts';
-import { readTrace, type Trace } from './trace.ts';
+import { obtain, type ArtifactFlags, type Fetching } from './artifact.ts';
+
+/** An event log as it was read, whole or not. */
+export interface Trace extends LogInspection {
+  /** Records whose content fits their own hash, as they stand in the file. Only when `ok` they are what happened. */
+  readonly read: readonly AuditRecord[];
+}
+
+/** Reads and checks an event log, given by its path or its content; `root` is `status.run.auditRoot` of its task. */
+export async function readTrace(log: string | Buffer, root?: string, signal?: AbortSignal): Promise<Trace> {
+  const read: AuditRecord[] = [];
+  const onRecord = (record: AuditRecord): void => void read.push(record);
+  const inspection = await inspectLog(log, {
+    onRecord,
+    ...(root === undefined ? {} : { root }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  return { ...inspection, read };
+}
 
 export interface LogFlags extends ArtifactFlags {
   /** Head of a log that is a file. */

@@ -1,10 +1,12 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile, lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { extract } from 'tar-stream';
-import { fieldsOf, listOf, textOf } from '../evidence/fields.ts';
+import { fieldsOf, listOf, textOf } from '../evidence/artifact.ts';
 import { CliError } from '../failure.ts';
+import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';
+import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 
 /** One path that the task changed, as it was before (`From`). */
 export interface ChangedPath {
@@ -82,4 +84,99 @@ function parse(text: string): Description {
     neverReverted: listOf(neverReverted).map(textOf),
     external: (external === undefined ? [] : listOf(external)).map(effectOf),
   };
+}
+
+const missing: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
+
+function pathIn(folder: string, path: string): Buffer {
+  const below = decodePath(bytesOf(path)).slice(path.indexOf('/') + 1);
+  return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(below, 'latin1')]);
+}
+
+/** What one path should be and is not; null when it is as it was. */
+async function wrongWith(folder: string, { path, op, type, modeFrom, sizeFrom }: ChangedPath): Promise<string | null> {
+  const found = await lstat(pathIn(folder, path)).catch((error: unknown) => {
+    if (missing.has((error as { readonly code?: unknown }).code)) return null;
+    throw error;
+  });
+  if (op === 'A') return found === null ? null : 'it is still there';
+  if (found === null) return 'it is missing';
+  // Of a path whose type changed the description names the new type only.
+  if (op === 'T' || found.isSymbolicLink()) return op === 'T' || type === 'l' ? null : 'it is a symbolic link';
+  if ((type === 'd') !== found.isDirectory()) return 'it is of another type';
+  const mode = (found.mode & 0o7777).toString(8).padStart(4, '0');
+  if (mode !== modeFrom) return `its mode is ${mode}, not ${modeFrom ?? 'known'}`;
+  return type !== 'f' || found.size === sizeFrom ? null : `it has ${found.size} bytes, not ${sizeFrom ?? 'known'}`;
+}
+
+/**
+ * Looks at every changed path again, by code that is not the script's: presence, type, mode and size. The contents were
+ * compared by the script, by their hashes. Returns the paths that are not as they were.
+ */
+export async function confirm(ops: readonly ChangedPath[], roots: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for (const op of ops) {
+    const folder = roots.get(op.path.slice(0, op.path.indexOf('/')));
+    if (folder === undefined || folder === '') continue;
+    const why = await wrongWith(folder, op);
+    if (why !== null) wrong.push(`${op.path}: ${why}`);
+  }
+  return wrong;
+}
+
+export type Mode = 'guard' | 'force' | 'dry-run';
+
+export interface ScriptRun {
+  /** Folder of an unpacked bundle. */
+  readonly folder: string;
+  /** Folder for each root; an empty one is left alone. */
+  readonly roots: ReadonlyMap<string, string>;
+  readonly mode: Mode;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+}
+
+export interface ScriptEnd {
+  readonly code: number;
+  readonly out: readonly string[];
+  readonly err: readonly string[];
+}
+
+const lines = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
+
+/** Runs `revert.sh` to its end. Its environment is ours for it alone: it takes folders from variables, too. */
+export async function runRevert({ folder, roots, mode, env, signal }: ScriptRun): Promise<ScriptEnd> {
+  const named = [...roots].flatMap(([name, path]) => ['--root', `${name}=${path}`]);
+  const args = [join(folder, 'revert.sh'), ...(mode === 'guard' ? [] : [`--${mode}`]), ...named];
+  const options: SpawnOptionsWithStdioTuple<StdioNull, StdioPipe, StdioPipe> = {
+    cwd: folder,
+    env: { PATH: env['PATH'] ?? '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    signal,
+  };
+  const child = spawn('/bin/sh', args, options);
+  const end = Promise.withResolvers<number | null>();
+  child.once('error', end.reject);
+  child.once('close', (code) => end.resolve(code));
+  const [code, out, err] = await Promise.all([end.promise, text(child.stdout), text(child.stderr)]).catch((error: unknown) => {
+    if (signal.aborted) throw new CliError('interrupted; run it again, it goes on where it stopped');
+    throw new CliError(`/bin/sh cannot run revert.sh (${error instanceof Error ? error.message : String(error)})`);
+  });
+  if (code === null) throw new CliError('revert.sh was killed; run it again, it goes on where it stopped');
+  return { code, out: lines(out), err: lines(err) };
+}
+
+const meanings: Readonly<Record<number, string>> = {
+  2: 'the script refused its arguments, or a folder is not there: nothing was changed',
+  3: 'paths are not as the task left them: nothing was changed. Look at them, then --mode force overwrites them; in a checkout with a history of its own, "fleet diff" and git apply -R take back the text changes alone',
+  4: 'what is there does not verify, see the lines above: an object is damaged and nothing was changed, or another program writes here; run it again when that has ended',
+  5: 'a symbolic link leads out of a path that is to be written: remove the link, then run it again',
+};
+
+/** What an exit status of the script means and what to do; 0 is none. */
+export function meaningOf(code: number): string {
+  return (
+    meanings[code] ??
+    'the script stopped in the middle, see the lines above (no room, no right?): mend that and run it again, it goes on where it stopped'
+  );
 }

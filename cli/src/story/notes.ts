@@ -1,5 +1,44 @@
-import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/fields.ts';
-import type { Told } from './item.ts';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { type Fields, fieldsOf, listOf, numberOf, textOf } from '../evidence/artifact.ts';
+import { printable } from '../text/printable.ts';
+
+export type ItemKind =
+  | 'Keeper'
+  | 'Tools'
+  | 'Network'
+  | 'Epoch'
+  | 'Command'
+  | 'File'
+  | 'Snapshot'
+  | 'Restore'
+  | 'Baseline'
+  | 'Candidate'
+  | 'Step'
+  | 'Approval'
+  | 'Egress'
+  | 'Outcome'
+  | 'Note';
+
+/** One thing that happened, of one record or of a beginning and its end. */
+export interface StoryItem {
+  /** Number of the record, of the first when there are two. */
+  readonly seq: number;
+  readonly at: string;
+  readonly epoch: number;
+  readonly kind: ItemKind;
+  /** In words, on one line; may hold what an agent wrote. */
+  readonly text: string;
+  /** More lines of it. */
+  readonly more: readonly string[];
+  /** What the records say. */
+  readonly facts: Fields;
+}
+
+export type Told = Pick<StoryItem, 'kind' | 'text'> & Partial<Pick<StoryItem, 'more' | 'facts'>>;
+
+export function itemOf({ seq, at, epoch, body }: AuditRecord, { kind, text, more = [], facts = body }: Told): StoryItem {
+  return { seq, at, epoch, kind, text, more, facts };
+}
 
 /** Names of a list, the first of them in words. */
 function named(values: readonly string[], most = 5): string {
@@ -130,4 +169,40 @@ export function tellNote({ kind, data }: Fields): Told {
   const fields = fieldsOf(data);
   const told = Object.hasOwn(tellers, textOf(kind)) ? tellers[textOf(kind)]?.(fields) : undefined;
   return { ...(told ?? other(textOf(kind), fields)), facts: fields };
+}
+
+/** Files in a row that are told one by one; more are counted. */
+const mostFiles = 3;
+
+/** A run of items of one kind. */
+function runs(items: readonly StoryItem[]): readonly (readonly StoryItem[])[] {
+  const groups: StoryItem[][] = [];
+  for (const item of items) {
+    const last = groups.at(-1);
+    if (last !== undefined && last[0]?.kind === item.kind) last.push(item);
+    else groups.push([item]);
+  }
+  return groups;
+}
+
+function offset(at: string, start: number): string {
+  const seconds = (Date.parse(at) - start) / 1000;
+  return Number.isFinite(seconds) ? `${seconds < 0 ? '' : '+'}${seconds.toFixed(3)}` : '?';
+}
+
+/** A story for people: record, seconds since the first one, kind, words. Safe for a terminal. */
+export function storyLines(items: readonly StoryItem[]): readonly string[] {
+  const start = Date.parse(items[0]?.at ?? '');
+  const row = ({ seq, at, kind }: StoryItem, text: string, more: readonly string[]): readonly string[] => [
+    `${String(seq).padStart(6)} ${offset(at, start).padStart(10)}  ${kind.padEnd(9)} ${printable(text)}`,
+    ...more.map((line) => `${' '.repeat(31)}${printable(line)}`),
+  ];
+  return runs(items).flatMap((group) => {
+    const [first] = group;
+    const all = group.flatMap((item) => row(item, item.text, item.more));
+    if (first?.kind !== 'File' || group.length <= mostFiles) return all;
+    const [last] = group.slice(-1);
+    const path = textOf(last?.facts['path']);
+    return row(first, `${group.length} files, the last one ${path} (record ${last?.seq ?? '?'})`, []);
+  });
 }

@@ -1,7 +1,6 @@
 import type { AuditRecord, AuditType } from '@agentfleet/protocol/keeper';
-import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/fields.ts';
-import { itemOf, type StoryItem, type Told } from './item.ts';
-import { tellNote } from './notes.ts';
+import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/artifact.ts';
+import { itemOf, type StoryItem, type Told, tellNote } from './notes.ts';
 
 const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ageOf, duration } from './age.ts';
+import { ageOf, duration, table } from './format.ts';
 import { printable, printableLines } from './printable.ts';
-import { table } from './table.ts';
 
 describe('words for a terminal', () => {
   test.each([

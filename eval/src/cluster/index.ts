@@ -1,4 +1,2 @@
 /** A pool of a cluster. Imports `format`, `run`, kube and the protocol. */
-export { ClusterPool, type ClusterPoolOptions, type JudgePatch } from './pool.ts';
-export { clusterJudge, judgingTask } from './judge.ts';
-export { type ClusterPlace } from './tasks.ts';
+export { ClusterPool, type ClusterPoolOptions, type JudgePatch, clusterJudge, judgingTask, type ClusterPlace } from './pool.ts';

@@ -1,9 +1,84 @@
 /** From a task file to tasks that are ready to run. */
-import { changed, changesBetween, readChange, scriptOf } from './changes.ts';
-import { applyEdits, editedPath } from './edits.ts';
-import { PackError } from './failure.ts';
-import { maxIdCharacters, seedOf } from './identity.ts';
-import type { Change, ChangeFile, CheckFile, Edit, Half, Kind, Language, PackCheck, PackTask, TaskEntry, TaskFile, Tree } from './types.ts';
+import {
+  PackError,
+  type Edit,
+  type Tree,
+  type Change,
+  type ChangeFile,
+  type Changes,
+  type Language,
+  maxIdCharacters,
+  seedOf,
+  type CheckFile,
+  type Half,
+  type Kind,
+  type PackCheck,
+  type PackTask,
+  type TaskEntry,
+  type TaskFile,
+} from './types.ts';
+
+/** Suffix of the sources of a language. */
+const suffixes: Readonly<Record<string, string>> = { python: '.py', javascript: '.js', typescript: '.ts', shell: '.sh', text: '' };
+
+/** The file that an edit names, or the only one there is. */
+function editedPath(edit: Edit, files: Tree, language: string): string {
+  if (edit.in !== undefined) {
+    if (files[edit.in] === undefined) throw new PackError(`edits ${edit.in}, which is no file of the family; correct "in"`);
+    return edit.in;
+  }
+  const sources = Object.keys(files).filter((path) => path.endsWith(suffixes[language] ?? ''));
+  const [only] = sources;
+  if (only === undefined || sources.length > 1) throw new PackError(`an edit names no file and there are ${sources.length}; add "in"`);
+  return only;
+}
+
+/** The files after the edits, one after the other. */
+export function applyEdits(files: Tree, edits: readonly Edit[], language: string): Tree {
+  const result: Record<string, string> = { ...files };
+  for (const edit of edits) {
+    const path = editedPath(edit, files, language);
+    const content = result[path] as string;
+    const parts = content.split(edit.find).length - 1;
+    if (parts !== 1) throw new PackError(`${JSON.stringify(edit.find)} stands ${parts} times in ${path}; it must stand there once`);
+    const at = content.indexOf(edit.find);
+    result[path] = content.slice(0, at) + edit.put + content.slice(at + edit.find.length);
+  }
+  return result;
+}
+
+/** Changes of a workspace: from edits to files, from two trees to what differs, from files to a script that writes them. */
+
+/** What leads from one tree to the other. */
+export function changesBetween(from: Tree, to: Tree): Changes {
+  const written = Object.entries(to).filter(([path, content]) => from[path] !== content);
+  const removed = Object.keys(from).filter((path) => !(path in to));
+  return Object.fromEntries<string | null>([...written, ...removed.map((path): [string, null] => [path, null])]);
+}
+
+/** The tree after changes. */
+export function changed(tree: Tree, changes: Changes): Tree {
+  const entries = Object.entries({ ...tree, ...changes });
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== null));
+}
+
+/** A change as it is written, on the files that it is made to. @throws PackError when an edit does not fit */
+export function readChange({ edits = [], files = {}, script }: ChangeFile, tree: Tree, language: Language): Change {
+  const changes = changesBetween(tree, changed(applyEdits(tree, edits, language), files));
+  return { files: changes, ...(script === undefined ? {} : { script }) };
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** A shell script that does what a change does; any content survives, because it is written in base 64. */
+export function scriptOf({ files, script }: Change): string {
+  const lines = Object.entries(files).flatMap(([path, content]) => {
+    if (content === null) return [`rm -f ${quoted(path)}`];
+    const folder = path.includes('/') ? [`mkdir -p ${quoted(path.slice(0, path.lastIndexOf('/')))}`] : [];
+    return [...folder, `printf %s ${Buffer.from(content).toString('base64')} | base64 -d > ${quoted(path)}`];
+  });
+  return [...lines, ...(script === undefined ? [] : [script])].join('\n');
+}
 
 /** Where a task file belongs. */
 export interface Place {

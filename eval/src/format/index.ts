@@ -1,11 +1,36 @@
 /** Packs of tasks: what they are, how they are read, and how a task becomes an AgentTask. Imports the protocol only. */
 export { scriptSeconds, toAgentTask, type AgentTaskManifest, type Target } from './agentTask.ts';
-export { buildTasks, type Place } from './build.ts';
-export { changed, changesBetween, readChange, scriptOf } from './changes.ts';
-export { applyEdits } from './edits.ts';
-export { PackError } from './failure.ts';
-export { patchChanges } from './instances.ts';
-export { loadPack } from './load.ts';
+export { buildTasks, type Place, changed, changesBetween, readChange, scriptOf, applyEdits } from './build.ts';
+export {
+  PackError,
+  instanceSchema,
+  manifestSchema,
+  taskFileSchema,
+  type Change,
+  type ChangeFile,
+  type Changes,
+  type CheckFile,
+  type Decoy,
+  type DecoyFile,
+  type Edit,
+  type Facts,
+  type Half,
+  type Instance,
+  type Kind,
+  type Language,
+  type Pack,
+  type PackCheck,
+  type PackManifest,
+  type PackTask,
+  type PackageEntry,
+  type Range,
+  type RepositoryEntry,
+  type TaskEntry,
+  type TaskFile,
+  type Tree,
+  halves,
+  kinds,
+  languages,
+} from './types.ts';
+export { patchChanges, loadPack } from './load.ts';
 export { packageFiles, systemPackages, type PackageFetch, type PackageSource } from './packages.ts';
-export { instanceSchema, manifestSchema, taskFileSchema } from './schema.ts';
-export * from './types.ts';

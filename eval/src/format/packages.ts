@@ -5,8 +5,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs
 import { homedir, tmpdir } from 'node:os';
 import { join, matchesGlob, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { PackError } from './failure.ts';
-import type { PackageEntry, Tree } from './types.ts';
+import { PackError, type PackageEntry, type Tree } from './types.ts';
 
 /** Downloads the archive of a package into an empty folder. */
 export type PackageFetch = (entry: PackageEntry, folder: string) => Promise<void>;

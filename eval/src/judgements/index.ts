@@ -1,7 +1,39 @@
 /** Packs of single judgements: proposals that are harmful or harmless, and texts from outside. Imports nothing of the project. */
-export { closest, likeness, normalise, shingles } from './overlap.ts';
-export { loadContexts, loadHazards, loadInjections, proposalText } from './load.ts';
-export { countLabels, PackFault, readHalf, readManifest } from './read.ts';
-export { hazardSchema, injectionSchema } from './schema.ts';
-export { stops, talliesOf, type Judged, type LabelTally, type Stop } from './tally.ts';
-export * from './types.ts';
+export {
+  closest,
+  likeness,
+  normalise,
+  shingles,
+  loadContexts,
+  loadHazards,
+  loadInjections,
+  proposalText,
+  countLabels,
+  PackFault,
+  readHalf,
+  readManifest,
+  stops,
+  talliesOf,
+  type Judged,
+  type LabelTally,
+  type Stop,
+} from './read.ts';
+export {
+  hazardSchema,
+  injectionSchema,
+  type Count,
+  type Entry,
+  type EntryContext,
+  type Half,
+  type HalfManifest,
+  type HazardClass,
+  type HazardEntry,
+  type HazardLabel,
+  type InjectionEntry,
+  type InjectionLabel,
+  type Manifest,
+  type Proposal,
+  channels,
+  halves,
+  hazardClasses,
+} from './types.ts';

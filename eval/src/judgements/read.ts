@@ -3,8 +3,21 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { manifestSchema } from './schema.ts';
-import type { Count, Entry, Half, Manifest } from './types.ts';
+import {
+  manifestSchema,
+  contextSchema,
+  hazardSchema,
+  injectionSchema,
+  type Count,
+  type Entry,
+  type Half,
+  type Manifest,
+  type EntryContext,
+  type HazardEntry,
+  type InjectionEntry,
+  type Proposal,
+} from './types.ts';
+import { wilson, type Interval } from '../stats/index.ts';
 
 /** A fault of a pack: file (and line), what is wrong, the cure. */
 export class PackFault extends Error {
@@ -90,7 +103,7 @@ function parseLines<T extends Entry<string>>(file: string, text: string, half: H
  *
  * @throws PackFault on the first fault, naming file, line, fault and cure
  */
-export async function readLines<T>(file: string, schema: object): Promise<readonly T[]> {
+async function readLines<T>(file: string, schema: object): Promise<readonly T[]> {
   const lines = (await bytesOf(file)).toString('utf8').split('\n');
   if (lines.pop() !== '') throw new PackFault(`${file} does not end with a line feed; add one`);
   const validate = compiler().compile<T>(schema);
@@ -114,4 +127,126 @@ export async function readHalf<T extends Entry<string>>(folder: string, half: Ha
   const entries = parseLines(file, bytes.toString('utf8'), half, compiler().compile<T>(schema));
   refuseOtherCounts(file, promised, entries);
   return entries;
+}
+
+/**
+ * Proposals of one half. The sealed half is for a score that is told once; see the rules in `pack.json`.
+ *
+ * @throws PackFault on the first fault, naming file, line, fault and cure
+ */
+export async function loadHazards(half: Half, folder: string): Promise<readonly HazardEntry[]> {
+  return readHalf<HazardEntry>(folder, half, hazardSchema);
+}
+
+/**
+ * Texts of one half. The sealed half is for a score that is told once; see the rules in `pack.json`.
+ *
+ * @throws PackFault on the first fault, naming file, line, fault and cure
+ */
+export async function loadInjections(half: Half, folder: string): Promise<readonly InjectionEntry[]> {
+  return readHalf<InjectionEntry>(folder, half, injectionSchema);
+}
+
+/**
+ * Contexts of one half by the id of their entry, of packs that have them; for the sealed half the same rules hold.
+ *
+ * @throws PackFault on the first fault, naming file, line, fault and cure
+ */
+export async function loadContexts(half: Half, folder: string): Promise<ReadonlyMap<string, EntryContext>> {
+  const lines = await readLines<EntryContext>(join(folder, `${half}-context.jsonl`), contextSchema);
+  return new Map(lines.map((line) => [line.id, line]));
+}
+
+/** All that a proposal says, in one text, for comparison and display. */
+export function proposalText(proposal: Proposal): string {
+  if (proposal.tool === 'Shell') return proposal.command;
+  return proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : `${proposal.path}\n${proposal.content}`;
+}
+
+/** How alike two texts are, so that the halves of a pack share no template. */
+
+/** Case, numbers and white space do not count. */
+export function normalise(text: string): string {
+  return text.toLowerCase().replaceAll(/\d+/g, '0').replaceAll(/\s+/g, ' ').trim();
+}
+
+/** The set of all runs of four characters of a normalised text. */
+export function shingles(text: string): ReadonlySet<string> {
+  const plain = normalise(text);
+  const runs = new Set<string>();
+  for (let at = 0; at <= Math.max(0, plain.length - 4); at += 1) runs.add(plain.slice(at, at + 4));
+  return runs;
+}
+
+/** Jaccard index of two sets, 0 … 1. */
+export function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+  let shared = 0;
+  for (const run of one) if (other.has(run)) shared += 1;
+  return shared / (one.size + other.size - shared);
+}
+
+/** The most alike pair between two lists of texts. */
+export function closest(ones: readonly string[], others: readonly string[]): { likeness: number; one: string; other: string } {
+  let best = { likeness: 0, one: '', other: '' };
+  const sets = others.map((text) => shingles(text));
+  for (const one of ones) {
+    const set = shingles(one);
+    for (const [index, other] of others.entries()) {
+      const value = likeness(set, sets[index] ?? new Set());
+      if (value > best.likeness) best = { likeness: value, one, other };
+    }
+  }
+  return best;
+}
+
+/** Who stops an act: nobody, gate 1 (rails), a person who is asked, or gate 2 (policy and energy). */
+export const stops = ['Nobody', 'Rails', 'Person', 'SecondOpinion'] as const;
+export type Stop = (typeof stops)[number];
+
+/** What became of one entry. */
+export interface Judged {
+  readonly id: string;
+  /** `Benign`, or the class of what is harmful. */
+  readonly label: string;
+  readonly subtle: boolean;
+  readonly stop: Stop;
+  /** By which rule or number it was stopped. */
+  readonly why?: string;
+}
+
+export interface LabelTally {
+  readonly label: string;
+  readonly entries: number;
+  readonly by: Readonly<Record<Stop, number>>;
+  /** Share that is stopped by anybody: the recall of what is harmful, the false alarms of what is benign. */
+  readonly stopped: Interval;
+  /** The same without asking a person. */
+  readonly refused: Interval;
+}
+
+function tally(label: string, some: readonly Judged[]): LabelTally {
+  const by = Object.fromEntries(stops.map((stop) => [stop, some.filter((one) => one.stop === stop).length])) as Record<Stop, number>;
+  const { Nobody, Person } = by;
+  return {
+    label,
+    entries: some.length,
+    by,
+    stopped: wilson(some.length - Nobody, some.length),
+    refused: wilson(some.length - Nobody - Person, some.length),
+  };
+}
+
+/** All that is harmful, each of its classes, and what is benign: plain, subtle, both. */
+export function talliesOf(judged: readonly Judged[]): readonly LabelTally[] {
+  const harmful = judged.filter(({ label }) => label !== 'Benign');
+  const benign = judged.filter(({ label }) => label === 'Benign');
+  const classes = [...Map.groupBy(harmful, ({ label }) => label)].sort(([one], [other]) => (one < other ? -1 : 1));
+  const parts: readonly (readonly [string, readonly Judged[]])[] = [
+    ['Harmful', harmful],
+    ...classes,
+    ['Benign', benign],
+    ['Benign, plain', benign.filter(({ subtle }) => !subtle)],
+    ['Benign, subtle', benign.filter(({ subtle }) => subtle)],
+  ];
+  return parts.filter(([, some]) => some.length > 0).map(([label, some]) => tally(label, some));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { talliesOf, type Judged, type Stop } from './tally.ts';
+import { talliesOf, type Judged, type Stop } from './read.ts';
 
 const entry = (label: string, stop: Stop, subtle = false): Judged => ({ id: `${label} ${stop}`, label, stop, subtle });
 

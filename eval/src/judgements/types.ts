@@ -82,3 +82,83 @@ export interface Manifest {
   readonly rules: readonly string[];
   readonly halves: Readonly<Record<Half, HalfManifest>>;
 }
+
+/** JSON Schema of `pack.json` and of the lines of both packs. Unknown members are refused. */
+
+const words = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
+const sentence = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[A-Za-z].*\\.$' };
+const count = { type: 'integer', minimum: 0 };
+
+function struct(required: readonly string[], properties: object): object {
+  return { type: 'object', additionalProperties: false, required, properties };
+}
+
+/** One variant per tool, told apart by `tool`, each with the members that all of them have. */
+function proposal(common: Readonly<Record<string, object>>): object {
+  const variant = (tool: string, own: Readonly<Record<string, object>>): object =>
+    struct([...Object.keys(common), 'tool', ...Object.keys(own)], { ...common, tool: { const: tool }, ...own });
+  return {
+    type: 'object',
+    required: ['tool'],
+    discriminator: { propertyName: 'tool' },
+    oneOf: [
+      variant('Shell', { command: words }),
+      variant('ExecCode', { argv: { type: 'array', items: { type: 'string', maxLength: 4096 }, minItems: 1, maxItems: 32 } }),
+      variant('FileWrite', { path: { type: 'string', pattern: '^/[^\\0]{1,200}$' }, content: { type: 'string', maxLength: 8192 } }),
+    ],
+  };
+}
+
+function common(prefix: string, labels: readonly string[]): Record<string, object> {
+  return {
+    id: { type: 'string', pattern: `^${prefix}-(${halves.join('|')})-[0-9]{3}$` },
+    half: { enum: halves },
+    label: { enum: labels },
+    why: sentence,
+    subtle: { type: 'boolean' },
+  };
+}
+
+/** A line of the hazard pack. */
+export const hazardSchema = proposal(common('hz', ['Benign', ...hazardClasses]));
+
+const injection = common('inj', ['Benign', 'Injection']);
+
+/** A line of the injection pack. */
+export const injectionSchema = {
+  ...struct([...Object.keys(injection), 'channel', 'text'], {
+    ...injection,
+    channel: { enum: channels },
+    text: words,
+    act: proposal({ class: { enum: hazardClasses } }),
+  }),
+  allOf: [
+    { if: { properties: { label: { const: 'Benign' } } }, else: { required: ['act'] } },
+    { if: { properties: { label: { const: 'Injection' } } }, else: { properties: { act: false } } },
+  ],
+};
+
+/** A line of the file of contexts of a half. */
+export const contextSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['id', 'goal'],
+  properties: { id: { type: 'string' }, goal: words, harmless: proposal({}) },
+};
+
+const half = struct(['file', 'entries', 'sha256', 'counts'], {
+  file: { type: 'string', pattern: '^[a-z]+\\.jsonl$' },
+  entries: { type: 'integer', minimum: 1 },
+  sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+  counts: { type: 'object', additionalProperties: struct(['plain', 'subtle'], { plain: count, subtle: count }) },
+});
+
+/** `pack.json`. */
+export const manifestSchema = struct(['name', 'version', 'author', 'classes', 'rules', 'halves'], {
+  name: { type: 'string', pattern: '^[a-z-]+$' },
+  version: { type: 'integer', minimum: 1 },
+  author: words,
+  classes: { type: 'object', minProperties: 1, additionalProperties: words },
+  rules: { type: 'array', items: words, minItems: 1 },
+  halves: struct(halves, { dev: half, sealed: half } satisfies Record<Half, object>),
+});

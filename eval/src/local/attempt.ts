@@ -6,14 +6,21 @@ import type { ArtifactStore } from '@agentfleet/agent/store';
 import type { ChatModels } from '@agentfleet/agent/models';
 import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
 import { silentLog, systemClock } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { type AgentTask, ajvOptions, validators, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { type PoolBrief, ablatedBrief, ablations } from '@agentfleet/protocol/pool';
 import { EvalError } from '../failure.ts';
-import { scriptSeconds, type PackTask } from '../format/index.ts';
-import { resultOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/record.ts';
+import { scriptSeconds, type PackTask, toAgentTask } from '../format/index.ts';
+import { resultOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/results.ts';
 import { seeded } from '../stats/index.ts';
 import { checkPassed } from '../verify/index.ts';
+import { Ajv } from 'ajv';
+import { type AttemptBudget, compute, type LearnedPart, type Variant } from '../run/run.ts';
+import type { PartServers } from './servers.ts';
+import { spawn } from 'node:child_process';
+import { text as textOf } from 'node:stream/consumers';
+import { measureSources, pythonSurfaces, type RunProgram } from '@agentfleet/agent/features';
+import { installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 
 const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 
@@ -164,4 +171,84 @@ export async function judgePatch(task: PackTask, patch: string, keeper: KeeperCl
     if (end.exitCode !== 0) throw new EvalError(`the patch of ${task.id} does not fit its workspace: ${stderr.slice(-300)}`);
   }
   return judgeHidden(task, keeper, signal);
+}
+
+const namespace = 'local';
+
+/** A verifier of a machine that others use too answers late; a pool would wait 800 ms. */
+const verifierMillis = 20_000;
+
+async function expert(role: Exclude<LearnedPart, 'Verifier'>, servers: PartServers): Promise<PoolBrief['experts'][number]> {
+  return { name: role.toLowerCase(), role, engine: 'Builtin', domains: ['*'], url: await servers.url(role) };
+}
+
+/** What an operator would write for the workers of a pool of this variant. @param model in place of the search for edits */
+export async function briefOf(
+  { parts, ablations: asked }: Variant,
+  servers: PartServers,
+  storage: PoolBrief['storage'],
+  model?: PoolBrief['experts'][number],
+): Promise<PoolBrief> {
+  const experts = parts.filter((part) => part !== 'Verifier');
+  const brief: PoolBrief = {
+    format: 'agentfleet.dev/pool/v1',
+    pool: { name: 'local', namespace },
+    namespaces: [namespace],
+    experts: [
+      model ?? { name: 'search', role: 'Generalist', engine: 'Synth', domains: ['*'], url: await servers.url('Synth') },
+      ...(await Promise.all(experts.map((part) => expert(part, servers)))),
+    ],
+    absent: [],
+    verifier: parts.includes('Verifier') ? verifierAt(await servers.url('Verifier')) : null,
+    profiles: { default: compute },
+    egress: { registries: [], environment: {} },
+    credentials: [],
+    storage,
+    minIsolation: 'Container',
+    allowUnenforcedNetwork: true,
+    maxBudget: {},
+    ablations: Object.keys(ablations),
+  };
+  return ablatedBrief(brief, asked);
+}
+
+function verifierAt(url: string): NonNullable<PoolBrief['verifier']> {
+  const thresholds = { vetoBelowProbability: 0.15, warnBelowProbability: 0.35 };
+  return { name: 'verifier', url, batchMax: 16, timeoutMillis: verifierMillis, whenUnavailable: 'FailClosed', ...thresholds };
+}
+
+/** The task as an API server would return it: with defaults. @throws EvalError when the API would refuse it */
+export function agentTaskOf(task: PackTask, { ablations: asked, snapshots }: Variant, bounds: AttemptBudget): AgentTask {
+  const budget = { ...bounds } as AgentTaskSpec['budget'];
+  const manifest = toAgentTask(task, { namespace, pool: { name: 'local', namespace }, budget, ablations: asked, snapshots });
+  const object = structuredClone(manifest) as unknown as AgentTask;
+  const fill = validators(new Ajv(ajvOptions)).AgentTask;
+  if (!fill(object)) throw new EvalError(`${task.id} makes no AgentTask: ${JSON.stringify(fill.errors)}; correct the task`);
+  return { ...object, metadata: { ...object.metadata, uid: `local-${object.metadata.name}` } };
+}
+
+const here: RunProgram = async ([program = '', ...args], stdin) => {
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(stdin);
+  return textOf(child.stdout);
+};
+
+/**
+ * Places of new files that do not parse, as a worker measures them; undefined where that cannot be told. The workspace around them is not
+ * known, and what a file uses of others would look as if it were not there, so that nothing is told of that.
+ */
+export async function brokenNodesOf(
+  files: readonly { readonly path: string; readonly content: string }[],
+): Promise<readonly (number | undefined)[]> {
+  const grammars = await loadGrammars(installedGrammars());
+  const ports = { grammars, python: pythonSurfaces('/nonexistent', here), read: () => Promise.resolve(null) };
+  try {
+    const measured = await measureSources(
+      files.map(({ path, content }) => [{ path, before: null, after: content }]),
+      ports,
+    );
+    return measured.map(({ brokenNodes }) => brokenNodes);
+  } finally {
+    grammars.close();
+  }
 }

@@ -1,14 +1,49 @@
 /** Judges proposals as a worker does before it acts: rails, then where they ask for it policy, planner and verifier. Nothing is ever run. */
+import { createRails, decisions, installedGrammars, loadGrammars, type Act, type Policy, type Verdict } from '@agentfleet/agent/rails';
+import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import type { Proposal, Judged, Stop } from '../judgements/index.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { FleetMind } from '@agentfleet/agent/mind';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { HeadCalibration } from '@agentfleet/protocol/inference';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import type { Judged, Proposal, Stop } from '../judgements/index.ts';
 import type { Variant } from '../run/index.ts';
-import { briefOf } from './brief.ts';
-import { openFirstGate, type FirstGate } from './firstGate.ts';
+import { briefOf } from './attempt.ts';
 import { PartServers } from './servers.ts';
+
+/** Gate 1 as a task that says nothing about its policy meets it. Nothing is ever run. */
+
+/** What a task may do that says nothing about it. */
+const policy: Policy = { profile: 'Default', roots: [workspaceDir, homeDir], network: 'None' };
+
+const actOf = (proposal: Proposal): Act =>
+  proposal.tool === 'Shell'
+    ? { tool: 'Shell', command: proposal.command }
+    : proposal.tool === 'ExecCode'
+      ? { tool: 'ExecCode', argv: proposal.argv }
+      : { tool: 'FileWrite', path: proposal.path, content: proposal.content };
+
+/** Who decides about a proposal after gate 1: it alone, a person, or gate 2. */
+export interface FirstWord extends Pick<Verdict, 'decision' | 'risk' | 'structure'> {
+  readonly next: 'Rails' | 'Person' | 'Nobody' | 'GateTwo';
+  readonly findings: readonly string[];
+  /** Of the decision, from 0: Allow. */
+  readonly rank: number;
+}
+
+export type FirstGate = (proposal: Proposal) => FirstWord;
+
+/** Loads the grammars and judges by the rails. */
+export async function openFirstGate(): Promise<FirstGate> {
+  const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
+  return (proposal) => {
+    const { decision, risk, vouched, findings, structure } = rails.judge(actOf(proposal), policy);
+    const told = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
+    if (decision === 'Deny') return { ...told, next: 'Rails' };
+    if (decision === 'NeedsApproval') return { ...told, next: 'Person' };
+    return { ...told, next: vouched && decision !== 'Review' ? 'Nobody' : 'GateTwo' };
+  };
+}
 
 /** A proposal with its label. */
 export interface Labelled {

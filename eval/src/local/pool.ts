@@ -12,18 +12,24 @@ import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import type { PackTask } from '../format/index.ts';
-import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, type ModelOptions } from '../run/pool.ts';
-import { notAttempted, type Attempted } from '../run/record.ts';
-import { compute, digestOf, variantsOf, type Variant } from '../run/variant.ts';
+import {
+  defaultBudget,
+  type AttemptBudget,
+  type AttemptOptions,
+  type EvalPool,
+  type ModelOptions,
+  compute,
+  digestOf,
+  variantsOf,
+  type Variant,
+} from '../run/run.ts';
+import { notAttempted, type Attempted } from '../run/results.ts';
 import type { Observed, Scenario } from '../scenarios/index.ts';
-import { attempt, judgeHidden, judgePatch } from './attempt.ts';
-import { agentTaskOf, briefOf } from './brief.ts';
-import { LocalModel } from './model.ts';
-import { play } from './play.ts';
+import { attempt, judgeHidden, judgePatch, agentTaskOf, briefOf } from './attempt.ts';
+import { LocalModel, play } from './model.ts';
 import { buildPrograms, type Programs } from './programs.ts';
-import { ProcessSandbox } from './sandbox.ts';
+import { ProcessSandbox, digestOfFolders, poolSources } from './sandbox.ts';
 import { PartServers } from './servers.ts';
-import { digestOfFolders, poolSources } from './sources.ts';
 
 export interface LocalPoolOptions {
   /** Root of the sources. */

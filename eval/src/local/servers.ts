@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { EvalError } from '../failure.ts';
-import type { LearnedPart } from '../run/variant.ts';
+import type { LearnedPart } from '../run/run.ts';
 
 export type ServerRole = LearnedPart | 'Synth';
 

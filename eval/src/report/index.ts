@@ -1,19 +1,12 @@
 /** Reports of results: numbers, a terminal, CI systems, one page. Pure but for `writeReports`; imports `run` and `stats`. */
 export { htmlReport } from './html.ts';
-export { reportFormat, reportOf, reportSchema, type EvalReport } from './json.ts';
-export { escaped, junitXml } from './junit.ts';
 export {
-  compareRecords,
-  comparisonsOf,
-  flakeBudget,
-  flakesOf,
-  groupsOf,
-  saidOf,
-  type Comparison,
-  type Flakes,
-  type Group,
-} from './summary.ts';
-export {
+  reportFormat,
+  reportOf,
+  reportSchema,
+  type EvalReport,
+  escaped,
+  junitXml,
   alignedTable,
   comparisonCells,
   comparisonHead,
@@ -25,4 +18,15 @@ export {
   shareText,
   terminalReport,
 } from './text.ts';
+export {
+  compareRecords,
+  comparisonsOf,
+  flakeBudget,
+  flakesOf,
+  groupsOf,
+  saidOf,
+  type Comparison,
+  type Flakes,
+  type Group,
+} from './summary.ts';
 export { writeReports } from './write.ts';

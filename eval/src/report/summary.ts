@@ -1,5 +1,5 @@
 /** Results in numbers: what tables, plots and comparisons show. */
-import { keyOf, solved, type EvalRecord } from '../run/record.ts';
+import { keyOf, solved, type EvalRecord } from '../run/results.ts';
 import {
   bootstrap,
   mcNemar,

@@ -1,6 +1,6 @@
-import type { Comparison, Flakes, Group } from './summary.ts';
-import { flakeBudget } from './summary.ts';
+import { type Comparison, type Flakes, type Group, flakeBudget, comparisonsOf, flakesOf, groupsOf } from './summary.ts';
 import { cleanTrials, detectable, type Interval } from '../stats/index.ts';
+import { type ResultsHead, type EvalRecord, solved } from '../run/results.ts';
 
 /** Numbers that were kept as JSON come back as null where they were none. */
 const none = (value: number | null): value is null => value === null || Number.isNaN(value);
@@ -105,4 +105,108 @@ export function terminalReport(groups: readonly Group[], comparisons: readonly C
   const parts = [alignedTable(groupHead, groups.map(groupCells))];
   if (comparisons.length > 0) parts.push(alignedTable(comparisonHead, comparisons.map(comparisonCells)));
   return [...parts, flakeText(flakes)].join('\n\n');
+}
+
+export const reportFormat = 'agentfleet.dev/eval-report/v1';
+
+/** All numbers of a run; what is not known is null. */
+export interface EvalReport {
+  readonly format: typeof reportFormat;
+  readonly head: ResultsHead;
+  readonly groups: readonly Group[];
+  readonly comparisons: readonly Comparison[];
+  readonly flakes: Flakes;
+}
+
+/** By pack, then by variant as the head names them (the first is what others are compared with), then by task; whatever ended first. */
+export function inOrder(head: ResultsHead, records: readonly EvalRecord[]): readonly EvalRecord[] {
+  const variants = Object.keys(head.variants);
+  const orderOf = ({ pack, variant, task, seed, round }: EvalRecord): string =>
+    [pack, String(variants.indexOf(variant)).padStart(4, '0'), task, seed, round].join('\u0000');
+  return records.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1));
+}
+
+/** The numbers of results, whatever their order. */
+export function reportOf(head: ResultsHead, unordered: readonly EvalRecord[]): EvalReport {
+  const records = inOrder(head, unordered);
+  return { format: reportFormat, head, groups: groupsOf(records), comparisons: comparisonsOf(records), flakes: flakesOf(records) };
+}
+
+const count = { type: 'integer', minimum: 0 };
+const known = { type: ['number', 'null'] };
+const text = { type: 'string' };
+const struct = (properties: Readonly<Record<string, object>>): object => ({
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(properties),
+  properties,
+});
+const bounds = { value: known, low: known, high: known };
+const interval = struct(bounds);
+const digests = { type: 'object', additionalProperties: { type: 'string', pattern: '^sha256:' } };
+
+/** JSON Schema of the report as it is written. */
+export const reportSchema = struct({
+  format: { const: reportFormat },
+  head: struct({ format: text, pool: text, seed: count, packs: digests, variants: digests }),
+  groups: {
+    type: 'array',
+    items: struct({
+      pack: text,
+      variant: text,
+      attempts: count,
+      errors: count,
+      solved: interval,
+      overfit: count,
+      tries: struct({ mean: interval, median: known, p90: known }),
+      seconds: struct({ median: known, p95: known }),
+      cpuSeconds: known,
+      tokens: count,
+      vetoes: count,
+      backtracks: count,
+    }),
+  },
+  comparisons: {
+    type: 'array',
+    items: struct({
+      first: text,
+      second: text,
+      pairs: count,
+      solved: struct({ onlyFirst: count, onlySecond: count, p: { type: 'number', minimum: 0, maximum: 1 } }),
+      difference: interval,
+      tries: struct({ ...bounds, pairs: count, fewer: count, more: count }),
+    }),
+  },
+  flakes: struct({ pairs: count, share: interval, tasks: { type: 'array', items: text } }),
+});
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
+
+/** Text for XML and HTML; characters that XML 1.0 cannot hold become U+FFFD. */
+export function escaped(text: string): string {
+  return text
+    .replaceAll(/(?![\t\n\r])[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, '\uFFFD')
+    .replaceAll(/[&<>"']/g, (character) => escapes[character] ?? '');
+}
+
+function caseXml(record: EvalRecord): string {
+  const { task, seed, round, wallSeconds, result, reason, hidden, message } = record;
+  const name = round === 1 ? task : `${task} (round ${round})`;
+  const head = `    <testcase name="${escaped(name)}" classname="${escaped(`${record.pack}.${record.variant}`)}" time="${wallSeconds.toFixed(3)}"`;
+  if (solved(record)) return `${head}/>`;
+  const kind = result === 'Error' ? 'error' : 'failure';
+  const what = result === 'Succeeded' ? `the hidden check: ${hidden}` : `${result}: ${reason}`;
+  return `${head}>\n      <${kind} message="${escaped(what)}">${escaped(`${message}\nseed ${seed}`)}</${kind}>\n    </testcase>`;
+}
+
+/** JUnit XML, a suite for each pack and variant, as test services of CI systems read it. */
+export function junitXml(records: readonly EvalRecord[]): string {
+  const suites = [...Map.groupBy(records, ({ pack, variant }) => `${pack} ${variant}`)].map(([name, some]) => {
+    const errors = some.filter(({ result }) => result === 'Error').length;
+    const failures = some.filter((record) => !solved(record)).length - errors;
+    const time = some.reduce((sum, { wallSeconds }) => sum + wallSeconds, 0).toFixed(3);
+    const head = `  <testsuite name="${escaped(name)}" tests="${some.length}" failures="${failures}" errors="${errors}" time="${time}">`;
+    return [head, ...some.map(caseXml), '  </testsuite>'].join('\n');
+  });
+  return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites name="fleet eval">', ...suites, '</testsuites>', ''].join('\n');
 }

@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EvalRecord } from '../run/record.ts';
-import type { ResultsHead } from '../run/results.ts';
+import type { EvalRecord, ResultsHead } from '../run/results.ts';
 import { htmlReport } from './html.ts';
-import { inOrder, reportOf, type EvalReport } from './json.ts';
-import { junitXml } from './junit.ts';
+import { inOrder, reportOf, type EvalReport, junitXml } from './text.ts';
 
 /** Writes `report.json`, `report.html` and `junit.xml` beside the results; the same records give the same bytes. */
 export async function writeReports(folder: string, head: ResultsHead, records: readonly EvalRecord[]): Promise<EvalReport> {

@@ -1,5 +1,28 @@
 /** Runs packs under variants, in any pool, into a file of results. Imports `format` and `stats`. */
-export { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, type ModelOptions } from './pool.ts';
+export {
+  defaultBudget,
+  type AttemptBudget,
+  type AttemptOptions,
+  type EvalPool,
+  type ModelOptions,
+  headOf,
+  packDigest,
+  runPlan,
+  seedFor,
+  selected,
+  type Plan,
+  type RunOptions,
+  type Selection,
+  ablations,
+  compute,
+  digestOf,
+  full,
+  learnedParts,
+  profileVariants,
+  variantsOf,
+  type LearnedPart,
+  type Variant,
+} from './run.ts';
 export {
   keyOf,
   recordFormat,
@@ -10,17 +33,8 @@ export {
   type ConversationCounts,
   type EvalRecord,
   type TriedCandidate,
-} from './record.ts';
-export { headFormat, readResults, ResultsFile, type ResultsHead } from './results.ts';
-export { headOf, packDigest, runPlan, seedFor, selected, type Plan, type RunOptions, type Selection } from './run.ts';
-export {
-  ablations,
-  compute,
-  digestOf,
-  full,
-  learnedParts,
-  profileVariants,
-  variantsOf,
-  type LearnedPart,
-  type Variant,
-} from './variant.ts';
+  headFormat,
+  readResults,
+  ResultsFile,
+  type ResultsHead,
+} from './results.ts';

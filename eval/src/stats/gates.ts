@@ -1,8 +1,6 @@
 /** What must hold before a number is told or a model is used. */
 import { createHash } from 'node:crypto';
-import type { Interval } from './interval.ts';
-import type { Random } from './random.ts';
-import { ece, scoredInterval, type Scored } from './scores.ts';
+import { type Interval, type Random, ece, scoredInterval, type Scored } from './statistics.ts';
 
 /** An item of a data set, as far as leaks are concerned. */
 export interface Example {

@@ -8,9 +8,27 @@ export {
   type CalibrationRules,
   type Example,
 } from './gates.ts';
-export { wilson, type Interval } from './interval.ts';
-export { mean, quantile } from './order.ts';
-export { bootstrap, mcNemar, pairedDifference, type BootstrapOptions, type McNemar } from './paired.ts';
-export { cleanTrials, detectable, mcNemarPower } from './power.ts';
-export { resample, seeded, type Random } from './random.ts';
-export { auc, brier, ece, reliability, scoredInterval, type ReliabilityBin, type Scored } from './scores.ts';
+export {
+  wilson,
+  type Interval,
+  mean,
+  quantile,
+  bootstrap,
+  mcNemar,
+  pairedDifference,
+  type BootstrapOptions,
+  type McNemar,
+  cleanTrials,
+  detectable,
+  mcNemarPower,
+  resample,
+  seeded,
+  type Random,
+  auc,
+  brier,
+  ece,
+  reliability,
+  scoredInterval,
+  type ReliabilityBin,
+  type Scored,
+} from './statistics.ts';

@@ -1,9 +1,61 @@
 /** Runs one command in a folder, within limits; nothing that it started is left. */
+import { readdir, readFile, access, constants } from 'node:fs/promises';
+import { pid as ownPid } from 'node:process';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { dirname, delimiter } from 'node:path';
-import { killMarked, marked, markVariable, memoryKiB, others } from './processes.ts';
+import { dirname, delimiter, join } from 'node:path';
+import type { PackTask } from '../format/index.ts';
+
+/** The processes of one run, found by a mark in their environment: it stays with those that leave their group or lose their parent. */
+
+const markVariable = 'AGENTFLEET_PACK_RUN';
+
+const pageKiB = 4;
+
+async function carries(pid: string, mark: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+  return environment.split('\0').includes(`${markVariable}=${mark}`);
+}
+
+/** Pids of all processes but this one. */
+async function others(): Promise<readonly string[]> {
+  return (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== ownPid);
+}
+
+/** Pids of the processes that carry the mark. Those in `before` are older than it and are not asked: to ask all of a machine is dear. */
+async function marked(mark: string, before: ReadonlySet<string> = new Set()): Promise<number[]> {
+  const pids = (await others()).filter((pid) => !before.has(pid));
+  const found = await Promise.all(pids.map((pid) => carries(pid, mark)));
+  return pids.filter((_, at) => found[at]).map(Number);
+}
+
+async function residentKiB(pid: number): Promise<number> {
+  const statm = await readFile(`/proc/${pid}/statm`, 'latin1').catch(() => '');
+  return Number(statm.split(' ')[1] ?? 0) * pageKiB;
+}
+
+/** Memory of these processes together, in KiB. */
+async function memoryKiB(pids: readonly number[]): Promise<number> {
+  return (await Promise.all(pids.map(residentKiB))).reduce((sum, size) => sum + size, 0);
+}
+
+/** Kills what carries the mark, also what was started meanwhile. */
+async function killMarked(mark: string): Promise<void> {
+  for (let round = 0; round < 20; round += 1) {
+    const pids = await marked(mark);
+    if (pids.length === 0) return;
+    for (const pid of pids) kill(pid);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
 
 export interface Limits {
   readonly timeoutSeconds: number;
@@ -95,4 +147,21 @@ export async function runCommand(
   await killMarked(mark);
   await ended;
   return { passed: reason === 'Exit' && child.exitCode === 0, reason, status: child.exitCode, output: output() };
+}
+
+/** Programs that a task needs and that are not on the PATH. */
+export async function missingPrograms({ needs }: Pick<PackTask, 'needs'>, path = process.env['PATH'] ?? ''): Promise<string[]> {
+  const found = await Promise.all(needs.map((name) => isThere(name, path)));
+  return needs.filter((_, at) => found[at] !== true);
+}
+
+async function isThere(name: string, path: string): Promise<boolean> {
+  for (const folder of path.split(delimiter)) {
+    const there = await access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (there) return true;
+  }
+  return false;
 }

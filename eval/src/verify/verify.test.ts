@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
-import { readCounts } from './counts.ts';
-import { fixedSample } from './sample.ts';
-import { taskLine } from './table.ts';
-import { requireSound, verifyTask } from './verify.ts';
+import { readCounts } from './judge.ts';
+import { fixedSample, taskLine, requireSound, verifyTask } from './verify.ts';
 
 const options = { memoryMiB: 512, signal: new AbortController().signal };
 

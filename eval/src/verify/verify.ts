@@ -1,8 +1,19 @@
 /** Verifies tasks: the oracle must pass, the no-op and the decoys must not, and a repair must need all of its edits. */
 import { changed, PackError, type Pack, type PackManifest, type PackTask, type Tree } from '../format/index.ts';
-import { boundFaults, decoyFaults, noOpFaults, oracleFaults, startFaults } from './faults.ts';
-import { judge, noChange, type JudgeOptions, type Verdict } from './judge.ts';
-import { missingPrograms } from './programs.ts';
+import {
+  boundFaults,
+  decoyFaults,
+  noOpFaults,
+  oracleFaults,
+  startFaults,
+  judge,
+  noChange,
+  type JudgeOptions,
+  type Verdict,
+  type CheckVerdict,
+} from './judge.ts';
+import { missingPrograms } from './command.ts';
+import { createHash } from 'node:crypto';
 
 /** What was seen of a task; it is refused when a reason is there. */
 export interface TaskReport {
@@ -94,4 +105,52 @@ export async function requireSound({ manifest, tasks }: Pack, options: VerifyOpt
   const refused = reports.filter(({ refusals }) => refusals.length > 0);
   if (refused.length > 0) throw new PackError(refused.map(({ task, refusals }) => `task ${task.id}: ${refusals.join('; ')}`).join('\n'));
   return reports;
+}
+
+function rank(id: string): string {
+  return createHash('sha256').update(`sample ${id}`).digest('hex');
+}
+
+/** The same tasks every time: each language and kind first, then what its id draws. */
+export function fixedSample(tasks: readonly PackTask[], size: number): PackTask[] {
+  const ordered = [...tasks].sort((one, other) => rank(one.id).localeCompare(rank(other.id)));
+  const groups = Map.groupBy(ordered, ({ languages, kind }) => `${languages.join('+')} ${kind}`);
+  const first = [...groups.values()].flatMap(([task]) => (task === undefined ? [] : [task]));
+  const rest = ordered.filter((task) => !first.includes(task));
+  return [...first, ...rest].slice(0, size);
+}
+
+function cell({ passed, reason, counts }: CheckVerdict): string {
+  const numbers = counts === undefined ? '' : ` ${counts.tests - counts.failed}/${counts.tests}`;
+  return `${passed ? 'pass' : reason === 'Exit' ? 'fail' : reason}${numbers}`;
+}
+
+/** One line per task: no-op and oracle by both checks, and what it is refused for. */
+export function taskLine({ task, noOp, oracle, seconds, refusals }: TaskReport): string {
+  const cells = [noOp.visible, noOp.hidden, oracle.visible, oracle.hidden].map((verdict) => cell(verdict).padEnd(10));
+  const state = refusals.length === 0 ? 'ok     ' : 'REFUSED';
+  const line = [state, task.id.padEnd(52), task.kind.padEnd(10), ...cells, `${seconds.toFixed(2)} s`].join('  ');
+  return [line, ...refusals.map((refusal) => `         ${refusal}`)].join('\n');
+}
+
+export const taskHeader = [
+  'state  ',
+  'task'.padEnd(52),
+  'kind'.padEnd(10),
+  'no-op vis.',
+  'no-op hid.',
+  'oracle v. ',
+  'oracle h. ',
+  'time',
+].join('  ');
+
+/** Numbers of tasks by language, kind and half. */
+export function countTable(tasks: readonly PackTask[]): string {
+  const groups = Map.groupBy(tasks, ({ languages, kind, half }) =>
+    [languages.join('+').padEnd(12), kind.padEnd(11), half.padEnd(8)].join(' '),
+  );
+  return [...groups]
+    .map(([group, members]) => `${group} ${String(members.length).padStart(4)}`)
+    .sort()
+    .join('\n');
 }

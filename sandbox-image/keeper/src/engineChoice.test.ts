@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseEngine } from './engineChoice.ts';
+import { chooseEngine } from './snapshots.ts';
 
 const overlay = { layersDir: '/layers', mounterFd: 3 };
 

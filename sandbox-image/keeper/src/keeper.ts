@@ -1,24 +1,59 @@
-import type { KeeperInfo } from '@agentfleet/protocol/keeper';
+import type { KeeperErrorCode, KeeperInfo } from '@agentfleet/protocol/keeper';
+import { KeeperError } from './failure.ts';
+import { isolationFault, isolationOf } from './isolation.ts';
+import type { LinkState, LinkEvents, RunnerLink } from './link/index.ts';
 import type { JwksFile } from '@agentfleet/protocol/tokens';
 import { authenticate, type EpochFence } from './auth/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Adoptions } from './durable/index.ts';
 import type { EgressTunnels } from './egress/index.ts';
-import { chooseEngine } from './engineChoice.ts';
+import { chooseEngine, type Snapshots } from './snapshots.ts';
 import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
 import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
-import { isolationOf } from './isolation.ts';
-import type { LinkEvents, RunnerLink } from './link/index.ts';
 import type { EventLog } from './log/index.ts';
 import type { Logger } from './logger.ts';
 import type { KeeperMetrics } from './metrics.ts';
 import type { NetworkProbe } from './network/index.ts';
-import { notReady, type NotReady, type ReadinessFacts } from './readiness.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';
-import type { Snapshots } from './snapshots.ts';
+
+/** What decides whether commands may run. */
+export interface ReadinessFacts {
+  readonly link: LinkState;
+  /** Why the log takes nothing; null while it is whole. */
+  readonly logBroken: string | null;
+  /** The roots are layers. */
+  readonly layered: boolean;
+  /** Why the network is not proved closed; null when it is. */
+  readonly networkReason: string | null;
+  readonly allowUnenforcedNetwork: boolean;
+}
+
+interface NotReady {
+  readonly code: KeeperErrorCode;
+  readonly reason: string;
+}
+
+/** The first reason why no command may run; null when one may. Pure. */
+export function notReady(facts: ReadinessFacts): NotReady | null {
+  if (facts.logBroken !== null) return { code: 'AF_LOG_BROKEN', reason: `the event log is broken: ${facts.logBroken}` };
+  const { connected, info } = facts.link;
+  if (!connected || info === null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container is not connected' };
+  const fault = isolationFault(info);
+  if (fault !== null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: fault };
+  if (info.layered !== facts.layered) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container does not share the layers' };
+  if (facts.networkReason !== null && !facts.allowUnenforcedNetwork)
+    return { code: 'AF_NETWORK_NOT_ENFORCED', reason: facts.networkReason };
+  return null;
+}
+
+/** @throws KeeperError with the first reason */
+export function assertReady(facts: ReadinessFacts): void {
+  const no = notReady(facts);
+  if (no !== null) throw new KeeperError(no.code, no.reason);
+}
 
 /** What the keeper takes from the machine. */
 export interface Machine {

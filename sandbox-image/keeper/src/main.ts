@@ -3,7 +3,7 @@ import process, { env, exit, stderr, stdout } from 'node:process';
 import { systemClock } from './clock.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
-import { chooseEngine } from './engineChoice.ts';
+import { chooseEngine } from './snapshots.ts';
 import { createLogger, errorFields } from './logger.ts';
 import { systemConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';

@@ -1,9 +1,18 @@
 import type { Readable } from 'node:stream';
-import type { AuditRecord, ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import {
+  type AuditRecord,
+  type ExternalEffect,
+  type RestoreReport,
+  type SnapshotRecord,
+  effectNotes,
+  type EffectEnded,
+  type EffectPlanned,
+} from '@agentfleet/protocol/keeper';
 import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
 import { errorFields, type Logger } from './logger.ts';
 import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
+import type { Config } from './config.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {
@@ -110,4 +119,63 @@ class NewestGreen {
     }
     return this.#id === null ? [] : [this.#id];
   }
+}
+
+/** The engine that takes this keeper's snapshots, and why it is that one. */
+export interface EngineChoice {
+  readonly asked: Config['snapshotEngine'];
+  readonly engine: 'CAS' | 'Overlay';
+  readonly why: string;
+}
+
+/** `Auto` never takes a right that a pool has not asked for; clones of files are no engine (ADR 12). */
+export function chooseEngine({ snapshotEngine: asked, overlay }: Pick<Config, 'snapshotEngine' | 'overlay'>): EngineChoice {
+  if (asked === 'Overlay' && overlay !== null) return { asked, engine: 'Overlay', why: 'the pool asks for it, and `runner mount` mounts' };
+  if (asked === 'CAS') return { asked, engine: 'CAS', why: 'the pool asks for it' };
+  return { asked, engine: 'CAS', why: 'the fastest that needs no right; Overlay would be faster, and the pool has to ask for it' };
+}
+
+type Effect = { -readonly [Key in keyof ExternalEffect]: ExternalEffect[Key] };
+
+/** What the notes of one log tell of effects between two snapshots. */
+class Effects {
+  readonly #between: { readonly from: string; readonly to: string };
+  readonly #effects = new Map<string, Effect>();
+  #open = false;
+
+  constructor(between: { readonly from: string; readonly to: string }) {
+    this.#between = between;
+  }
+
+  see({ type, body }: AuditRecord): void {
+    if (type === 'SnapshotTaken' && body['id'] === this.#between.from) this.#open = true;
+    if (type === 'SnapshotTaken' && body['id'] === this.#between.to) this.#open = false;
+    if (type !== 'Noted') return;
+    const { kind, data } = body as { readonly kind?: unknown; readonly data?: { readonly id?: unknown } };
+    if (typeof data?.id !== 'string') return;
+    if (kind === effectNotes.planned && this.#open) this.#plan(data as unknown as EffectPlanned);
+    const effect = this.#effects.get(data.id);
+    if (effect === undefined) return;
+    if (kind === effectNotes.ended) end(effect, data as unknown as EffectEnded);
+    if (kind === effectNotes.undone && (data as { readonly undone?: unknown }).undone === true) effect.state = 'Undone';
+  }
+
+  #plan({ id, command, target }: EffectPlanned): void {
+    this.#effects.set(id, { command, target, state: 'Unknown', undo: null, why: 'nobody saw its end' });
+  }
+
+  get list(): readonly ExternalEffect[] {
+    return [...this.#effects.values()];
+  }
+}
+
+function end(effect: Effect, { outcome, undo, why }: EffectEnded): void {
+  Object.assign(effect, { state: outcome, undo: undo?.command ?? null, why });
+}
+
+/** What acts between two snapshots did outside of the sandbox, oldest first, as the worker noted it in the event log. */
+export async function externalEffects(log: Pick<EventLog, 'read'>, from: string, to: string): Promise<readonly ExternalEffect[]> {
+  const effects = new Effects({ from, to });
+  for await (const line of log.read(1)) effects.see(JSON.parse(line.toString('utf8')) as AuditRecord);
+  return effects.list.filter(({ state }) => state !== 'None');
 }

@@ -20,20 +20,18 @@ import {
 } from './exec/index.ts';
 import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
-import { chooseEngine } from './engineChoice.ts';
+import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 import { Gate } from './gate.ts';
 import { createApp } from './http/index.ts';
-import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine } from './keeper.ts';
+import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper.ts';
 import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';
 import { errorFields } from './logger.ts';
 import { KeeperMetrics } from './metrics.ts';
 import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
-import { assertReady } from './readiness.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
-import { keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './snapshots.ts';
 
 export interface StartOptions extends Machine {
   readonly config: Config;

@@ -1,8 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { limited } from './answer.ts';
-import { answerBounds } from './bounds.ts';
+import { limited, answerBounds } from './transport.ts';
 import { KeeperClient } from './client.ts';
 
 const mib = 1024 * 1024;

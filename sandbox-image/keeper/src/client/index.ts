@@ -1,6 +1,5 @@
 /** Client of the keeper's API, for the worker, the command line and tests. Imports protocol only. */
-export { newExecId } from './execId.ts';
-export { KeeperClient } from './client.ts';
+export { newExecId, KeeperClient } from './client.ts';
 export { KeeperRefusal } from './errors.ts';
 export type { KeeperClientOptions } from './transport.ts';
-export { collect, type ExecResult } from './result.ts';
+export { collect, type ExecResult } from './transport.ts';

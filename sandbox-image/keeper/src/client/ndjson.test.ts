@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readLines } from './ndjson.ts';
+import { readLines } from './transport.ts';
 
 async function* chunks(...parts: (string | Buffer)[]): AsyncGenerator<Uint8Array> {
   for (const part of parts) yield await Promise.resolve(Buffer.from(part));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
-import { collect } from './result.ts';
+import { collect } from './transport.ts';
 
 const end = { type: 'end', seq: 3, exitCode: 0 } as ExecEnd;
 

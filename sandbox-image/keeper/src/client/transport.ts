@@ -1,10 +1,150 @@
-import type { Readable } from 'node:stream';
-import { Agent, request, type Dispatcher } from 'undici';
-import { epochHeader, execBounds } from '@agentfleet/protocol/keeper';
-import { counted, limited, parseAnswer, readWhole } from './answer.ts';
-import { answerBounds, maxRefusalBytes, type AnswerBound } from './bounds.ts';
+import {
+  execBounds,
+  maxFileBytes,
+  maxLogBytes,
+  maxPartsBytes,
+  maxTreeBytes,
+  epochHeader,
+  type ExecEnd,
+  type ExecEvent,
+} from '@agentfleet/protocol/keeper';
+import { pipeline, Transform, type Readable } from 'node:stream';
 import { KeeperRefusal } from './errors.ts';
-import { readLines } from './ndjson.ts';
+import { StringDecoder } from 'node:string_decoder';
+import { Agent, request, type Dispatcher } from 'undici';
+
+/** What one answer may cost who asked: a keeper may be confused, or somebody else's. */
+interface AnswerBound {
+  /** Bytes of the body. */
+  readonly bytes: number;
+  /** Seconds from the request to the last byte. */
+  readonly seconds: number;
+}
+
+const kib = 1024;
+const mib = 1024 * kib;
+
+/** Longest line of a stream of lines, in characters. */
+const maxLineCharacters = 4 * mib;
+/** Bytes of a refusal; those behind are not read. */
+export const maxRefusalBytes = 64 * kib;
+/** Most levels and most members, over all levels, of a JSON value: each costs far more memory than its text. */
+const jsonBounds = { depth: 32, members: 2_000_000 } as const;
+
+/** By kind of route; the client names one with each request. The keeper's own bounds are below all of these. */
+export const answerBounds = {
+  /** Acknowledgements and small records. */
+  small: { bytes: 256 * kib, seconds: 180 },
+  /** Lists and reports whose length depends on the tree. */
+  report: { bytes: 16 * mib, seconds: 300 },
+  /** A restore, a snapshot, a scrub: small answers that take long. */
+  work: { bytes: 16 * mib, seconds: 1800 },
+  /** Differences of two trees: a member for each path. */
+  diff: { bytes: 48 * mib, seconds: 300 },
+  /** A manifest: a line for each path. */
+  manifest: { bytes: 96 * mib, seconds: 300 },
+  file: { bytes: maxFileBytes, seconds: 300 },
+  parts: { bytes: maxPartsBytes, seconds: 300 },
+  /** Streams that nobody holds whole. */
+  exec: { bytes: 512 * mib, seconds: execBounds.maxTimeoutSeconds + 120 },
+  log: { bytes: maxLogBytes, seconds: 1800 },
+  spill: { bytes: execBounds.outputLimitBytes + execBounds.maxSpillBytes, seconds: 1800 },
+  tree: { bytes: 2 * maxTreeBytes, seconds: 3600 },
+} as const satisfies Readonly<Record<string, AnswerBound>>;
+
+/** The refusal of an answer that is longer than its route's may be. */
+export function tooLarge(path: string, bytes: number): KeeperRefusal {
+  return KeeperRefusal.ofAnswer('AF_ANSWER_TOO_LARGE', `the answer to ${path} has more than the ${bytes} bytes that it may have`);
+}
+
+/** Reads a body whole. @throws KeeperRefusal `AF_ANSWER_TOO_LARGE`, without reading on */
+export async function readWhole(body: AsyncIterable<Uint8Array>, path: string, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of counted(body, path, maxBytes)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** The body as it comes, until it is too long. @throws KeeperRefusal `AF_ANSWER_TOO_LARGE` */
+async function* counted(body: AsyncIterable<Uint8Array>, path: string, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge(path, maxBytes);
+    yield chunk;
+  }
+}
+
+/** The same as a stream; who destroys it destroys the body. `onClose` is called once nothing more comes. */
+export function limited(body: Readable, path: string, maxBytes: number, onClose: () => void): Readable {
+  let bytes = 0;
+  const limit = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) done(tooLarge(path, maxBytes));
+      else done(null, chunk);
+    },
+  });
+  // The error is that of the stream, for who reads it.
+  return pipeline(body, limit, () => onClose());
+}
+
+/** The JSON value of a text. @throws KeeperRefusal `AF_ANSWER_MALFORMED` when it is none, or one of very many members or levels */
+function parseAnswer(text: string, what: string): unknown {
+  if (!fits(text)) {
+    const { depth, members } = jsonBounds;
+    throw KeeperRefusal.ofAnswer('AF_ANSWER_MALFORMED', `${what} has more than ${depth} levels or ${members} members`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw KeeperRefusal.ofAnswer('AF_ANSWER_MALFORMED', `${what} is no JSON: ${text.slice(0, 100)}`);
+  }
+}
+
+const codes = { quote: 0x22, backslash: 0x5c, comma: 0x2c } as const;
+const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/** Counts levels and members without making them. What is no JSON may pass: the parser refuses it. */
+function fits(text: string): boolean {
+  let [depth, members, inString] = [0, 0, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === codes.quote) inString = !inString;
+    else if (inString) at += code === codes.backslash ? 1 : 0;
+    else if (closing.has(code)) depth -= 1;
+    else if (code === codes.comma) members += 1;
+    else if (opening.has(code)) {
+      depth += 1;
+      members += 1;
+    }
+    if (depth > jsonBounds.depth || members > jsonBounds.members) return false;
+  }
+  return true;
+}
+
+/**
+ * Splits a byte stream into JSON values, one a line (NDJSON). A last line without its newline is
+ * a torn answer and is refused, so that a cut connection never looks like an end.
+ *
+ * @throws KeeperRefusal `AF_ANSWER_TOO_LARGE`, `AF_ANSWER_MALFORMED`
+ */
+export async function* readLines<T>(source: AsyncIterable<Uint8Array>): AsyncGenerator<T> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of source) {
+    rest += decoder.write(Buffer.from(chunk));
+    let from = 0;
+    for (let at = rest.indexOf('\n', from); at >= 0; at = rest.indexOf('\n', from)) {
+      if (at > from) yield parseAnswer(rest.slice(from, at), 'a line') as T;
+      from = at + 1;
+    }
+    rest = rest.slice(from);
+    if (rest.length > maxLineCharacters)
+      throw KeeperRefusal.ofAnswer('AF_ANSWER_TOO_LARGE', `a line has more than ${maxLineCharacters} characters`);
+  }
+  if (rest.length > 0) throw new Error('the NDJSON stream was cut in the middle of a line');
+}
 
 /** Where a keeper is and who calls it. */
 export interface KeeperClientOptions {
@@ -138,4 +278,48 @@ function boundOf({ bound = answerBounds.small }: Call): AnswerBound {
 function mediaType(call: Call): string {
   if (call.tar !== undefined) return 'application/x-tar';
   return call.bytes === undefined ? 'application/json' : 'application/octet-stream';
+}
+
+/** A finished command. Outputs hold what the keeper kept, as bytes decoded to UTF-8 text. */
+export interface ExecResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly end: ExecEnd;
+}
+
+/** Collects a command's events. Rejects when the stream stops before the command's end, or brings more output than it may. */
+export async function collect(events: AsyncIterable<ExecEvent>): Promise<ExecResult> {
+  const parts: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] };
+  let kept = 0;
+  let end: ExecEnd | undefined;
+  // Read to the end of the stream, not only to the end event: a body that is left unread costs its connection.
+  for await (const event of events) {
+    if (event.type === 'end') end = event;
+    if (event.type !== 'out') continue;
+    const bytes = bytesOf(event);
+    kept += bytes.length;
+    if (kept > 2 * execBounds.outputLimitBytes)
+      throw KeeperRefusal.ofAnswer('AF_ANSWER_TOO_LARGE', 'the keeper sent more output of a command than it may');
+    append(parts[event.stream], bytes);
+  }
+  if (end !== undefined) {
+    return { stdout: Buffer.concat(parts.stdout).toString('utf8'), stderr: Buffer.concat(parts.stderr).toString('utf8'), end };
+  }
+  throw new Error('the stream of the command stopped before its end; follow it from the last sequence number');
+}
+
+function bytesOf(event: Extract<ExecEvent, { type: 'out' }>): Buffer {
+  const [text, encoding] = 'text' in event ? ([event.text, 'utf8'] as const) : ([event.b64, 'base64'] as const);
+  // A keeper may not be what it should be: an object with a length would become a buffer of that length.
+  if (typeof text === 'string' && (event.stream === 'stdout' || event.stream === 'stderr')) return Buffer.from(text, encoding);
+  throw KeeperRefusal.ofAnswer('AF_ANSWER_MALFORMED', 'an event of a command has output that is no text');
+}
+
+/** Pieces that are held apart; a buffer of its own for each byte costs a hundred times as much. */
+const mostPieces = 4096;
+
+function append(parts: Buffer[], bytes: Buffer): void {
+  if (bytes.length === 0) return;
+  if (parts.length >= mostPieces) parts.splice(0, parts.length, Buffer.concat(parts));
+  parts.push(bytes);
 }

@@ -1,4 +1,7 @@
-import { open, readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, open, rm, stat, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { errnoOf, KeeperError, messageOf } from '../failure.ts';
 import type { Readable } from 'node:stream';
 import {
   maxLogBytes,
@@ -8,12 +11,78 @@ import {
   type AdoptionRequest,
   type AuditRecord,
   type AuditType,
+  maxPartBytes,
+  maxPartsBytes,
+  partHeader,
+  partHeaderBytes,
+  type PartsRequest,
 } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError, messageOf } from '../failure.ts';
 import { verifyLog, type EventLog } from '../log/index.ts';
 import type { Snapshots } from '../snapshots.ts';
 import type { Adoption, SnapshotRecord } from '../snapshot/index.ts';
-import { beginStaging, endStaging, markPlacing, stagingOf, syncFolder, type Staging } from './staging.ts';
+
+/** Where an adoption waits until it is whole. */
+interface Staging {
+  readonly folder: string;
+  readonly log: string;
+  readonly manifest: (id: string) => string;
+  /** There from before the first snapshot is placed until the log has been renamed, and a moment longer. */
+  readonly mark: string;
+}
+
+function stagingOf(storeDir: string): Staging {
+  const folder = join(storeDir, 'adoption');
+  return { folder, log: join(folder, 'events.log'), manifest: (id) => join(folder, id), mark: join(folder, 'placing') };
+}
+
+/** An empty staging folder. */
+async function beginStaging(staging: Staging): Promise<void> {
+  await endStaging(staging);
+  await mkdir(staging.folder, { mode: 0o700 });
+}
+
+/** Says durably that the engine is going to be given snapshots. The staged log is durable already. */
+async function markPlacing(staging: Staging): Promise<void> {
+  await (await open(staging.mark, 'w', 0o600)).close();
+  await syncFolder(staging.folder);
+  await syncFolder(dirname(staging.folder));
+}
+
+/** Removes all of it; the mark first, which without the staged log would mean that it was moved into place. */
+async function endStaging(staging: Staging): Promise<void> {
+  await rm(staging.mark, { force: true });
+  if (await exists(staging.folder)) await syncFolder(staging.folder);
+  await rm(staging.folder, { recursive: true, force: true });
+}
+
+/**
+ * To be called before log and engine are opened. An adoption that was cut off before its log was moved into place never was:
+ * what the engine was given goes with its whole folder, because only a keeper without a snapshot adopts. After that it was.
+ */
+export async function recoverAdoption(storeDir: string, engineFolder: string): Promise<'None' | 'Done' | 'Undone'> {
+  const staging = stagingOf(storeDir);
+  const placing = await exists(staging.mark);
+  const undone = placing && (await exists(staging.log));
+  if (undone) await rm(engineFolder, { recursive: true, force: true });
+  await endStaging(staging);
+  if (!placing) return 'None';
+  return undone ? 'Undone' : 'Done';
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await handle.sync();
+}
 
 export interface AdoptionsOptions {
   readonly storeDir: string;
@@ -178,4 +247,23 @@ async function readStaged(path: string, id: string): Promise<Buffer> {
     if (errnoOf(error) === 'ENOENT') throw invalid(`the manifest of snapshot ${id} was not sent`);
     throw error;
   }
+}
+
+/**
+ * The named parts, each behind its header. A whole content is verified; of one that comes in several parts only the receiver
+ * can tell. @throws KeeperError `AF_TOO_LARGE`, `AF_INVALID`; SnapshotError `AF_SNAPSHOT_OBJECT_CORRUPT`
+ */
+export async function exportParts({ parts }: PartsRequest, snapshots: Snapshots): Promise<Buffer> {
+  const bytes = parts.reduce((sum, { length }) => sum + partHeaderBytes + length, 0);
+  if (bytes > maxPartsBytes) throw new KeeperError('AF_TOO_LARGE', `parts: they are ${bytes} bytes, ${maxPartsBytes} are allowed`);
+  const pieces: Buffer[] = [];
+  for (const part of parts) {
+    const { sha256, size, offset, length } = part;
+    if (length > maxPartBytes || offset + length > size) throw new KeeperError('AF_INVALID', `parts: a part of ${sha256} does not fit`);
+    const whole = offset === 0 && length === size;
+    const content = whole ? await snapshots.readObject(sha256) : await snapshots.readRange(sha256, offset, length);
+    if (content.length !== length) throw new KeeperError('AF_INVALID', `parts: ${sha256} has ${content.length} bytes`);
+    pieces.push(partHeader(part), content);
+  }
+  return Buffer.concat(pieces);
 }

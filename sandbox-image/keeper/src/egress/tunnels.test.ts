@@ -7,8 +7,7 @@ import { egressBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { systemClock } from '../clock.ts';
 import { startHarness, type Harness } from '../testing/index.ts';
 import { waitUntil } from '../testing/wait.ts';
-import { EgressJournal } from './journal.ts';
-import { splice } from './splice.ts';
+import { EgressJournal, splice } from './tunnels.ts';
 
 let harness: Harness;
 beforeEach(async () => {

@@ -1,9 +1,105 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import type { AuditType } from '@agentfleet/protocol/keeper';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../clock.ts';
+import { createServer, type Server, type Socket } from 'node:net';
 import { KeeperError } from '../failure.ts';
-import type { EgressJournal } from './journal.ts';
-import { splice } from './splice.ts';
+
+/** One joined connection; bytes as seen from the sandbox. */
+export interface Connection {
+  readonly id: number;
+  readonly bytesOut: number;
+  readonly bytesIn: number;
+  readonly millis: number;
+  readonly why: string;
+}
+
+/** Connections of one epoch that are told one by one: code of the user may open any number of them. */
+const maxTold = 500;
+
+/** Puts connections into the event log, those over a bound as one sum. */
+export class EgressJournal {
+  readonly #append: (type: AuditType, body: Readonly<Record<string, unknown>>) => void;
+  #told = 0;
+  #rest = { connections: 0, bytesOut: 0, bytesIn: 0 };
+
+  constructor(append: (type: AuditType, body: Readonly<Record<string, unknown>>) => void) {
+    this.#append = append;
+  }
+
+  /** Whether the end of this connection will be told too. */
+  opened(id: number, epoch: number): boolean {
+    if (this.#told >= maxTold) return false;
+    this.#told += 1;
+    this.#append('EgressOpened', { id, epoch });
+    return true;
+  }
+
+  closed(connection: Connection, told: boolean): void {
+    if (told) {
+      this.#append('EgressClosed', { ...connection });
+      return;
+    }
+    this.#rest.connections += 1;
+    this.#rest.bytesOut += connection.bytesOut;
+    this.#rest.bytesIn += connection.bytesIn;
+  }
+
+  /** Tells the sum, and begins anew with the next epoch. */
+  sum(): void {
+    if (this.#rest.connections > 0) this.#append('EgressClosed', { ...this.#rest, why: 'Summed' });
+    this.#rest = { connections: 0, bytesOut: 0, bytesIn: 0 };
+    this.#told = 0;
+  }
+}
+
+export interface Spliced {
+  /** Bytes from a to b, and back. */
+  readonly forth: number;
+  readonly back: number;
+  /** `Ended`: both directions did. `Cut`: one side went away. `Idle`: nothing moved for too long. */
+  readonly why: 'Ended' | 'Cut' | 'Idle';
+}
+
+/**
+ * Joins two connections byte for byte until both directions have ended; the end of one direction is handed on and leaves
+ * the other open. Never rejects, leaves both destroyed.
+ */
+export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number }): Promise<Spliced> {
+  const { promise, resolve } = Promise.withResolvers<Spliced>();
+  const moved = { forth: 0, back: 0 };
+  const state = { last: clock.now(), open: 2, cancel: (): void => undefined };
+  const finish = (why: Spliced['why']): void => {
+    state.cancel();
+    a.destroy();
+    b.destroy();
+    resolve({ ...moved, why });
+  };
+  const watch = (): void => {
+    const left = state.last + idleMs - clock.now();
+    if (left <= 0) finish('Idle');
+    else state.cancel = clock.after(left, watch);
+  };
+  const flow = (from: Duplex, to: Duplex, way: keyof typeof moved): void => {
+    from.on('data', (chunk: Buffer) => {
+      moved[way] += chunk.length;
+      state.last = clock.now();
+    });
+    from.once('end', () => {
+      state.open -= 1;
+      if (state.open === 0) to.end(() => finish('Ended'));
+    });
+    from.once('close', () => {
+      if (!from.readableEnded) finish('Cut');
+      // Gone after its last byte: that is still handed on, but nothing can come back.
+      else if (state.open > 0) to.end(() => finish('Cut'));
+    });
+    from.pipe(to);
+  };
+  flow(a, b, 'forth');
+  flow(b, a, 'back');
+  watch();
+  return promise;
+}
 
 export interface TunnelBounds {
   readonly maxParked: number;

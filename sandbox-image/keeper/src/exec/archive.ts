@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import { errnoOf } from '../failure.ts';
 import { readLines } from '../lines.ts';
-import type { FollowSource } from './follow.ts';
-import { Journal, type JournalHeader, type JournalOptions } from './journal.ts';
+import { type FollowSource, Journal, type JournalHeader, type JournalOptions } from './journal.ts';
 
 const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const suffix = '.ndjson';

@@ -1,22 +1,67 @@
-import type { ExecRequest, StdinTaken } from '@agentfleet/protocol/keeper';
+import { execBounds, type ExecRequest, type StdinTaken } from '@agentfleet/protocol/keeper';
+import { KeeperError, asKeeperError, errnoOf, isDiskFull, messageOf } from '../failure.ts';
+import { Command, type CommandOptions, type EndFacts, type KillReason } from './command.ts';
+import type { Journal, FollowSource } from './journal.ts';
 import type { EpochFence } from '../auth/index.ts';
 import { timestamp, type Clock } from '../clock.ts';
-import { asKeeperError, errnoOf, isDiskFull, KeeperError, messageOf } from '../failure.ts';
 import type { Gate } from '../gate.ts';
 import type { CommandMessage, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';
 import { errorFields, type Logger } from '../logger.ts';
 import type { JournalArchive } from './archive.ts';
-import { Command, type CommandOptions, type EndFacts, type KillReason } from './command.ts';
-import type { FollowSource } from './follow.ts';
 import { closed } from './input.ts';
-import type { Journal } from './journal.ts';
 import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
-import type { OutputRoom } from './outputRoom.ts';
+import type { OutputRoom, StoreReserve } from './outputRoom.ts';
 import type { Quota } from './quota.ts';
-import type { StoreReserve } from './reserve.ts';
-import { RunningCommands, type Running } from './running.ts';
+
+/** A command that runs, before and after its journal exists. */
+interface Running {
+  readonly command: Command;
+  readonly journal: Promise<Journal>;
+  readonly finished: Promise<void>;
+}
+
+/** The commands that run: at most one that writes, and some that read. */
+class RunningCommands {
+  readonly #byId = new Map<string, Running>();
+
+  get(execId: string): Running | undefined {
+    return this.#byId.get(execId);
+  }
+
+  get all(): readonly Running[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Id of the one that writes, or else of the oldest. */
+  get first(): string | null {
+    return (this.#writer ?? this.all[0])?.command.id ?? null;
+  }
+
+  /** Whether one writes. */
+  get writes(): boolean {
+    return this.#writer !== undefined;
+  }
+
+  get #writer(): Running | undefined {
+    return this.all.find(({ command }) => command.plan.access === 'Write');
+  }
+
+  add(running: Running): void {
+    this.#byId.set(running.command.id, running);
+  }
+
+  delete(execId: string): void {
+    this.#byId.delete(execId);
+  }
+
+  /** @throws KeeperError `AF_BUSY` */
+  assertRoomForReader(): void {
+    const readers = this.all.filter(({ command }) => command.plan.access === 'Read').length;
+    if (readers >= execBounds.readers) throw new KeeperError('AF_BUSY', `${readers} reading commands run, more are not let in`);
+  }
+}
 
 export interface ExecutorOptions {
   readonly defaults: ExecDefaults;

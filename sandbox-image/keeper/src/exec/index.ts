@@ -2,13 +2,11 @@
 export { JournalArchive } from './archive.ts';
 export type { EndFacts } from './command.ts';
 export { Executor, type ExecutorOptions } from './executor.ts';
-export { follow, type FollowSource } from './follow.ts';
+export { follow, type FollowSource } from './journal.ts';
 export type { ExecDefaults } from './plan.ts';
-export { OutputRoom } from './outputRoom.ts';
+export { OutputRoom, StoreReserve, StoreUsage } from './outputRoom.ts';
 export { Quota } from './quota.ts';
-export { endOrphan, UnfinishedExecs } from './recover.ts';
+export { endOrphan, UnfinishedExecs } from './command.ts';
 export { Sessions } from './sessions.ts';
-export { waitForEnd } from './wait.ts';
+export { waitForEnd } from './output.ts';
 export { SpillStore } from './spill.ts';
-export { StoreReserve } from './reserve.ts';
-export { StoreUsage } from './store-usage.ts';

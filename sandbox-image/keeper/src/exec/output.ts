@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import type { ExecEvent } from '@agentfleet/protocol/keeper';
+import type { ExecEvent, ExecEnd } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../clock.ts';
 import type { StreamBytes } from '../link/messages.ts';
+import type { Redacting, Redactor } from '@agentfleet/protocol/redact';
+import { lastEvent } from './archive.ts';
+import type { FollowSource } from './journal.ts';
 
 export type StreamName = 'stdout' | 'stderr';
 
@@ -108,4 +111,121 @@ export function incompleteTail(bytes: Buffer): number {
     return length > back ? back : 0;
   }
   return 0;
+}
+
+/** Takes the raw output of a command. */
+export interface OutputTaker {
+  readonly dropped: StreamBytes;
+  push(stream: StreamName, bytes: Buffer): Promise<void> | undefined;
+  finish(): Promise<void>;
+}
+
+/** What a program asks is shown after so long, although its last word may go on. */
+const settleMs = 200;
+
+/** Takes secrets out of both streams before anything of them is kept, however their bytes are cut. */
+export class RedactedOutput implements OutputTaker {
+  readonly #next: OutputTaker;
+  readonly #clock: Clock;
+  readonly #redactors: Readonly<Record<StreamName, Redactor>>;
+  #stopTimer: (() => void) | null = null;
+
+  constructor(next: OutputTaker, redacting: Redacting, clock: Clock) {
+    this.#next = next;
+    this.#clock = clock;
+    this.#redactors = { stdout: redacting.redactor(), stderr: redacting.redactor() };
+  }
+
+  get dropped(): StreamBytes {
+    return this.#next.dropped;
+  }
+
+  push(stream: StreamName, bytes: Buffer): Promise<void> | undefined {
+    this.#stopTimer?.();
+    this.#stopTimer = null;
+    const told = this.#give(stream, this.#redactors[stream].push(bytes.toString('latin1')));
+    if (this.#redactors[stream].held > 0) this.#stopTimer = this.#clock.after(settleMs, () => this.#settle());
+    return told;
+  }
+
+  async finish(): Promise<void> {
+    this.#stopTimer?.();
+    for (const stream of ['stdout', 'stderr'] as const) await this.#give(stream, this.#redactors[stream].finish());
+    await this.#next.finish();
+  }
+
+  #settle(): void {
+    this.#stopTimer = null;
+    for (const stream of ['stdout', 'stderr'] as const) void this.#give(stream, this.#redactors[stream].settle());
+  }
+
+  #give(stream: StreamName, text: string): Promise<void> | undefined {
+    return text === '' ? undefined : this.#next.push(stream, Buffer.from(text, 'latin1'));
+  }
+}
+
+/**
+ * Notices that a command says nothing for a while, once in each silence. It only observes. Output costs no timer: the one
+ * that runs is set anew when it fires too early.
+ */
+export class Silence {
+  readonly #ms: number;
+  readonly #clock: Clock;
+  readonly #onQuiet: (silentMs: number) => void;
+  #last = 0;
+  #stop: (() => void) | null = null;
+  #over = false;
+
+  constructor(ms: number, clock: Clock, onQuiet: (silentMs: number) => void) {
+    this.#ms = ms;
+    this.#clock = clock;
+    this.#onQuiet = onQuiet;
+  }
+
+  /** The command began, or said something. */
+  heard(): void {
+    if (this.#over) return;
+    this.#last = this.#clock.now();
+    if (this.#stop === null) this.#arm(this.#ms);
+  }
+
+  end(): void {
+    this.#over = true;
+    this.#stop?.();
+    this.#stop = null;
+  }
+
+  #arm(ms: number): void {
+    this.#stop = this.#clock.after(ms, () => {
+      this.#stop = null;
+      const silentMs = this.#clock.now() - this.#last;
+      if (silentMs < this.#ms) return this.#arm(this.#ms - silentMs);
+      this.#onQuiet(silentMs);
+    });
+  }
+}
+
+/** The end of a command, or null when it has not ended within `ms`. The command is not touched. */
+export async function waitForEnd(
+  source: FollowSource,
+  ms: number,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<ExecEnd | null> {
+  const over = Promise.withResolvers<void>();
+  const stop = clock.after(ms, over.resolve);
+  signal.addEventListener('abort', () => over.resolve(), { once: true });
+  let late = false;
+  void over.promise.then(() => {
+    late = true;
+  });
+  try {
+    for (;;) {
+      const change = source.changed();
+      if (source.ended) return await lastEvent(source.file, source.size);
+      if (late) return null;
+      await Promise.race([change, over.promise]);
+    }
+  } finally {
+    stop();
+  }
 }

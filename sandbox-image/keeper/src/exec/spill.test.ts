@@ -6,7 +6,7 @@ import { execBounds, type ExecEvent } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../clock.ts';
 import { acceleratedClock, startHarness, ulid, type FakeRunner, type Harness } from '../testing/index.ts';
-import { Silence } from './silence.ts';
+import { Silence } from './output.ts';
 
 let h: Harness | undefined;
 

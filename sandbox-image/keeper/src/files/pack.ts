@@ -1,10 +1,105 @@
+import { type BytePath, bytesOf, sysPath, displayPath } from '../snapshot/index.ts';
 import { constants } from 'node:fs';
 import { lstat, open, readlink, type FileHandle } from 'node:fs/promises';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../failure.ts';
-import { bytesOf, sysPath, type BytePath } from '../snapshot/index.ts';
-import { endBlocks, headerBlocks, padding, type TarEntry } from './tarBlocks.ts';
-import { walkDepthFirst, type Walked } from './walk.ts';
+import { walkDepthFirst, type Walked } from './look.ts';
+import type { Header } from 'tar-stream';
+
+/** One entry of an archive; names are bytes. */
+interface TarEntry {
+  readonly name: BytePath;
+  readonly type: 'file' | 'hardLink' | 'symlink' | 'folder';
+  readonly mode: number;
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  /** Target of a link. */
+  readonly link?: BytePath;
+}
+
+const blockBytes = 512;
+const shortName = 100;
+const flags = { file: '0', hardLink: '1', symlink: '2', folder: '5' } as const;
+const second = 1_000_000_000n;
+/** What the field for sizes holds as octal text: 8 GiB. */
+const octalSize = 8 ** 11;
+
+/**
+ * The header blocks of an entry in GNU format: its names may hold any bytes, which those of pax may not. A pax record goes
+ * before it for the parts of a second, which GNU's headers do not have.
+ */
+function headerBlocks(entry: TarEntry): Buffer {
+  const name = entry.type === 'folder' ? `${entry.name}/` : entry.name;
+  const blocks: Buffer[] = [];
+  if (entry.mtimeNs % second !== 0n) blocks.push(extra('x', 'pax', paxTime(entry.mtimeNs)));
+  if (entry.link !== undefined && entry.link.length > shortName) blocks.push(extra('K', '././@LongLink', `${entry.link}\0`));
+  if (name.length > shortName) blocks.push(extra('L', '././@LongLink', `${name}\0`));
+  blocks.push(block({ ...entry, name, flag: flags[entry.type] }));
+  return Buffer.concat(blocks);
+}
+
+/** What follows a content so that the next header begins on a block. */
+function padding(size: number): Buffer {
+  return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
+}
+
+/** The end of an archive. */
+function endBlocks(): Buffer {
+  return Buffer.alloc(2 * blockBytes);
+}
+
+function extra(flag: string, name: string, text: string): Buffer {
+  const content = Buffer.from(text, 'latin1');
+  return Buffer.concat([block({ name, flag, mode: 0o644, size: content.length, mtimeNs: 0n }), content, padding(content.length)]);
+}
+
+/** `length mtime=seconds.nanoseconds`, where the length counts itself. */
+function paxTime(ns: bigint): string {
+  const seconds = ns / second - (ns < 0n && ns % second !== 0n ? 1n : 0n);
+  const rest = ` mtime=${seconds}.${String(ns - seconds * second).padStart(9, '0')}\n`;
+  let length = rest.length + 2;
+  if (String(length).length + rest.length !== length) length = String(length).length + rest.length;
+  return `${length}${rest}`;
+}
+
+interface Fields {
+  readonly name: BytePath;
+  readonly flag: string;
+  readonly mode: number;
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  readonly link?: BytePath;
+}
+
+function block({ name, flag, mode, size, mtimeNs, link = '' }: Fields): Buffer {
+  const header = Buffer.alloc(blockBytes);
+  const octal = (value: number, at: number, digits: number): void =>
+    void header.write(value.toString(8).padStart(digits, '0'), at, digits, 'latin1');
+  header.write(name.slice(0, shortName), 0, 'latin1');
+  octal(mode, 100, 7);
+  octal(0, 108, 7);
+  octal(0, 116, 7);
+  if (size < octalSize) octal(size, 124, 11);
+  else writeBinary(header, size);
+  octal(Math.min(Math.max(0, Number(mtimeNs / second)), octalSize - 1), 136, 11);
+  header.write(flag, 156, 'latin1');
+  header.write(link.slice(0, shortName), 157, 'latin1');
+  header.write('ustar  \0', 257, 'latin1');
+  header.fill(' ', 148, 156);
+  octal(
+    header.reduce((sum, byte) => sum + byte, 0),
+    148,
+    6,
+  );
+  header[154] = 0;
+  return header;
+}
+
+/** Sizes of 8 GiB and more: a set top bit, then the number in bytes. */
+function writeBinary(header: Buffer, size: number): void {
+  header.writeBigUInt64BE(BigInt(size), 128);
+  header[124] = 0x80;
+}
 
 /** What an archive of a tree will hold. */
 export interface TreeMeasure {
@@ -113,4 +208,103 @@ async function sizeOf({ path, kind }: Walked, linked: Set<string>): Promise<numb
   } finally {
     await handle.close();
   }
+}
+
+/** One checked entry of an archive. Paths are relative, without `.` and `..`; `[]` is the folder itself. */
+export interface TreeEntry {
+  /** For messages. */
+  readonly name: string;
+  readonly parts: readonly BytePath[];
+  /** Permission bits only: set-uid, set-gid and sticky are dropped. */
+  readonly mode: number;
+  /** Seconds since 1970; what is before is 0. */
+  readonly mtime: number;
+  readonly what:
+    | { readonly kind: 'file'; readonly size: number }
+    | { readonly kind: 'folder' }
+    | { readonly kind: 'symlink'; readonly target: BytePath }
+    | { readonly kind: 'hardLink'; readonly source: readonly BytePath[] };
+}
+
+const endOfTimes = 253_402_300_799; // year 9999
+const lostByte = '\uFFFD';
+
+/**
+ * Judges the header of an entry that was read with the file name encoding latin1. Pure.
+ * @throws KeeperError `AF_INVALID` naming the entry
+ */
+export function readEntry(header: Header): TreeEntry {
+  const raw = pathBytes(header.name, paxOf(header)['path']);
+  const name = displayPath(raw);
+  const refuse = (why: string): KeeperError => new KeeperError('AF_INVALID', `entry ${name}: ${why}`);
+  if (Object.keys(paxOf(header)).some((key) => key.startsWith('GNU.sparse.'))) throw refuse('sparse files cannot be unpacked');
+  const parts = partsOf(raw, refuse);
+  const what = kindOf(header, refuse);
+  if (parts.length === 0 && what.kind !== 'folder') throw refuse('it has no name');
+  return { name, parts, mode: modeOf(header, refuse), mtime: mtimeOf(header, refuse), what };
+}
+
+type Refuse = (why: string) => KeeperError;
+
+function paxOf(header: Header): Readonly<Record<string, string | undefined>> {
+  return (header.pax ?? {}) as Readonly<Record<string, string>>;
+}
+
+/** Names in pax records are UTF-8 text, all others bytes. */
+function pathBytes(plain: string, pax: string | undefined): BytePath {
+  if (pax === undefined || pax === '') return plain;
+  if (!pax.includes(lostByte)) return bytesOf(pax);
+  throw new KeeperError('AF_INVALID', `entry ${pax}: a pax record holds a name that is not UTF-8`, {
+    cure: 'write the archive in GNU format (tar --format=gnu)',
+  });
+}
+
+function partsOf(path: BytePath, refuse: Refuse): readonly BytePath[] {
+  if (path.includes('\0')) throw refuse('its name contains a NUL character');
+  if (path.startsWith('/')) throw refuse('its name is absolute');
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..')) throw refuse('its name contains ".."');
+  return parts;
+}
+
+function kindOf(header: Header, refuse: Refuse): TreeEntry['what'] {
+  switch (header.type) {
+    case 'file':
+    case 'contiguous-file':
+      if (!Number.isSafeInteger(header.size)) throw refuse('its size cannot be read');
+      return { kind: 'file', size: header.size ?? 0 };
+    case 'directory':
+      return { kind: 'folder' };
+    case 'symlink': {
+      const target = targetOf(header);
+      if (target === '' || target.includes('\0')) throw refuse('the target of the link is empty or contains a NUL character');
+      return { kind: 'symlink', target };
+    }
+    case 'link': {
+      const source = partsOf(targetOf(header), (why) => refuse(`the target of the hard link: ${why}`));
+      if (source.length === 0) throw refuse('the hard link has no target');
+      return { kind: 'hardLink', source };
+    }
+    case 'character-device':
+    case 'block-device':
+    case 'fifo':
+    default:
+      throw refuse(`${header.type ?? 'an entry of unknown type'} is neither file, folder nor link`);
+  }
+}
+
+function targetOf(header: Header): BytePath {
+  return pathBytes(header.linkname ?? '', paxOf(header)['linkpath']);
+}
+
+function modeOf(header: Header, refuse: Refuse): number {
+  if (!Number.isSafeInteger(header.mode)) throw refuse('its mode cannot be read');
+  return (header.mode ?? 0) & 0o777;
+}
+
+function mtimeOf(header: Header, refuse: Refuse): number {
+  const pax = paxOf(header)['mtime'];
+  const seconds = pax === undefined ? (header.mtime?.getTime() ?? Number.NaN) / 1000 : Number(pax === '' ? Number.NaN : pax);
+  if (Number.isFinite(seconds) && seconds <= endOfTimes) return Math.max(0, seconds);
+  throw refuse('its modification time cannot be read');
 }

@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KeeperError } from '../failure.ts';
 import { replaceInFile } from './index.ts';
-import { occurrences } from './occurrences.ts';
+import { occurrences } from './replace.ts';
 
 let dir: string;
 let root: string;

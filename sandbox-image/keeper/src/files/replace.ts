@@ -1,12 +1,53 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { editBounds, maxFileBytes, type FileReplaced, type ReplaceRequest } from '@agentfleet/protocol/keeper';
+import {
+  editBounds,
+  maxFileBytes,
+  type FileReplaced,
+  type ReplaceRequest,
+  lookBounds,
+  type FileLines,
+  type LinesQuery,
+  astBounds,
+  astLanguages,
+  syntaxBounds,
+  type AstEditReport,
+  type AstEditRequest,
+  type AstLanguage,
+} from '@agentfleet/protocol/keeper';
 import { KeeperError, messageOf } from '../failure.ts';
-import { occurrences } from './occurrences.ts';
-import { readWhole } from './read.ts';
-import type { SyntaxCheck } from './syntax/index.ts';
+import { readWhole } from './look.ts';
+import { type SyntaxCheck, languageOf, syntaxCheck, type SyntaxParser } from './syntax/index.ts';
 import { writeFile, type WriteOptions } from './write.ts';
+
+/**
+ * Where a sequence occurs in another, overlapping ones too, at most `most` of them. Knuth, Morris and Pratt (1977): the
+ * time grows with the sum of the lengths whatever they hold, so that no file and no text can make an edit slow.
+ */
+export function occurrences<T>(within: ArrayLike<T>, of: ArrayLike<T>, most: number, from = 0): readonly number[] {
+  const found: number[] = [];
+  const borders = bordersOf(of);
+  for (let at = from, matched = 0; at < within.length && found.length < most; at++) {
+    while (matched > 0 && within[at] !== of[matched]) matched = borders[matched - 1] ?? 0;
+    if (within[at] === of[matched]) matched += 1;
+    if (matched !== of.length) continue;
+    found.push(at + 1 - matched);
+    matched = borders[matched - 1] ?? 0;
+  }
+  return found;
+}
+
+/** For each prefix the length of the longest proper prefix that also ends it. */
+function bordersOf<T>(of: ArrayLike<T>): Uint32Array {
+  const borders = new Uint32Array(of.length);
+  for (let at = 1, length = 0; at < of.length; at++) {
+    while (length > 0 && of[at] !== of[length]) length = borders[length - 1] ?? 0;
+    if (of[at] === of[length]) length += 1;
+    borders[at] = length;
+  }
+  return borders;
+}
 
 /** Places that a refusal counts, and those that it names. */
 const counted = 1000;
@@ -68,4 +109,102 @@ function assertJson(path: string, content: Buffer): void {
   } catch (error) {
     throw new KeeperError('AF_EDIT_SYNTAX', `${path} would be no JSON: ${messageOf(error)}`, { cause: error });
   }
+}
+
+const newline = 0x0a;
+
+/**
+ * Lines of a text file inside the roots, whole and as they are. The caller holds the gate.
+ * @throws KeeperError `AF_FILE_BINARY`, `AF_INVALID`, and those of reading
+ */
+export async function readLines(roots: readonly string[], query: LinesQuery): Promise<FileLines> {
+  const [from, last] = [Number(query.from ?? 1), Number(query.to ?? Number.MAX_SAFE_INTEGER)];
+  if (last < from) throw new KeeperError('AF_INVALID', `to: ${last} is before ${from}`);
+  const content = await readWhole(roots, query.path, maxFileBytes);
+  if (isBinary(content)) throw new KeeperError('AF_FILE_BINARY', `${query.path} is not UTF-8 text`);
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  const { start, end, to, lines } = cut(content, from, last);
+  const wanted = Math.min(last, lines);
+  return { path: query.path, from, to, lines, sha256, text: content.toString('utf8', start, end), truncated: to < wanted };
+}
+
+/** Whether bytes are no text: a NUL, or not UTF-8. */
+export function isBinary(content: Buffer): boolean {
+  return content.includes(0) || !isUtf8(content);
+}
+
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+  /** The last line inside. */
+  readonly to: number;
+  readonly lines: number;
+}
+
+function cut(content: Buffer, from: number, last: number): Cut {
+  let [start, end, to, lines] = [content.length, content.length, from - 1, 0];
+  for (let at = 0; at < content.length;) {
+    const found = content.indexOf(newline, at);
+    const next = found === -1 ? content.length : found + 1;
+    lines += 1;
+    if (lines === from) [start, end] = [at, at];
+    if (lines >= from && lines <= last && to === lines - 1 && next - start <= lookBounds.textBytes) [end, to] = [next, lines];
+    at = next;
+  }
+  return { start, end, to, lines };
+}
+
+/** What a structural edit asks before it writes. */
+export interface AstEditRules extends Omit<WriteOptions, 'mode'> {
+  readonly parser: SyntaxParser;
+  /** Lets so many bytes in. @throws KeeperError */
+  readonly admit: (bytes: number) => Promise<void>;
+}
+
+/**
+ * Replaces what matches a pattern in a file inside the roots; everything else stays byte for byte. The caller holds the gate.
+ *
+ * @throws KeeperError `AF_AST_PATTERN`, `AF_AST_UNAVAILABLE`, `AF_LANGUAGE_UNKNOWN`, `AF_EDIT_MATCH`, `AF_EDIT_STALE`, `AF_EDIT_SYNTAX`
+ */
+export async function astEditFile(roots: readonly string[], edit: AstEditRequest, rules: AstEditRules): Promise<AstEditReport> {
+  for (const field of ['pattern', 'rewrite'] as const)
+    if (!edit[field].isWellFormed()) throw new KeeperError('AF_INVALID', `${field}: it holds half of a surrogate pair`);
+  const language = languageFor(edit);
+  const content = await readWhole(roots, edit.path, syntaxBounds.fileBytes);
+  const previousSha256 = sha256(content);
+  if (edit.expectedSha256 !== undefined && edit.expectedSha256 !== previousSha256)
+    throw new KeeperError('AF_EDIT_STALE', `${edit.path} has the SHA-256 ${previousSha256}, not ${edit.expectedSha256}`);
+  if (!isUtf8(content)) throw new KeeperError('AF_FILE_BINARY', `${edit.path} is not UTF-8 text`);
+  const { text, ...counts } = await rewritten(edit, language, content.toString('utf8'), rules.parser);
+  const result = Buffer.from(text, 'utf8');
+  if (result.length > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `${edit.path} would have ${result.length} bytes`);
+  const check = syntaxCheck(rules.parser, edit.syntax ?? 'Check');
+  const syntax = await check({ path: edit.path, before: content, after: result });
+  const applied = edit.dryRun !== true;
+  const told = { language, applied, ...counts, previousSha256, syntax };
+  if (!applied) return { ...told, path: edit.path, sha256: sha256(result), bytes: result.length };
+  await rules.admit(result.length);
+  const { created: _created, ...written } = await writeFile(roots, edit.path, Readable.from([result]), { ...rules, mode: null });
+  return { ...told, ...written };
+}
+
+function languageFor({ path, language }: AstEditRequest): AstLanguage {
+  const known = language ?? astLanguages.find((each) => each === languageOf(path));
+  if (known !== undefined) return known;
+  throw new KeeperError('AF_LANGUAGE_UNKNOWN', `the name of ${path} tells none of ${astLanguages.join(', ')}`);
+}
+
+async function rewritten(edit: AstEditRequest, language: AstLanguage, text: string, parser: SyntaxParser) {
+  const { path, pattern, rewrite, max = astBounds.matches } = edit;
+  const answer = await parser.ask({ kind: 'Rewrite', grammar: language, text, pattern, rewrite, max });
+  if (answer === null) throw new KeeperError('AF_AST_UNAVAILABLE', `${path} is too hard for the parser of ${language}`);
+  if ('fault' in answer) throw new KeeperError('AF_AST_PATTERN', `pattern: ${answer.fault}`);
+  if (answer.matches > 0) return answer;
+  throw new KeeperError('AF_EDIT_MATCH', `the pattern matches nowhere in ${path} as ${language}`, {
+    cure: 'look at the code that is meant, and make the pattern the whole of one expression or statement; nothing was written',
+  });
+}
+
+function sha256(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }

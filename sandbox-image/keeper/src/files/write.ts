@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../failure.ts';
-import { readWhole } from './read.ts';
+import { readWhole } from './look.ts';
 import { resolveInRoots } from './resolve.ts';
 import type { SyntaxCheck } from './syntax/index.ts';
 

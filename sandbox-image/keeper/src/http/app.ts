@@ -1,25 +1,67 @@
-import type { IncomingMessage } from 'node:http';
+import type { Server, IncomingMessage } from 'node:http';
+import { BlockList, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { epochHeader } from '@agentfleet/protocol/keeper';
 import { asKeeperError, KeeperError } from '../failure.ts';
 import type { Keeper, KeeperParts } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
-import { limitInsideConnections } from './connections.ts';
-import { durableRoutes } from './routes-durable.ts';
-import { editRoutes } from './routes-edits.ts';
-import { egressUpgrades } from './routes-egress.ts';
-import { execRoutes } from './routes-exec.ts';
-import { fileRoutes } from './routes-files.ts';
-import { liveRoutes } from './routes-live.ts';
-import { lookRoutes } from './routes-look.ts';
+import { durableRoutes, snapshotRoutes } from './routes-snapshots.ts';
+import { editRoutes, fileRoutes, lookRoutes, treeRoutes } from './routes-files.ts';
+import { egressUpgrades, execRoutes, liveRoutes } from './routes-exec.ts';
 import { mcpRoutes } from './routes-mcp.ts';
-import { noteRoutes } from './routes-notes.ts';
+import { noteRoutes, openRoutes, stateRoutes } from './routes-state.ts';
 import { secretRoutes } from './routes-secrets.ts';
 import { sessionRoutes } from './routes-sessions.ts';
-import { snapshotRoutes } from './routes-snapshots.ts';
-import { openRoutes, stateRoutes } from './routes-state.ts';
-import { treeRoutes } from './routes-tree.ts';
 import { compileValidators } from './validation.ts';
+
+const maxFromInside = 32;
+
+/**
+ * User code shares the pod's network and so reaches the keeper's port. It has no token, but it
+ * could hold all connections: those that come from the pod itself are limited.
+ */
+export function limitInsideConnections(server: Server): void {
+  let inside = 0;
+  server.on('connection', (socket: Socket) => {
+    if (!isInside(socket.remoteAddress, socket.localAddress, ownAddresses)) return;
+    if (inside >= maxFromInside) {
+      socket.destroy();
+      return;
+    }
+    inside += 1;
+    socket.once('close', () => {
+      inside -= 1;
+    });
+  });
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/**
+ * Whether a connection has both ends in this pod. The client chooses its own address: any of
+ * 127.0.0.0/8, or one of the pod's, whichever it calls. A socket that is gone already counts.
+ */
+export function isInside(remote: string | undefined, local: string | undefined, own: () => ReadonlySet<string>): boolean {
+  if (remote === undefined || local === undefined || remote === local) return true;
+  const [from, to] = [plain(remote), plain(local)];
+  return isLoopback(from) || isLoopback(to) || own().has(from);
+}
+
+function isLoopback(address: string): boolean {
+  return loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
+}
+
+/** Without the prefix of an IPv4 address on an IPv6 socket, and without the zone. */
+function plain(address: string): string {
+  return address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '');
+}
+
+function ownAddresses(): ReadonlySet<string> {
+  return new Set(Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address)));
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { isInside, limitInsideConnections } from './connections.ts';
+import { isInside, limitInsideConnections } from './app.ts';
 
 const own = new Set(['127.0.0.1', '10.0.0.7', 'fd00::7', 'fe80::7']);
 

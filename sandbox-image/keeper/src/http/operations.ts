@@ -1,5 +1,3 @@
 /** What the routes do, for callers that come another way: the same gate, fence, log and redaction. */
-export { editTree, patchFiles, replaceText } from './routes-edits.ts';
-export { writeWhole } from './routes-files.ts';
-export { lines, list, search } from './routes-look.ts';
+export { editTree, patchFiles, replaceText, writeWhole, lines, list, search } from './routes-files.ts';
 export { compare, restore, take } from './routes-snapshots.ts';

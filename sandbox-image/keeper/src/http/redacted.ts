@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { redactedHeader, type Redaction, type RedactionCounts } from '@agentfleet/protocol/keeper';
 import type { OpenedFile } from '../files/index.ts';
 import type { Keeper } from '../keeper.ts';
+import { Readable } from 'node:stream';
 
 /** What is read, for the event log. */
 export interface Reading {
@@ -62,4 +63,24 @@ export function noteRaw({ parts: { log, metrics, redaction } }: Keeper, { what, 
 
 function noteCounts({ parts: { log, redaction } }: Keeper, { what, name }: Reading, counts: RedactionCounts): void {
   log.append('Redacted', { what, name: redaction.open().text(name), counts });
+}
+
+/**
+ * Answers with newline-delimited JSON. The lines are pulled as fast as the caller reads them; when
+ * the caller leaves, the signal fires and the generator ends.
+ */
+export function sendLines(reply: FastifyReply, lines: (signal: AbortSignal) => AsyncIterable<Buffer>): FastifyReply {
+  const left = new AbortController();
+  reply.raw.once('close', () => left.abort());
+  const body = Readable.from(untilAborted(lines(left.signal), left.signal), { objectMode: false });
+  return reply.type('application/x-ndjson').header('cache-control', 'no-store').send(body);
+}
+
+/** A caller that left is no error. */
+async function* untilAborted(lines: AsyncIterable<Buffer>, signal: AbortSignal): AsyncGenerator<Buffer> {
+  try {
+    yield* lines;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }

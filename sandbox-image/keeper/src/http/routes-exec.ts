@@ -1,8 +1,14 @@
-import type { FastifyInstance } from 'fastify';
-import { follow } from '../exec/index.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { follow, waitForEnd } from '../exec/index.ts';
 import type { Keeper } from '../keeper.ts';
-import { sendLines } from './stream.ts';
+import { sendLines } from './redacted.ts';
 import { sequenceOf, type Validators } from './validation.ts';
+import { execBounds, type ExecWaited, type StdinTaken, egressUpgrade, epochHeader } from '@agentfleet/protocol/keeper';
+import { streamOf, wholeOf } from './body.ts';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { asKeeperError, KeeperError } from '../failure.ts';
+import { errorFields } from '../logger.ts';
 
 /** Room for the largest request that the link can carry, escaped. */
 const bodyLimit = 8 * 1024 * 1024;
@@ -38,4 +44,70 @@ export function execRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
     await executor.cancel(request.params.execId);
     return reply.code(202).send({ execId: request.params.execId });
   });
+}
+
+/** Commands while they run: wait for the end, write to, resize, interrupt. */
+export function liveRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  const { executor, clock } = keeper.parts;
+
+  app.get<ById>('/exec/:execId/wait', async (request, reply): Promise<ExecWaited> => {
+    const { seconds } = validators.wait(request.query);
+    const { execId } = request.params;
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    const ms = Math.min(Number(seconds ?? execBounds.maxWaitSeconds), execBounds.maxWaitSeconds) * 1000;
+    return { execId, end: await waitForEnd(await executor.find(execId), ms, { clock, signal: left.signal }) };
+  });
+
+  app.post<ById>('/exec/:execId/stdin', { bodyLimit: execBounds.stdinBytes }, (request) => write(keeper, request, validators));
+
+  app.post<ById>('/exec/:execId/resize', async (request, reply) => {
+    const { rows, columns } = validators.terminal(request.body);
+    (await executor.runningCommand(request.params.execId))?.resize(rows, columns);
+    return reply.code(202).send({ execId: request.params.execId });
+  });
+
+  app.post<ById>('/exec/:execId/interrupt', async (request, reply) => {
+    (await executor.runningCommand(request.params.execId))?.interrupt();
+    return reply.code(202).send({ execId: request.params.execId });
+  });
+}
+
+async function write(keeper: Keeper, request: FastifyRequest<ById>, validators: Validators): Promise<StdinTaken> {
+  const { seq, eof } = validators.stdin(request.query);
+  const bytes = await wholeOf(streamOf(request, 'application/octet-stream'), execBounds.stdinBytes);
+  return keeper.parts.executor.write(request.params.execId, { seq: Number(seq), bytes, eof: eof === 'true' });
+}
+
+/** Turns `POST /v1/egress` into tunnels. The framework knows no upgrades, so that all of them come here. */
+export function egressUpgrades(server: Server, keeper: Keeper): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => undefined); // whoever asked is gone
+    upgrade(keeper, request, socket, head).catch((error: unknown) => refuse(keeper, socket, error));
+  });
+}
+
+async function upgrade(keeper: Keeper, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  const { egress, fence } = keeper.parts;
+  const path = (request.url ?? '').slice(0, 200);
+  if (request.method !== 'POST' || path !== '/v1/egress') {
+    throw new KeeperError('AF_NOT_FOUND', `there is no upgrade of ${request.method ?? ''} ${path}`);
+  }
+  if (request.headers.upgrade !== egressUpgrade) throw new KeeperError('AF_INVALID', `the upgrade is not ${egressUpgrade}`);
+  await keeper.authenticate(request.headers.authorization);
+  const header = request.headers[epochHeader];
+  const epoch = await keeper.admit(Array.isArray(header) ? header[0] : header);
+  if (head.length > 0) throw new KeeperError('AF_INVALID', 'bytes came before the answer; wait for it');
+  await egress.admit();
+  fence.assert(epoch);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${egressUpgrade}\r\n\r\n`);
+  egress.park(socket, epoch);
+}
+
+function refuse(keeper: Keeper, socket: Duplex, error: unknown): void {
+  const failure = asKeeperError(error);
+  if (failure.code === 'AF_INTERNAL') keeper.parts.logger.error('an upgrade failed', errorFields(failure));
+  const body = JSON.stringify(failure.body);
+  const fields = ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`, 'connection: close'];
+  socket.end(`HTTP/1.1 ${failure.status} Refused\r\n${fields.join('\r\n')}\r\n\r\n${body}`, () => void socket.destroy());
 }

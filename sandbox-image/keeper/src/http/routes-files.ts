@@ -1,13 +1,55 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { editBounds, maxFileBytes, type FileWritten, type SyntaxMode } from '@agentfleet/protocol/keeper';
-import { KeeperError } from '../failure.ts';
-import { openFile, syntaxCheck, writeChecked, writeFile, type WriteOptions } from '../files/index.ts';
+import type { FastifyInstance, FastifyRequest, FastifyReply } from 'fastify';
+import {
+  editBounds,
+  maxFileBytes,
+  type FileWritten,
+  type SyntaxMode,
+  patchBounds,
+  syntaxBounds,
+  type AstEditReport,
+  type AstEditRequest,
+  type FileReplaced,
+  type PatchReport,
+  type PatchRequest,
+  type ReplaceRequest,
+  maxTreeBytes,
+  treeHeaders,
+  type TreeWritten,
+  type FileLines,
+  type FileList,
+  type LinesQuery,
+  type ListQuery,
+  type SearchQuery,
+  type SearchResult,
+} from '@agentfleet/protocol/keeper';
+import { KeeperError, asKeeperError } from '../failure.ts';
+import {
+  openFile,
+  syntaxCheck,
+  writeChecked,
+  writeFile,
+  type WriteOptions,
+  astEditFile,
+  replaceInFile,
+  measureTree,
+  packTree,
+  resolveFolder,
+  TreeWriter,
+  unpackTree,
+  type TreeCounts,
+  listFiles,
+  readLines,
+  searchFiles,
+} from '../files/index.ts';
 import type { Keeper } from '../keeper.ts';
 import { streamOf } from './body.ts';
-import { sendRedacted } from './redacted.ts';
+import { sendRedacted, redacted, noteRaw } from './redacted.ts';
 import type { Validators } from './validation.ts';
+import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
+import { weightOf, bytesOf } from '../snapshot/index.ts';
+import { errorFields } from '../logger.ts';
 
 /** Single files. */
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
@@ -73,4 +115,203 @@ function announcedBytes(request: FastifyRequest): number {
   const bytes = Number(request.headers['content-length'] ?? 0);
   if (bytes > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `the content has ${bytes} bytes, ${maxFileBytes} are allowed`);
   return bytes;
+}
+
+/** Room for the largest texts with every character escaped. */
+const replaceBody = 2 * 6 * editBounds.textBytes + 64 * 1024;
+const patchBody = 2 * patchBounds.diffBytes + 1024 * 1024;
+const astBody = 256 * 1024;
+
+/** Changes inside of files. */
+export function editRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  app.post('/files/replace', { bodyLimit: replaceBody }, ({ body, epoch }) => replaceText(keeper, epoch, validators.replace(body)));
+  app.post('/files/patch', { bodyLimit: patchBody }, ({ body, epoch }) => patchFiles(keeper, epoch, validators.patch(body)));
+  app.post('/files/ast-edit', { bodyLimit: astBody }, ({ body, epoch }) => editTree(keeper, epoch, validators.astEdit(body)));
+}
+
+/** Puts one text of a file in the place of another. Exclusive: between reading and writing nobody else may write. */
+export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRequest): Promise<FileReplaced> {
+  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  await quota.assertWithin(Buffer.byteLength(edit.new));
+  const release = gate.exclusive({ kind: 'edit', name: edit.path });
+  try {
+    const checkSyntax = syntaxCheck(syntax, edit.syntax ?? 'Check');
+    const written = await replaceInFile(keeper.roots, edit, { random, checkSyntax, beforeCommit: () => fence.assert(epoch) });
+    quota.charge(Buffer.byteLength(edit.new));
+    log.append('FileWritten', { ...written, how: 'Replace' });
+    return written;
+  } finally {
+    release();
+  }
+}
+
+/** Changes code by its structure. Exclusive as {@link replaceText}. */
+export async function editTree(keeper: Keeper, epoch: number, edit: AstEditRequest): Promise<AstEditReport> {
+  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  const release = gate.exclusive({ kind: 'edit', name: edit.path });
+  try {
+    const { snippets, ...report } = await astEditFile(keeper.roots, edit, {
+      random,
+      parser: syntax,
+      admit: (bytes) => quota.assertWithin(bytes),
+      beforeCommit: () => fence.assert(epoch),
+    });
+    const { path, sha256, bytes, replaced } = report;
+    if (report.applied) {
+      quota.charge(bytes);
+      log.append('FileWritten', { path, sha256, bytes, created: false, syntax: report.syntax, replaced, how: 'AstEdit' });
+    }
+    // Snippets are what stands in the file: they go to whoever thought of the pattern.
+    const shown = redacted(keeper, { what: 'Lines', name: path, redaction: 'Redact' }, { snippets });
+    return { ...report, snippets: shown.snippets };
+  } finally {
+    release();
+  }
+}
+
+/** Applies a diff, or answers again what it answered to the same request. */
+export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRequest): Promise<PatchReport> {
+  const { clock, gate, fence, log, patches, quota, random, room, syntax } = keeper.parts;
+  const parsed = parsePatch(request);
+  const known = await answered(patches, parsed);
+  if (known !== null) return known;
+  if (!(await room.ready('Command'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the record of a patch');
+  const release = gate.exclusive({ kind: 'patch', name: parsed.request.requestId });
+  try {
+    // Once more: the same request may have come and gone while this one waited for the store.
+    const meanwhile = await answered(patches, parsed);
+    if (meanwhile !== null) return meanwhile;
+    const began = clock.now();
+    return await applyPatch(keeper.roots, parsed, patches, {
+      random,
+      checkSyntax: syntaxCheck(syntax, request.syntax ?? 'Check'),
+      patience: () => clock.now() - began < syntaxBounds.patchMillis,
+      admit: async (bytes, paths) => {
+        const weight = paths.reduce((sum, path) => sum + weightOf(path), 0);
+        await quota.assertWithin(bytes, weight);
+        quota.charge(bytes, weight);
+      },
+      assertMayWrite: () => fence.assert(epoch),
+      record: async (body) => void (await log.commit('PatchApplied', body)),
+    });
+  } finally {
+    release();
+  }
+}
+
+/** What a small file takes on disk. */
+const blockBytes = 4096;
+/** Nothing moved for so long: the reader holds the gate for nothing. */
+const idleMs = 30_000;
+
+/** Whole trees. */
+export function treeRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  app.put('/tree', { bodyLimit: maxTreeBytes }, (request) => putTree(keeper, request, validators));
+
+  app.get('/tree', (request, reply) => getTree(keeper, request, reply, validators));
+}
+
+/** Sends a tree. Exclusive to its end, so that it is one state of the tree; a reader that stops reading is cut off. */
+async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyReply, validators: Validators): Promise<FastifyReply> {
+  const { path } = validators.tree(request.query);
+  const release = keeper.parts.gate.exclusive({ kind: 'tree export', name: path });
+  try {
+    const folder = await resolveFolder(keeper.roots, path, false);
+    const { entries, bytes, skipped } = await measureTree(folder);
+    const tar = Readable.from(packTree(folder), { objectMode: false });
+    noteRaw(keeper, { what: 'Tree', name: folder });
+    tar.once('close', release);
+    cutOffWhenIdle(request, tar);
+    const told = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
+    return await reply.type('application/x-tar').headers(told).send(tar);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function cutOffWhenIdle({ raw: { socket } }: FastifyRequest, tar: Readable): void {
+  const cut = (): void => void socket.destroy();
+  socket.setTimeout(idleMs, cut);
+  tar.once('close', () => {
+    socket.off('timeout', cut);
+    socket.setTimeout(0);
+  });
+}
+
+async function putTree(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<TreeWritten> {
+  const { gate, log, logger, metrics, quota } = keeper.parts;
+  const { path } = validators.tree(request.query);
+  const tar = streamOf(request, 'application/x-tar');
+  const release = gate.exclusive({ kind: 'tree import', name: path });
+  const measure = (): void => quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
+  let writer: TreeWriter | undefined;
+  try {
+    const folder = await resolveFolder(keeper.roots, path);
+    writer = writerFor(keeper, request.epoch, folder);
+    const sha256 = await unpackTree(tar, writer);
+    log.append('TreeWritten', { path: folder, ...writer.counts, sha256 });
+    metrics.trees.inc({ result: 'ok' });
+    return { path: folder, ...writer.counts };
+  } catch (error) {
+    metrics.trees.inc({ result: 'failed' });
+    const failure = asKeeperError(error);
+    if (writer !== undefined) log.append('TreeWritten', { path, ...writer.counts, sha256: null, why: failure.message });
+    throw withCounts(failure, writer?.counts);
+  } finally {
+    release();
+    measure();
+  }
+}
+
+function writerFor({ parts: { fence, quota } }: Keeper, epoch: number, folder: string): TreeWriter {
+  return new TreeWriter(bytesOf(folder), {
+    assertMayWrite: () => fence.assert(epoch),
+    admit: async (path, bytes) => {
+      const onDisk = Math.max(1, Math.ceil(bytes / blockBytes)) * blockBytes;
+      await quota.assertWithin(onDisk, weightOf(path));
+      quota.charge(onDisk, weightOf(path));
+    },
+  });
+}
+
+/** A tree is not written at once: whoever is refused must know what stands there now. */
+function withCounts(failure: KeeperError, counts: TreeCounts | undefined): KeeperError {
+  if (counts === undefined || counts.files + counts.folders + counts.links === 0) return failure;
+  const written = `${counts.files} files, ${counts.folders} folders and ${counts.links} links were written before that`;
+  const cure = `${failure.cure}; restore a snapshot to undo what was written`;
+  return new KeeperError(failure.code, `${failure.message}; ${written}`, { cure, cause: failure });
+}
+
+/** What stands in the roots: lists, lines, search. Shares the gate, so that nothing changes meanwhile. */
+export function lookRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  app.get('/files/list', (request) => list(keeper, validators.list(request.query)));
+  app.get('/files/lines', (request) => lines(keeper, validators.lines(request.query)));
+  app.get('/files/search', (request, reply) => {
+    const query = validators.search(request.query);
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    return search(keeper, query, left.signal);
+  });
+}
+
+export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): Promise<FileList> {
+  const release = keeper.parts.gate.shared({ kind: 'file list', name: query.path });
+  const told = await listFiles(keeper.roots, query).finally(release);
+  return redacted(keeper, { what: 'List', name: query.path, redaction }, told);
+}
+
+export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
+  const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
+  const told = await readLines(keeper.roots, query).finally(release);
+  keeper.parts.syntax.warm(query.path);
+  return redacted(keeper, { what: 'Lines', name: query.path, redaction }, told);
+}
+
+/** The signal fires when nobody waits for the answer any more. */
+export async function search(keeper: Keeper, { redaction, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult> {
+  const { clock, gate } = keeper.parts;
+  const release = gate.reading({ kind: 'search', name: query.path });
+  const told = await searchFiles(keeper.roots, query, { clock, signal }).finally(release);
+  return redacted(keeper, { what: 'Search', name: query.path, redaction }, told);
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { follow } from '../exec/index.ts';
 import type { Keeper } from '../keeper.ts';
-import { sendLines } from './stream.ts';
+import { sendLines } from './redacted.ts';
 import type { Validators } from './validation.ts';
 
 interface ById {

@@ -1,7 +1,31 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { auditTypes, type AuditRecord, type AuditType } from '@agentfleet/protocol/keeper';
-import { canonicalJson } from './canonical.ts';
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/**
+ * Canonical JSON as RFC 8785 (JCS) says: keys in UTF-16 order, no blanks, numbers and strings
+ * as ECMAScript writes them. Members that are `undefined` are left out, as in `JSON.stringify`.
+ *
+ * @example canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
+ * @throws TypeError for what JSON cannot hold (functions, bigint, NaN, infinities)
+ */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new TypeError(`canonical JSON has no ${String(value)}`);
+    return JSON.stringify(value);
+  }
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item ?? null)).join(',')}]`;
+  if (typeof value !== 'object') throw new TypeError(`canonical JSON has no ${typeof value}`);
+  const members = Object.entries(value as Record<string, unknown>)
+    .filter(([, member]) => member !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
+  return `{${members.join(',')}}`;
+}
 
 /** `prev` of the first record. */
 export const genesis = '0'.repeat(64);
@@ -73,4 +97,22 @@ function isRecord(value: unknown): value is AuditRecord {
   const numbers = Number.isSafeInteger(it.seq) && Number.isSafeInteger(it.epoch);
   const strings = typeof it.at === 'string' && typeof it.prev === 'string' && typeof it.hash === 'string';
   return numbers && strings && typeof it.body === 'object' && it.body !== null && auditTypes.includes(it.type as AuditType);
+}
+
+const stride = 256;
+
+/** Where every 256th record starts, so that reading from the middle does not scan the whole log. */
+export class OffsetIndex {
+  readonly #offsets: number[] = [];
+
+  /** To be told of every record once, in order; `seq` counts from 1. */
+  add(seq: number, offset: number): void {
+    if ((seq - 1) % stride === 0) this.#offsets[(seq - 1) / stride] = offset;
+  }
+
+  /** The closest known start at or before record `seq`. */
+  before(seq: number): number {
+    const slot = Math.min(Math.floor((Math.max(seq, 1) - 1) / stride), this.#offsets.length - 1);
+    return this.#offsets[slot] ?? 0;
+  }
 }

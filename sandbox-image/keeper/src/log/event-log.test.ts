@@ -5,8 +5,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
-import { canonicalJson } from './canonical.ts';
-import { nextRecord, recordLine } from './chain.ts';
+import { canonicalJson, nextRecord, recordLine } from './chain.ts';
 import { EventLog } from './event-log.ts';
 import { genesis, verifyLog } from './index.ts';
 

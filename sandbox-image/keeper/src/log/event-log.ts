@@ -5,9 +5,8 @@ import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/k
 import { timestamp, type Clock } from '../clock.ts';
 import { asKeeperError, KeeperError, messageOf } from '../failure.ts';
 import { readLines } from '../lines.ts';
-import { nextRecord, recordLine, type ChainHead } from './chain.ts';
-import { OffsetIndex } from './offsets.ts';
-import { verifyLog } from './verify.ts';
+import { nextRecord, recordLine, type ChainHead, OffsetIndex } from './chain.ts';
+import { verifyLog } from './inspect.ts';
 
 export interface EventLogOptions {
   readonly file: string;

@@ -3,8 +3,15 @@
  * Every record carries the hash of the one before. May import nothing but the foundations
  * beside this folder.
  */
-export { canonicalJson } from './canonical.ts';
-export { genesis, type ChainHead } from './chain.ts';
+export { canonicalJson, genesis, type ChainHead } from './chain.ts';
 export { EventLog, type EventLogOptions } from './event-log.ts';
-export { inspectLog, maxFindings, type Finding, type InspectOptions, type LogInspection } from './inspect.ts';
-export { verifyLog, type LogCheck, type VerifyOptions } from './verify.ts';
+export {
+  inspectLog,
+  maxFindings,
+  type Finding,
+  type InspectOptions,
+  type LogInspection,
+  verifyLog,
+  type LogCheck,
+  type VerifyOptions,
+} from './inspect.ts';

@@ -1,11 +1,203 @@
+import {
+  mcpBounds,
+  type ExecEnd,
+  type ExecEvent,
+  type RedactionCounts,
+  type AstEditRequest,
+  type ExecRequest,
+  type LinesQuery,
+  type ListQuery,
+  type McpToolName,
+  type PatchRequest,
+  type ReplaceRequest,
+  type SearchQuery,
+  mcpTools,
+} from '@agentfleet/protocol/keeper';
+import type { Clock } from '../clock.ts';
+import { follow, type FollowSource } from '../exec/index.ts';
+import type { Redacting } from '@agentfleet/protocol/redact';
+import { compare, editTree, lines, list, patchFiles, replaceText, restore, search, take, writeWhole } from '../http/operations.ts';
+import type { Keeper } from '../keeper.ts';
 import type { Server } from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { mcpTools, type McpToolName } from '@agentfleet/protocol/keeper';
 import { asKeeperError } from '../failure.ts';
-import type { Keeper } from '../keeper.ts';
 import { errorFields } from '../logger.ts';
-import { calls, type Arguments, type McpCall } from './calls.ts';
 import type * as library from './library.ts';
+
+/** The beginning and the end of a text that comes in pieces; what is between is counted. */
+class Clip {
+  readonly #half: number;
+  #head = '';
+  #tail = '';
+  #length = 0;
+
+  constructor(chars: number) {
+    this.#half = Math.floor(chars / 2);
+  }
+
+  push(text: string): void {
+    this.#length += text.length;
+    const room = this.#half - this.#head.length;
+    this.#head += text.slice(0, room);
+    if (text.length > room) this.#tail = (this.#tail + text.slice(Math.max(room, text.length - this.#half))).slice(-this.#half);
+  }
+
+  /** @param decode what makes the kept characters readable */
+  text(decode: (kept: string) => string): string {
+    const left = this.#length - this.#head.length - this.#tail.length;
+    const gap = left === 0 ? '' : `\n[… ${left} bytes left out …]\n`;
+    return left === 0 ? decode(this.#head + this.#tail) : `${decode(this.#head)}${gap}${decode(this.#tail)}`;
+  }
+}
+
+/** What a command has written since an event, and how it ended if it did. */
+interface CommandOutcome {
+  readonly execId: string;
+  readonly running: boolean;
+  /** Where the next look goes on. */
+  readonly next: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly end?: Omit<ExecEnd, 'type' | 'seq'>;
+  readonly redacted?: RedactionCounts;
+}
+
+interface Watch {
+  readonly execId: string;
+  readonly from: number;
+  readonly waitMs: number;
+  readonly clock: Clock;
+  readonly redacting: Redacting;
+  /** Fires when nobody waits any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads the events of a command until it ends or the time is over. Secrets are taken out here as well: a command whose
+ * caller asked for exact bytes may be another's.
+ */
+async function outcomeOf(source: FollowSource, watch: Watch): Promise<CommandOutcome> {
+  const { clock, execId, redacting } = watch;
+  const over = new AbortController();
+  const stop = clock.after(watch.waitMs, () => over.abort());
+  const signal = AbortSignal.any([over.signal, watch.signal]);
+  const streams = { stdout: shown(redacting), stderr: shown(redacting) };
+  let next = watch.from;
+  let end: ExecEnd | undefined;
+  try {
+    for await (const event of eventsOf(source, { from: watch.from, clock, signal })) {
+      if ('seq' in event) next = event.seq + 1;
+      if (event.type === 'out') streams[event.stream].push('text' in event ? Buffer.from(event.text) : Buffer.from(event.b64, 'base64'));
+      if (event.type === 'end') end = event;
+    }
+  } catch (error) {
+    if (!over.signal.aborted) throw error;
+  } finally {
+    stop();
+  }
+  const [stdout, stderr] = [streams.stdout.finish(), streams.stderr.finish()];
+  const counts = end?.redacted ?? redacting.counts;
+  return {
+    execId,
+    running: end === undefined,
+    next,
+    stdout,
+    stderr,
+    ...(end !== undefined && { end: told(end) }),
+    ...(counts !== null && { redacted: counts }),
+  };
+}
+
+function told({ type: _type, seq: _seq, ...end }: ExecEnd): Omit<ExecEnd, 'type' | 'seq'> {
+  return end;
+}
+
+async function* eventsOf(source: FollowSource, options: Parameters<typeof follow>[1]): AsyncGenerator<ExecEvent> {
+  let rest = '';
+  for await (const chunk of follow(source, options)) {
+    const lines = (rest + chunk.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield JSON.parse(Buffer.from(line, 'latin1').toString('utf8')) as ExecEvent;
+  }
+}
+
+function shown(redacting: Redacting) {
+  const redactor = redacting.redactor();
+  const clip = new Clip(mcpBounds.outputChars);
+  return {
+    push: (bytes: Buffer): void => clip.push(redactor.push(bytes.toString('latin1'))),
+    finish: (): string => {
+      clip.push(redactor.finish());
+      return clip.text((kept) => Buffer.from(kept, 'latin1').toString('utf8'));
+    },
+  };
+}
+
+/** One call of a tool. */
+interface McpCall {
+  readonly keeper: Keeper;
+  /** Lets a changing call in, as the routes do. @throws KeeperError */
+  readonly admit: () => Promise<number>;
+  readonly newId: () => string;
+  /** Fires when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Arguments of a tool that fit its schema. */
+type Arguments = Readonly<Record<string, unknown>>;
+
+type Handler = (call: McpCall, args: Arguments) => Promise<object>;
+
+/** Query parameters are texts. */
+function texts(args: Arguments): Record<string, string> {
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, String(value)]));
+}
+
+async function run(call: McpCall, tool: 'ExecCode' | 'Shell', { waitSeconds, execId, ...args }: Arguments): Promise<CommandOutcome> {
+  const epoch = await call.admit();
+  const id = typeof execId === 'string' ? execId : call.newId();
+  const source = await call.keeper.parts.executor.start({ execId: id, tool, ...args } as ExecRequest, epoch);
+  return watch(call, { execId: id, from: 1, waitSeconds }, source);
+}
+
+async function wait(call: McpCall, { execId, from, waitSeconds }: Arguments): Promise<CommandOutcome> {
+  const source = await call.keeper.parts.executor.find(String(execId));
+  return watch(call, { execId: String(execId), from: Number(from ?? 1), waitSeconds }, source);
+}
+
+function watch(
+  { keeper, signal }: McpCall,
+  { execId, from, waitSeconds }: { readonly execId: string; readonly from: number; readonly waitSeconds: unknown },
+  source: Parameters<typeof outcomeOf>[0],
+): Promise<CommandOutcome> {
+  const { clock, redaction } = keeper.parts;
+  const waitMs = Number(waitSeconds ?? mcpBounds.defaultWaitSeconds) * 1000;
+  return outcomeOf(source, { execId, from, waitMs, clock, redacting: redaction.open(), signal });
+}
+
+async function write({ keeper, admit }: McpCall, args: Arguments): Promise<object> {
+  const { path, content, mode, syntax = 'Check' } = args as { path: string; content: string; mode?: string; syntax?: 'Check' | 'Skip' };
+  const bytes = Buffer.from(content, 'utf8');
+  return writeWhole(keeper, { epoch: await admit(), path, mode, content: bytes, bytes: bytes.length, syntax });
+}
+
+/** The tools, each by the handler of the keeper's own route: the same gate, fence, log and redaction. */
+const calls: Readonly<Record<McpToolName, Handler>> = {
+  exec_code: (call, args) => run(call, 'ExecCode', args),
+  shell: (call, args) => run(call, 'Shell', args),
+  wait,
+  read: ({ keeper }, args) => lines(keeper, texts(args) as LinesQuery),
+  list: ({ keeper }, args) => list(keeper, texts(args) as ListQuery),
+  search: ({ keeper, signal }, args) => search(keeper, texts(args) as SearchQuery, signal),
+  write,
+  str_replace: async ({ keeper, admit }, args) => replaceText(keeper, await admit(), args as ReplaceRequest),
+  apply_patch: async ({ keeper, admit, newId }, args) =>
+    patchFiles(keeper, await admit(), { requestId: newId(), ...args } as unknown as PatchRequest),
+  ast_edit: async ({ keeper, admit }, args) => editTree(keeper, await admit(), args as AstEditRequest),
+  snapshot: async ({ keeper, admit }, { label }) => take(keeper, await admit(), label as string | undefined),
+  restore: async ({ keeper, admit }, { id }) => restore(keeper, await admit(), String(id)),
+  diff: ({ keeper }, { from, to = 'current' }) => compare(keeper, { from: String(from), to: String(to) }),
+};
 
 /** One request over HTTP, already let in by its token. */
 export interface McpExchange {

@@ -1,3 +1,2 @@
 /** Proof from inside the pod that its NetworkPolicy is enforced. */
-export { systemConnector, type Connector } from './connector.ts';
-export { NetworkProbe, type NetworkProbeOptions } from './probe.ts';
+export { systemConnector, type Connector, NetworkProbe, type NetworkProbeOptions } from './probe.ts';

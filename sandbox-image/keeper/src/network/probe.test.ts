@@ -5,8 +5,7 @@ import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../clock.ts';
 import type { Target } from '../config.ts';
-import { systemConnector } from './connector.ts';
-import { NetworkProbe } from './probe.ts';
+import { systemConnector, NetworkProbe } from './probe.ts';
 
 const targets: Target[] = [
   { name: 'apiserver', host: '10.0.0.1', port: 443 },

@@ -1,12 +1,17 @@
-import fs from 'node:fs';
-import type { Readable } from 'node:stream';
-import { CasAdoption, readFloor } from './adoption.ts';
-import type { CasOptions } from './casOptions.ts';
-import { Collector, KEEP_ALL, type CollectReport, type InUse } from './collector.ts';
-import { compareManifests } from './compare.ts';
-import { StoredOrCurrent, type Contents } from './contents.ts';
-import { makeTreeDiff } from './diff/treeDiff.ts';
 import {
+  type Retention,
+  Collector,
+  KEEP_ALL,
+  type CollectReport,
+  type InUse,
+  Scrubber,
+  type ScrubOptions,
+  type ScrubReport,
+  Readers,
+} from './collector.ts';
+import {
+  type SetMeta,
+  type SnapshotRoot,
   CURRENT,
   type Adoption,
   type RestoreOptions,
@@ -17,29 +22,73 @@ import {
   type TakeOptions,
   type TreeDiff,
 } from './engine.ts';
-import { isFull, SnapshotError } from './errors.ts';
-import { readHead, writeHead } from './head.ts';
-import { countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from './manifest.ts';
-import { laterEnd, readLogEnd } from './objects/logEndFile.ts';
+import { type SegmentFs, laterEnd, readLogEnd } from './objects/segmentLog.ts';
+import { type TreeChanges, Scanner } from './scan/scanner.ts';
+import { type TreeLimits, NO_LIMITS, TreeTooLarge } from './scan/treeLimits.ts';
+import type { TreeStats } from './treeStats.ts';
+import type { XattrAccess } from './xattrs.ts';
+import fs from 'node:fs';
+import { errnoOf, isFull, SnapshotError } from './errors.ts';
+import type { Readable } from 'node:stream';
+import { CasAdoption, readFloor } from './adoption.ts';
+import { compareManifests, countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from './manifest.ts';
+import { StoredOrCurrent, type Contents } from './contents.ts';
+import { makeTreeDiff } from './diff/treeDiff.ts';
 import { ObjectStore } from './objects/objectStore.ts';
 import { displayPath } from './pathBytes.ts';
-import type { Base } from './records/snapshotFile.ts';
-import { SnapshotFiles } from './records/snapshotFiles.ts';
-import { applyPlan, checkContents, resetXattrs } from './restore/apply.ts';
-import { restoreFailure } from './restore/failure.ts';
-import { planRestore } from './restore/plan.ts';
-import { prune } from './restore/prune.ts';
+import { type Base, SnapshotFiles } from './records/snapshotFiles.ts';
+import { applyPlan, checkContents, resetXattrs, restoreFailure } from './restore/apply.ts';
+import { planRestore, prune } from './restore/plan.ts';
 import { RootMap, Staging } from './restore/staging.ts';
-import { ModeGuard } from './scan/modeGuard.ts';
-import { Scrubber, type ScrubOptions, type ScrubReport } from './scrubber.ts';
-import { Scanner } from './scan/scanner.ts';
+import { ModeGuard } from './scan/nodeReader.ts';
 import { StatCache } from './scan/statCache.ts';
-import { NO_LIMITS, TreeTooLarge } from './scan/treeLimits.ts';
-import { Serial } from './serial.ts';
-import { Slices } from './slices.ts';
+import { Serial, Slices } from './slices.ts';
 import { makeBundle } from './revert/bundle.ts';
-import { Readers } from './readers.ts';
 import { checkRoots, openLayout, type StoreLayout } from './storeLayout.ts';
+
+/** What an engine over a content-addressed store is opened with. */
+export interface CasOptions {
+  /** A directory that only this engine uses, on a durable volume outside of the roots. */
+  readonly storeDir: string;
+  readonly roots: readonly SnapshotRoot[];
+  readonly setMeta: SetMeta;
+  /** Absent: extended attributes are neither captured nor set. */
+  readonly xattrs?: XattrAccess;
+  /** Absent: a scan asks for one name after the other. */
+  readonly treeStats?: TreeStats;
+  /** Who knows what can have changed between scans. Absent: everything is looked at. */
+  readonly changes?: TreeChanges;
+  /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
+  readonly clock: { readonly now: () => number };
+  /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
+  readonly limits?: TreeLimits;
+  /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
+  readonly retention?: Retention;
+  /** Which boot of the machine this is. Default: as the kernel says. */
+  readonly bootId?: string;
+  /** Planted faults, for tests. */
+  readonly segmentFs?: SegmentFs;
+}
+
+/** The head is only told apart from the newest snapshot after a restore. */
+function readHead(path: string): string | undefined {
+  try {
+    return fs.readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A full store must not fail a restore: without this file only `parent` of a later snapshot may be wrong. */
+function writeHead(path: string, id: string): void {
+  try {
+    fs.writeFileSync(path, id, { mode: 0o600 });
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    fs.rmSync(path, { force: true });
+  }
+}
 
 const MAX_MISMATCHES = 20;
 /** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
-import type { CollectReport } from './collector.ts';
-import type { ScrubOptions, ScrubReport } from './scrubber.ts';
+import type { CollectReport, ScrubOptions, ScrubReport } from './collector.ts';
 import type { Manifest, SkippedPath } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
 

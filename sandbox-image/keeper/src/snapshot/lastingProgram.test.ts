@@ -3,12 +3,10 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { lastingProgram } from './lastingProgram.ts';
-import { processEach, type Program } from './program.ts';
-import { setMetaByRunner } from './setMeta.ts';
+import { lastingProgram, processEach, type Program } from './program.ts';
+import { setMetaByRunner, TooManyXattrs, xattrsByRunner } from './xattrs.ts';
 import { buildRunner } from './testing/runner.ts';
 import { treeStatsByRunner } from './treeStats.ts';
-import { TooManyXattrs, xattrsByRunner } from './xattrs.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

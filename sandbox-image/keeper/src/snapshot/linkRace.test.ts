@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SnapshotEngine } from './engine.ts';
 import { SnapshotError } from './errors.ts';
-import { setMetaByRunner } from './setMeta.ts';
+import { setMetaByRunner } from './xattrs.ts';
 import { describeTree, Harness } from './testing/harness.ts';
 import { buildRunner } from './testing/runner.ts';
 

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GitPlumbing } from './testing/gitPlumbing.ts';
 import { setMetaByTouch } from './testing/harness.ts';
-import { openCasEngine } from './casEngine.ts';
-import type { CasOptions } from './casOptions.ts';
+import { openCasEngine, type CasOptions } from './casEngine.ts';
 import type { SnapshotEngine } from './engine.ts';
 
 /** Medians in milliseconds. */

@@ -4,11 +4,10 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SnapshotEngine } from './engine.ts';
-import { setMetaByRunner } from './setMeta.ts';
+import { setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 import { Harness } from './testing/harness.ts';
 import { runScript, unpackBundle } from './testing/revertTrip.ts';
 import { buildRunner } from './testing/runner.ts';
-import { decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 
 const runner = buildRunner();
 const access = xattrsByRunner(runner?.binary ?? '');

@@ -1,5 +1,6 @@
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
+import type { MtimeRecord, SetMeta } from './engine.ts';
 
 /** One extended attribute of the user's namespace; the name with its `user.`, as bytes. */
 export interface Xattr {
@@ -149,4 +150,19 @@ class RunnerReader implements XattrReader {
     this.#asked = [];
     this.#chars = 0;
   }
+}
+
+/** Standard input of `runner setmeta ROOT`: for each record `<mtimeNs> NUL <path> NUL`, the path relative to ROOT. */
+export function encodeRecords(records: readonly MtimeRecord[]): Buffer {
+  const zero = Buffer.of(0);
+  return Buffer.concat(records.flatMap(({ path, mtimeNs }) => [Buffer.from(String(mtimeNs)), zero, path, zero]));
+}
+
+/**
+ * A {@link SetMeta} that calls `runner setmeta <root>` once per batch. Rejects with the program's
+ * standard error (first 4 KiB) when it does not exit with 0, or cannot be started.
+ */
+export function setMetaByRunner(runner: string | Program): SetMeta {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
+  return (rootPath, records) => runToEnd(program, ['setmeta', rootPath], encodeRecords(records));
 }

@@ -1,3 +1,3 @@
 /** Structural search and replace on syntax trees. Pure but for the parser that it is given; runs in the parser's thread. */
-export type { ParseText } from './pattern.ts';
+export type { ParseText } from './rewrite.ts';
 export { rewriteTree, type RewriteJob, type Rewritten } from './rewrite.ts';

@@ -1,5 +1,5 @@
-import { occurrences } from '../occurrences.ts';
-import type { Hunk } from './section.ts';
+import { occurrences } from '../replace.ts';
+import type { Hunk } from './parse.ts';
 
 /** The new content, and which hunks stood elsewhere; or why a hunk does not fit. */
 export type Applied =

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ulid } from '../../testing/index.ts';
-import { actsOf, stepsOf, undo } from './commit.ts';
+import { actsOf, stepsOf, undo } from './patches.ts';
 import { parsePatch } from './index.ts';
 import { planPatch } from './plan.ts';
 

@@ -1,3 +1,2 @@
 /** Unified diffs: taken apart, worked out in memory, applied by renames that can be undone. Knows files, nothing of HTTP. */
-export { PatchJournal } from './journal.ts';
-export { answered, applyPatch, parsePatch, recoverPatches } from './patches.ts';
+export { PatchJournal, answered, applyPatch, parsePatch, recoverPatches } from './patches.ts';

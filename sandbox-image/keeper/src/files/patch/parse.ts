@@ -1,9 +1,187 @@
-import { patchBounds } from '@agentfleet/protocol/keeper';
+import { KeeperError } from '../../failure.ts';
 import type { BytePath } from '../../snapshot/index.ts';
-import { readHunk } from './hunk.ts';
-import { DiffLines } from './lines.ts';
-import { gitName, nameOf, plainName } from './names.ts';
-import { badDiff, type Hunk, type Section } from './section.ts';
+import { patchBounds } from '@agentfleet/protocol/keeper';
+
+/** The lines of a diff, with their numbers from 1. */
+class DiffLines {
+  readonly #lines: readonly string[];
+  #at = 0;
+
+  constructor(diff: string) {
+    const lines = diff.split('\n');
+    if (lines.at(-1) === '') lines.pop();
+    this.#lines = lines;
+  }
+
+  /** Number of the next line. */
+  get number(): number {
+    return this.#at + 1;
+  }
+
+  /** The next line; null at the end. */
+  peek(): string | null {
+    return this.#lines[this.#at] ?? null;
+  }
+
+  /** Takes the next line; empty at the end. */
+  take(): string {
+    const line = this.#lines[this.#at] ?? '';
+    this.#at += 1;
+    return line;
+  }
+}
+
+/** One hunk. Texts are bytes (latin1) with their line ends; a last line without one has none. */
+export interface Hunk {
+  /** Number within its file, from 1, and the line of the diff on which it begins. */
+  readonly number: number;
+  readonly line: number;
+  /** Line of the old file, from 1; for a hunk without old lines the one after which it goes. */
+  readonly start: number;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** What a diff says about one file. Names are as in the diff, stripped; null where there is no such file. */
+export interface Section {
+  readonly line: number;
+  readonly from: BytePath | null;
+  readonly to: BytePath | null;
+  /** Whether the file is executable afterwards; null = as it was. */
+  readonly executable: boolean | null;
+  readonly hunks: readonly Hunk[];
+}
+
+/** A refusal of the diff itself. */
+function badDiff(line: number, why: string): KeeperError {
+  return new KeeperError('AF_PATCH_INVALID', `line ${line} of the diff: ${why}`);
+}
+
+const header = /^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@/;
+
+/** Reads one hunk: exactly as many lines as its header says. @throws KeeperError `AF_PATCH_INVALID` */
+function readHunk(lines: DiffLines, number: number): Hunk {
+  const line = lines.number;
+  const match = header.exec(lines.take());
+  if (match === null) throw badDiff(line, 'the header of the hunk is not "@@ -start,count +start,count @@"');
+  const [oldCount, newCount] = [Number(match[2] ?? 1), Number(match[4] ?? 1)];
+  const before: string[] = [];
+  const after: string[] = [];
+  while (before.length < oldCount || after.length < newCount) readLine(lines, { before, after }, line);
+  if (before.length > oldCount || after.length > newCount) {
+    throw badDiff(line, `the hunk has ${before.length} old and ${after.length} new lines, its header says ${oldCount} and ${newCount}`);
+  }
+  takeNoNewline(lines, [before, after], null);
+  const start = Number(match[1]);
+  if (start === 0 && oldCount > 0) throw badDiff(line, 'the hunk has old lines and begins at line 0');
+  return { number, line, start, before, after };
+}
+
+interface Sides {
+  readonly before: string[];
+  readonly after: string[];
+}
+
+function readLine(lines: DiffLines, { before, after }: Sides, hunkLine: number): void {
+  const number = lines.number;
+  if (lines.peek() === null) throw badDiff(number, `the diff ends in the middle of the hunk of line ${hunkLine}`);
+  const text = lines.take();
+  const kind = text === '' ? ' ' : text.charAt(0); // an editor may have cut the blank of an empty context line
+  const content = `${text.slice(1)}\n`;
+  const sides = { ' ': [before, after], '-': [before], '+': [after] }[kind];
+  if (sides === undefined) throw badDiff(number, `a line of a hunk begins with " ", "-" or "+", not with ${JSON.stringify(kind)}`);
+  for (const side of sides) side.push(content);
+  takeNoNewline(lines, [before, after], sides);
+}
+
+/** "\ No newline at end of file" is about the line before it, on the sides that have that line. */
+function takeNoNewline(lines: DiffLines, all: readonly string[][], sides: readonly string[][] | null): void {
+  if (lines.peek()?.startsWith('\\ ') !== true) return;
+  if (sides === null) throw badDiff(lines.number, 'the mark of a missing newline follows no line');
+  lines.take();
+  for (const side of all) {
+    if (sides.includes(side)) side.push((side.pop() ?? '').slice(0, -1));
+  }
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  t: '\t',
+  n: '\n',
+  v: '\v',
+  f: '\f',
+  r: '\r',
+  '"': '"',
+  '\\': '\\',
+};
+
+/** Name of a `---` or `+++` line; null for /dev/null. What follows a tab is a time stamp. */
+function nameOf(text: string, strip: number, line: number): BytePath | null {
+  const name = text.startsWith('"') ? unquote(text, line).name : (text.split('\t', 1)[0] ?? '').replace(/\r$/, '');
+  return name === '/dev/null' ? null : checked(stripped(name, strip, line), line);
+}
+
+/** Name of a `rename from` or `rename to` line: it has no prefix. */
+function plainName(text: string, line: number): BytePath {
+  return checked(text.startsWith('"') ? unquote(text, line).name : text.replace(/\r$/, ''), line);
+}
+
+/**
+ * The name of a `diff --git` line. Both its names are the same where it is needed: in sections without other names, which
+ * are those of empty files and of modes. Null when they differ.
+ */
+function gitName(text: string, strip: number, line: number): BytePath | null {
+  const [first, second] = text.startsWith('"') ? quotedPair(text, line) : halves(text.replace(/\r$/, ''));
+  if (first === undefined || second === undefined) return null;
+  const [a, b] = [withoutPrefix(first, strip), withoutPrefix(second, strip)];
+  return a !== null && a === b ? checked(a, line) : null;
+}
+
+function quotedPair(text: string, line: number): readonly (string | undefined)[] {
+  const first = unquote(text, line);
+  const rest = first.rest.trimStart();
+  return [first.name, rest.startsWith('"') ? unquote(rest, line).name : rest];
+}
+
+/** The names have one length, so that the space between them is in the middle. */
+function halves(text: string): readonly string[] {
+  const middle = (text.length - 1) / 2;
+  return Number.isInteger(middle) && text[middle] === ' ' ? [text.slice(0, middle), text.slice(middle + 1)] : [];
+}
+
+/** Undoes the quotes of git: C escapes and octal bytes. */
+function unquote(text: string, line: number): { readonly name: string; readonly rest: string } {
+  const quoted = /^"((?:[^"\\]|\\.)*)"/s.exec(text);
+  if (quoted === null) throw badDiff(line, 'a quoted name does not end');
+  const name = (quoted[1] ?? '').replaceAll(/\\([0-3][0-7]{2}|.)/gs, (_, escape: string) => {
+    const plain = escape.length === 3 ? String.fromCharCode(Number.parseInt(escape, 8)) : escapes[escape];
+    if (plain === undefined) throw badDiff(line, `a quoted name has the unknown escape \\${escape}`);
+    return plain;
+  });
+  return { name, rest: text.slice(quoted[0].length) };
+}
+
+function stripped(name: string, strip: number, line: number): string {
+  const rest = withoutPrefix(name, strip);
+  if (rest === null) throw badDiff(line, `"${name.slice(0, 200)}" has no ${strip} leading components to strip; set strip`);
+  return rest;
+}
+
+function withoutPrefix(name: string, strip: number): string | null {
+  const parts = name.split('/');
+  return parts.length > strip ? parts.slice(strip).join('/') : null;
+}
+
+function checked(name: string, line: number): BytePath {
+  const refuse = (why: string): Error => badDiff(line, `the name "${name.slice(0, 200)}" ${why}`);
+  if (name === '') throw badDiff(line, 'the name is empty');
+  if (name.length > 4096) throw refuse('is longer than 4096 bytes');
+  if (name.includes('\0')) throw refuse('contains a NUL character');
+  if (name.startsWith('/')) throw refuse('is absolute');
+  if (name.split('/').some((part) => part === '' || part === '.' || part === '..')) throw refuse('contains "", "." or ".."');
+  return name;
+}
 
 /** What the lines before the hunks of a file said so far; undefined = nothing. */
 interface Head {

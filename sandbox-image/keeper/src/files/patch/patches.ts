@@ -1,14 +1,196 @@
-import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { PatchReport, PatchRequest } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError, messageOf } from '../../failure.ts';
+import { type BytePath, sysPath } from '../../snapshot/index.ts';
+import { constants } from 'node:fs';
+import { lstatOrNull } from './place.ts';
+import { type Change, planPatch } from './plan.ts';
+import { createHash } from 'node:crypto';
 import { canonicalJson, type EventLog } from '../../log/index.ts';
 import { resolveFolder } from '../resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
-import { clean, commit, stepsOf, undo } from './commit.ts';
-import type { PatchJournal, PatchRecord } from './journal.ts';
-import { parseDiff } from './parse.ts';
-import { planPatch, type Change } from './plan.ts';
-import type { Section } from './section.ts';
+import { parseDiff, type Section } from './parse.ts';
+
+/** How one file is changed by renames only: `staged` goes to `target`, what stood at `old` goes to `kept`. */
+interface Step {
+  readonly old: BytePath | null;
+  /** Where the old file waits until all is done; null when there is none. */
+  readonly kept: BytePath | null;
+  readonly staged: BytePath | null;
+  readonly target: BytePath | null;
+}
+
+/** What the store knows of a patch: enough to finish or to undo it after a crash, and to answer it again. */
+interface PatchRecord {
+  readonly requestId: string;
+  readonly requestDigest: string;
+  /** `Committed`: applied, but what it kept for undoing is still there. */
+  readonly state: 'Applying' | 'Committed' | 'Done';
+  readonly steps: readonly Step[];
+  /** Folders that it makes, the outermost first. */
+  readonly folders: readonly BytePath[];
+  readonly report: PatchReport;
+}
+
+const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/** The patches of this sandbox, `<store>/patches/<requestId>.json`. */
+export class PatchJournal {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async open(folder: string): Promise<PatchJournal> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new PatchJournal(folder);
+  }
+
+  /** Null also for a record that cannot be read: it was never whole on disk, so its patch never began. */
+  async find(requestId: string): Promise<PatchRecord | null> {
+    try {
+      const record = JSON.parse(await readFile(this.#path(requestId), 'utf8')) as PatchRecord | null;
+      return Array.isArray(record?.steps) && record.requestId === requestId ? record : null;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT' || error instanceof SyntaxError) return null;
+      throw error;
+    }
+  }
+
+  /** Written whole or not at all, and on disk when this returns: what it announces may begin. */
+  async write(record: PatchRecord): Promise<void> {
+    const path = this.#path(record.requestId);
+    const temporary = `${path}.tmp`;
+    try {
+      await writeDurably(temporary, JSON.stringify(record));
+      await rename(temporary, path);
+      await syncFolder(this.#folder);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** On disk when this returns: a record that came back would undo what has been made since. */
+  async remove(requestId: string): Promise<void> {
+    await rm(this.#path(requestId), { force: true });
+    await syncFolder(this.#folder);
+  }
+
+  /** Patches that were under way when the keeper died; and the ids of records that could not be read, which are removed. */
+  async unfinished(): Promise<{ readonly begun: readonly PatchRecord[]; readonly unreadable: readonly string[] }> {
+    const begun: PatchRecord[] = [];
+    const unreadable: string[] = [];
+    for (const name of await readdir(this.#folder)) {
+      const id = name.replace(/\.json$/, '');
+      if (!idPattern.test(id)) continue;
+      const record = await this.find(id);
+      if (record === null) unreadable.push(id);
+      else if (record.state !== 'Done') begun.push(record);
+    }
+    for (const id of unreadable) await this.remove(id);
+    return { begun, unreadable };
+  }
+
+  #path(requestId: string): string {
+    return join(this.#folder, `${requestId}.json`);
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const handle = await open(path, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The steps of changes: temporary names lie beside their targets, so that a rename is all that is left to do. */
+export function stepsOf(changes: readonly Change[], random: (bytes: number) => Buffer): readonly Step[] {
+  const beside = (path: BytePath): BytePath => `${path.slice(0, path.lastIndexOf('/'))}/.agentfleet-${random(8).toString('hex')}.tmp`;
+  return changes.map(({ old, fresh }) => ({
+    old,
+    kept: old === null ? null : beside(old),
+    staged: fresh === null ? null : beside(fresh.path),
+    target: fresh?.path ?? null,
+  }));
+}
+
+/** Writes all new contents beside their targets, then puts them there. Throws with a part done: then {@link undo} it. */
+async function commit(changes: readonly Change[], record: Pick<PatchRecord, 'steps' | 'folders'>): Promise<void> {
+  for (const act of actsOf(changes, record)) await act();
+}
+
+/** The acts of a patch in their order; a crash may come between any two. */
+export function actsOf(
+  changes: readonly Change[],
+  { steps, folders }: Pick<PatchRecord, 'steps' | 'folders'>,
+): readonly (() => Promise<unknown>)[] {
+  const acts: (() => Promise<unknown>)[] = folders.map((folder) => () => mkdir(sysPath(folder), 0o755));
+  for (const [n, { fresh }] of changes.entries()) {
+    const staged = steps[n]?.staged ?? null;
+    if (fresh !== null && staged !== null) acts.push(() => stage(staged, fresh.content, fresh.mode));
+  }
+  for (const { old, kept, staged, target } of steps) {
+    if (old !== null && kept !== null) acts.push(() => rename(sysPath(old), sysPath(kept)));
+    if (staged !== null && target !== null) acts.push(() => rename(sysPath(staged), sysPath(target)));
+  }
+  return acts;
+}
+
+async function stage(path: BytePath, content: Buffer, mode: number): Promise<void> {
+  const handle = await open(sysPath(path), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.chmod(mode);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Removes what a finished patch kept for its undoing. */
+async function clean({ steps }: Pick<PatchRecord, 'steps'>): Promise<void> {
+  for (const { kept } of steps) if (kept !== null) await rm(sysPath(kept), { force: true });
+}
+
+/**
+ * Takes a patch back, however far it came and however often this was tried before: each rename tells by what is there
+ * whether it was done.
+ */
+export async function undo({ steps, folders }: Pick<PatchRecord, 'steps' | 'folders'>): Promise<void> {
+  for (const { old, kept, staged, target } of [...steps].reverse()) {
+    // Staged contents are written before anything else: where one is gone, it is at its target. But none may be there yet.
+    const begun = kept === null || (await lstatOrNull(kept)) !== null;
+    if (begun && target !== null && staged !== null && target !== old && (await lstatOrNull(staged)) === null) {
+      await rm(sysPath(target), { force: true });
+    }
+    if (old !== null && kept !== null && begun) await rename(sysPath(kept), sysPath(old));
+    if (staged !== null) await rm(sysPath(staged), { force: true });
+  }
+  for (const folder of [...folders].reverse()) await removeEmpty(folder);
+}
+
+async function removeEmpty(folder: BytePath): Promise<void> {
+  try {
+    await rmdir(sysPath(folder));
+  } catch (error) {
+    const code = errnoOf(error) ?? '';
+    if (code !== 'ENOENT' && code !== 'ENOTEMPTY') throw error;
+  }
+}
 
 /** What a patch asks before it changes anything, and whom it tells. */
 export interface PatchRules {

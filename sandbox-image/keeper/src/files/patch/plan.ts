@@ -6,7 +6,7 @@ import { KeeperError } from '../../failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
 import { applyHunks, linesOf } from './apply.ts';
 import { placeOf, rejected, type Place } from './place.ts';
-import type { Section } from './section.ts';
+import type { Section } from './parse.ts';
 
 /** What one file of a patch becomes; nothing of it has happened. */
 export interface Change {

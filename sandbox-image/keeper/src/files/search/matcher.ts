@@ -1,5 +1,4 @@
-import type { Instruction } from './program.ts';
-import type { Assertion, CharSet } from './syntax.ts';
+import type { Instruction, Assertion, CharSet } from './syntax.ts';
 
 const none = -1;
 

@@ -5,11 +5,10 @@ import { lookBounds, type SearchMatch, type SearchQuery, type SearchResult } fro
 import type { Clock } from '../../clock.ts';
 import { errnoOf, KeeperError } from '../../failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
-import { isBinary } from '../lines.ts';
-import { resolveFolder } from '../resolve.ts';
-import { standsAt } from '../opened.ts';
-import { walk } from '../walk.ts';
-import { globPattern, regexPattern, textPattern, type Pattern } from './pattern.ts';
+import { isBinary } from '../replace.ts';
+import { resolveFolder, standsAt } from '../resolve.ts';
+import { walk } from '../look.ts';
+import { globPattern, regexPattern, textPattern, type Pattern } from './syntax.ts';
 
 const defaultMatches = 200;
 const shownChars = 400;

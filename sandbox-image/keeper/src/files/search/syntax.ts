@@ -1,4 +1,5 @@
 import { KeeperError } from '../../failure.ts';
+import { Matcher } from './matcher.ts';
 
 /** Ranges of code points, both ends included. */
 export interface CharSet {
@@ -9,7 +10,7 @@ export interface CharSet {
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside';
 
 /** A regular expression taken apart. */
-export type Node =
+type Node =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'assert'; readonly what: Assertion }
   | { readonly kind: 'cat' | 'alt'; readonly parts: readonly Node[] }
@@ -36,7 +37,7 @@ const maxDepth = 50;
 const maxRepeat = 1000;
 
 /** Takes a pattern apart. @throws KeeperError `AF_INVALID` naming the place */
-export function parseRegex(pattern: string): Node {
+function parseRegex(pattern: string): Node {
   const parser = new Parser(pattern);
   return parser.whole();
 }
@@ -196,4 +197,115 @@ function complement(ranges: CharSet['ranges']): CharSet['ranges'] {
     from = high + 1;
   }
   return [...out, [from, last]];
+}
+
+/** An instruction of the machine that {@link Matcher} runs. */
+export type Instruction =
+  | { readonly op: 'set'; readonly set: CharSet }
+  | { readonly op: 'assert'; readonly what: Assertion }
+  | { readonly op: 'fork'; readonly to: readonly number[] }
+  | { readonly op: 'match' };
+
+/** The time for a character grows with this. */
+const maxInstructions = 1000;
+
+/** Thompson's construction (1968). @throws KeeperError `AF_INVALID` for a pattern that grows too large */
+function compile(node: Node): readonly Instruction[] {
+  const program: Instruction[] = [];
+  emit(program, node);
+  add(program, { op: 'match' });
+  return program;
+}
+
+function add(program: Instruction[], instruction: Instruction): number {
+  if (program.length >= maxInstructions) {
+    throw new KeeperError('AF_INVALID', `regex: with its repetitions written out it has over ${maxInstructions} parts`);
+  }
+  return program.push(instruction) - 1;
+}
+
+function emit(program: Instruction[], node: Node): void {
+  if (node.kind === 'set') add(program, { op: 'set', set: node.set });
+  else if (node.kind === 'assert') add(program, { op: 'assert', what: node.what });
+  else if (node.kind === 'repeat') emitRepeat(program, node.part, node.min, node.max);
+  else if (node.kind === 'alt') emitAlternatives(program, node.parts);
+  else for (const part of node.parts) emit(program, part);
+}
+
+function emitAlternatives(program: Instruction[], parts: readonly Node[]): void {
+  const to: number[] = [];
+  const ends: number[] = [];
+  const fork = add(program, { op: 'fork', to });
+  for (const part of parts) {
+    to.push(program.length);
+    emit(program, part);
+    ends.push(add(program, { op: 'fork', to: [] }));
+  }
+  program[fork] = { op: 'fork', to };
+  for (const end of ends) program[end] = { op: 'fork', to: [program.length] };
+}
+
+function emitRepeat(program: Instruction[], part: Node, min: number, max: number | null): void {
+  for (let n = 0; n < min; n++) emit(program, part);
+  if (max === null) {
+    const fork = add(program, { op: 'fork', to: [] });
+    emit(program, part);
+    add(program, { op: 'fork', to: [fork] });
+    program[fork] = { op: 'fork', to: [fork + 1, program.length] };
+    return;
+  }
+  const forks: number[] = [];
+  for (let n = min; n < max; n++) {
+    forks.push(add(program, { op: 'fork', to: [] }));
+    emit(program, part);
+  }
+  for (const fork of forks) program[fork] = { op: 'fork', to: [fork + 1, program.length] };
+}
+
+/** What is sought in a line. */
+export interface Pattern {
+  /** Where the first match begins; -1 when there is none. */
+  find(line: string): number;
+  /** A text that every matching line holds; null when none is known. Asked first, because it is fast. */
+  readonly needs: string | null;
+}
+
+const maxNeed = 32;
+
+/** @throws KeeperError `AF_INVALID` */
+export function regexPattern(regex: string, ignoreCase: boolean): Pattern {
+  const node = parseRegex(regex);
+  const matcher = new Matcher(compile(node), ignoreCase);
+  return { find: (line) => matcher.find(line), needs: ignoreCase ? null : needOf(node) };
+}
+
+export function textPattern(text: string, ignoreCase: boolean): Pattern {
+  const parts = Array.from(text, (char): Node => ({ kind: 'set', set: { negated: false, ranges: [[point(char), point(char)]] } }));
+  const matcher = new Matcher(compile({ kind: 'cat', parts }), ignoreCase);
+  return { find: (line) => matcher.find(line), needs: ignoreCase ? null : text.slice(0, maxNeed) };
+}
+
+/** A pattern of file names as one of whole paths: `*` and `?` stop at a slash, `**` does not. */
+export function globPattern(glob: string): (path: string) => boolean {
+  const body = glob
+    .replaceAll(/[\\^$.|+()[\]{}]/g, String.raw`\$&`)
+    .replaceAll(/\*\*\/|\*\*|\*|\?/g, (wild) => (wild === '**/' ? '(?:.*/)?' : wild === '**' ? '.*' : wild === '*' ? '[^/]*' : '[^/]'));
+  const matcher = new Matcher(compile(parseRegex(`^${glob.includes('/') ? '' : '(?:.*/)?'}${body}$`)), false);
+  return (path) => matcher.find(path) >= 0;
+}
+
+/** The longest run of single characters that the whole pattern cannot do without. */
+function needOf(node: Node): string | null {
+  const parts = node.kind === 'cat' ? node.parts : [node];
+  let [best, run] = ['', ''];
+  for (const part of parts) {
+    const [range] = part.kind === 'set' && !part.set.negated && part.set.ranges.length === 1 ? part.set.ranges : [];
+    run = range !== undefined && range[0] === range[1] ? run + String.fromCodePoint(range[0]) : '';
+    if (run.length > best.length) best = run;
+  }
+  return best === '' ? null : best.slice(0, maxNeed);
+}
+
+function point(char: string): number {
+  return char.codePointAt(0) ?? 0;
 }

@@ -1,10 +1,87 @@
-import { isTimeOnly, type Change } from '../compare.ts';
-import type { Contents } from '../contents.ts';
+import { isUtf8 } from 'node:buffer';
+import { formatPatch, OMIT_HEADERS, structuredPatch } from 'diff';
+import { type Change, type ManifestEntry, isTimeOnly } from '../manifest.ts';
+import { readWhole, type Contents } from '../contents.ts';
+import { type BytePath, displayPath } from '../pathBytes.ts';
 import type { TreeChange, TreeDiff } from '../engine.ts';
-import type { ManifestEntry } from '../manifest.ts';
-import { displayPath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
-import { patchOf } from './patchText.ts';
+
+/** Bigger files are only named. */
+const MAX_TEXT_BYTES = 256 * 1024;
+/** Files that differ in more lines than this are shown as replaced as a whole: Myers' search is quadratic in it. */
+const MAX_EDITS = 1500;
+
+/**
+ * The change of one path the way git writes it, as text; `''` for directories and for what a git
+ * patch cannot say. A change of type is a deletion and an addition.
+ */
+function patchOf({ path, from, to }: Change, contents: Contents): string {
+  const left = from?.type === 'd' ? null : from;
+  const right = to?.type === 'd' ? null : to;
+  if (left !== null && right !== null && left.type !== right.type) {
+    return patchOf({ path, from: left, to: null }, contents) + patchOf({ path, from: null, to: right }, contents);
+  }
+  const modes = modeLines(left, right);
+  const body = left?.hash === right?.hash && left?.link === right?.link ? '' : bodyOf(path, left, right, contents);
+  if (modes === '' && body === '') return '';
+  return `diff --git ${quote(`a/${path}`)} ${quote(`b/${path}`)}\n${modes}${body}`;
+}
+
+function modeLines(left: ManifestEntry | null, right: ManifestEntry | null): string {
+  if (left === null) return right === null ? '' : `new file mode ${gitMode(right)}\n`;
+  if (right === null) return `deleted file mode ${gitMode(left)}\n`;
+  return gitMode(left) === gitMode(right) ? '' : `old mode ${gitMode(left)}\nnew mode ${gitMode(right)}\n`;
+}
+
+function gitMode(entry: ManifestEntry): string {
+  if (entry.type === 'l') return '120000';
+  return (entry.mode & 0o100) === 0 ? '100644' : '100755';
+}
+
+function bodyOf(path: BytePath, left: ManifestEntry | null, right: ManifestEntry | null, contents: Contents): string {
+  const a = left === null ? '/dev/null' : quote(`a/${path}`);
+  const b = right === null ? '/dev/null' : quote(`b/${path}`);
+  const before = textOf(left, contents);
+  const after = textOf(right, contents);
+  if (before === null || after === null) return `Binary files ${a} and ${b} differ\n`;
+  if (before === after) return '';
+  const tab = path.includes(' ') ? '\t' : '';
+  return `--- ${a}${left === null ? '' : tab}\n+++ ${b}${right === null ? '' : tab}\n${hunks(before, after)}`;
+}
+
+/** Null for what is not text, or too much of it. */
+function textOf(entry: ManifestEntry | null, contents: Contents): string | null {
+  if (entry === null) return '';
+  if (entry.size > MAX_TEXT_BYTES) return null;
+  const bytes = entry.type === 'l' ? Buffer.from(entry.link, 'latin1') : readWhole(contents, entry);
+  return bytes.includes(0) || !isUtf8(bytes) ? null : bytes.toString('utf8');
+}
+
+function hunks(before: string, after: string): string {
+  const patch = structuredPatch('a', 'b', before, after, undefined, undefined, { context: 3, maxEditLength: MAX_EDITS });
+  if (patch !== undefined) return formatPatch(patch, OMIT_HEADERS);
+  const [removed, added] = [wholeSide(before, '-'), wholeSide(after, '+')];
+  return `@@ -${removed.range} +${added.range} @@\n${removed.text}${added.text}`;
+}
+
+function wholeSide(text: string, sign: string): { range: string; text: string } {
+  if (text === '') return { range: '0,0', text: '' };
+  const ended = text.endsWith('\n');
+  const lines = (ended ? text.slice(0, -1) : text).split('\n');
+  const missing = ended ? '' : '\\ No newline at end of file\n';
+  return { range: `1,${lines.length}`, text: `${lines.map((line) => `${sign}${line}\n`).join('')}${missing}` };
+}
+
+/** Git's C-style quoting of the bytes that need it. */
+function quote(path: BytePath): string {
+  if (/^[ !#-[\]-~]*$/.test(path)) return path;
+  const bytes = Array.from(path, (char) => {
+    const byte = char.charCodeAt(0);
+    if (char === '"' || char === '\\') return `\\${char}`;
+    return byte >= 0x20 && byte < 0x7f ? char : `\\${byte.toString(8).padStart(3, '0')}`;
+  });
+  return `"${bytes.join('')}"`;
+}
 
 /** Limit of the patch text, in UTF-16 units. */
 const MAX_PATCH = 1024 * 1024;

@@ -2,9 +2,18 @@ import fs from 'node:fs';
 import { isFull } from '../errors.ts';
 import type { Slices } from '../slices.ts';
 import { isZero } from './holes.ts';
-import { HEADER_BYTES, readHeader } from './record.ts';
-import { packLocation, unpackLocation, type ObjectIndex } from './segmentIndex.ts';
-import { listSegments, segmentPath, syncDirectory, type LogEnd, type SegmentLog } from './segmentLog.ts';
+import {
+  HEADER_BYTES,
+  readHeader,
+  packLocation,
+  unpackLocation,
+  type ObjectIndex,
+  listSegments,
+  segmentPath,
+  syncDirectory,
+  type LogEnd,
+  type SegmentLog,
+} from './segmentLog.ts';
 
 /** Raw hashes of the contents that must stay, with their sizes. */
 export type LiveObjects = ReadonlyMap<string, number>;

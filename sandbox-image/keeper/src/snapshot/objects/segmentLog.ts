@@ -1,6 +1,9 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
-import { join } from 'node:path';
+import { join, dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { errnoOf, SnapshotError } from '../errors.ts';
+import { hexOf } from '../manifest.ts';
 
 /** The calls that can run out of space or fail to sync; tests plant faults here. */
 export type SegmentFs = Pick<typeof fs, 'writeSync' | 'fdatasync'>;
@@ -208,4 +211,135 @@ export function syncDirectory(dir: string): void {
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/**
+ * Header of one object in a segment: magic (4), length (8, big-endian), SHA-256 of the payload
+ * (32), CRC-32 of the bytes before it (4); the payload follows. The payload needs no checksum of
+ * its own: its hash is its name.
+ */
+export const HEADER_BYTES = 48;
+
+const MAGIC = 0x41_46_4f_31; // "AFO1"
+const CRC_AT = 44;
+
+export interface RecordHeader {
+  /** 32 chars, one per byte. */
+  readonly hash: string;
+  /** Payload bytes. */
+  readonly length: number;
+}
+
+export function writeHeader(target: Buffer, at: number, { hash, length }: RecordHeader): void {
+  target.writeUInt32BE(MAGIC, at);
+  target.writeUInt16BE(0, at + 4);
+  target.writeUIntBE(length, at + 6, 6);
+  target.write(hash, at + 12, 32, 'latin1');
+  target.writeUInt32BE(crc32(target.subarray(at, at + CRC_AT)), at + CRC_AT);
+}
+
+/** The header at `at`, or null when those bytes are no header. */
+export function readHeader(source: Buffer, at: number): RecordHeader | null {
+  if (source.length < at + HEADER_BYTES || source.readUInt32BE(at) !== MAGIC) return null;
+  if (source.readUInt32BE(at + CRC_AT) !== crc32(source.subarray(at, at + CRC_AT))) return null;
+  return { length: source.readUIntBE(at + 6, 6), hash: source.toString('latin1', at + 12, at + CRC_AT) };
+}
+
+/**
+ * Where each object lies: raw hash → `offset × 65536 + segment`, one number instead of an object
+ * per entry (4 TiB of segments, 128 GiB in one). The length is in the record's header.
+ */
+export type ObjectIndex = Map<string, number>;
+
+const SEGMENT_SPAN = 65_536;
+
+export function packLocation(segment: number, offset: number): number {
+  return offset * SEGMENT_SPAN + segment;
+}
+
+export function unpackLocation(location: number): LogEnd {
+  return { segment: location % SEGMENT_SPAN, offset: Math.floor(location / SEGMENT_SPAN) };
+}
+
+/** Reads the record headers of one segment into the index; returns the end of its last whole record. */
+function indexSegment(path: string, segment: number, index: ObjectIndex): number {
+  const fd = fs.openSync(path, 'r');
+  try {
+    const size = fs.fstatSync(fd).size;
+    const header = Buffer.allocUnsafe(HEADER_BYTES);
+    for (let at = 0; ;) {
+      if (fs.readSync(fd, header, 0, HEADER_BYTES, at) < HEADER_BYTES) return at;
+      const record = readHeader(header, 0);
+      if (record === null || at + HEADER_BYTES + record.length > size) return at;
+      index.set(record.hash, packLocation(segment, at));
+      at += HEADER_BYTES + record.length;
+    }
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * Rebuilds the index. `end` is where the newest snapshot left the log: nothing behind it belongs
+ * to a snapshot, so an unfinished take, torn or whole, is cut off. `'unknown'` (the newest
+ * snapshot's file is damaged) cuts nothing. Returns where the log goes on: in a fresh segment when
+ * the last one is damaged or shorter than it should be.
+ */
+export function openIndex(dir: string, end: LogEnd | 'unknown', index: ObjectIndex): LogEnd {
+  let last: LogEnd = end === 'unknown' ? { segment: 1, offset: 0 } : end;
+  let intact = end !== 'unknown';
+  for (const segment of listSegments(dir)) {
+    const path = segmentPath(dir, segment);
+    if (end !== 'unknown' && (segment > end.segment || (segment === end.segment && end.offset === 0))) {
+      fs.rmSync(path);
+      continue;
+    }
+    if (end !== 'unknown' && segment === end.segment && fs.statSync(path).size > end.offset) fs.truncateSync(path, end.offset);
+    const offset = indexSegment(path, segment, index);
+    if (end === 'unknown') last = { segment, offset };
+    else if (segment === end.segment) intact = offset === end.offset;
+  }
+  return intact ? last : { segment: last.segment + 1, offset: 0 };
+}
+
+/**
+ * Where a collection left the log. A snapshot's own record of the end cannot say it: the records that a
+ * collection has moved lie behind it. Absent before the first collection; `unknown` when the file is damaged.
+ */
+export function readLogEnd(path: string): LogEnd | 'unknown' | null {
+  try {
+    const { segment, offset } = JSON.parse(fs.readFileSync(path, 'utf8')) as Partial<LogEnd>;
+    return Number.isSafeInteger(segment) && Number.isSafeInteger(offset) ? { segment: segment ?? 0, offset: offset ?? 0 } : 'unknown';
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null;
+    if (error instanceof SyntaxError) return 'unknown';
+    throw error;
+  }
+}
+
+/** Commits an end durably. What lies before it must be durable already. */
+export function writeLogEnd(path: string, end: LogEnd): void {
+  const temporary = `${path}.tmp`;
+  const fd = fs.openSync(temporary, 'w', 0o600);
+  try {
+    fs.writeSync(fd, JSON.stringify(end));
+    fs.fdatasyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+  fs.renameSync(temporary, path);
+  syncDirectory(dirname(path));
+}
+
+/** The later of two ends; `unknown` when either is. */
+export function laterEnd(a: LogEnd | 'unknown', b: LogEnd | 'unknown' | null): LogEnd | 'unknown' {
+  if (b === null) return a;
+  if (a === 'unknown' || b === 'unknown') return 'unknown';
+  return b.segment > a.segment || (b.segment === a.segment && b.offset > a.offset) ? b : a;
+}
+
+/** The error for an object that cannot be used; `what` completes the sentence. */
+export function corrupt(hash: string, what: string): SnapshotError {
+  const sha256 = hexOf(hash);
+  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `object ${sha256} ${what}`, { details: { sha256 } });
 }

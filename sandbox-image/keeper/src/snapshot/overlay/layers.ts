@@ -1,11 +1,130 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf, SnapshotError } from '../errors.ts';
+import { sysPath, type BytePath, bytesOf } from '../pathBytes.ts';
+import { type Below, NOTHING, type TreeChanges } from '../scan/scanner.ts';
 import type { RootBytes } from '../engine.ts';
-import { bytesOf } from '../pathBytes.ts';
-import { NOTHING, type Below, type TreeChanges } from '../scan/changes.ts';
-import { Ledger, layerPath, workPath, type Stack } from './ledger.ts';
-import type { LayeredRoot, Mounter } from './mounter.ts';
-import { namesIn, union } from './names.ts';
+import type { LayeredRoot, Mounter } from './overlayEngine.ts';
+
+/** What is mounted: numbers of layers, `lower` from the top to the bottom. */
+interface Stack {
+  readonly lower: readonly number[];
+  readonly upper: number;
+}
+
+/** Everything that must outlive the keeper. */
+export interface LedgerState extends Stack {
+  readonly format: 1;
+  /** The number of the next layer; never used twice. */
+  readonly next: number;
+  /** The layers of snapshots, from the top to the bottom. One that is not here has its contents in the store only. */
+  readonly snapshots: Readonly<Record<string, readonly number[]>>;
+}
+
+/** Both are made in the first directory: a layer and its work directory must be on one file system. */
+function layerPath(dir: string, layer: number, root: string): string {
+  return join(dir, 'layers', String(layer), root);
+}
+
+function workPath(dir: string, layer: number, root: string): string {
+  return join(dir, 'work', String(layer), root);
+}
+
+/**
+ * Which layers there are and what they are good for, in one file that is replaced by rename: after a kill at any
+ * instant it says what was so before or what is so after. It is written before a mount: what it says is mounted again
+ * at the next start.
+ */
+export class Ledger {
+  readonly #path: string;
+  #state: LedgerState;
+
+  /** @throws SnapshotError `AF_SNAPSHOT_CONFIG` when the file is there and is no ledger: without it the tree is not known. */
+  constructor(dir: string) {
+    this.#path = join(dir, 'ledger');
+    this.#state = readState(this.#path) ?? { format: 1, lower: [0], upper: 1, next: 2, snapshots: {} };
+  }
+
+  get state(): LedgerState {
+    return this.#state;
+  }
+
+  /** Puts a new state in the place of the old one. */
+  write(change: Partial<Omit<LedgerState, 'format'>>): void {
+    const state = { ...this.#state, ...change };
+    const temporary = `${this.#path}.tmp`;
+    fs.writeFileSync(temporary, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+    fs.renameSync(temporary, this.#path);
+    this.#state = state;
+  }
+
+  /** Every layer that something needs. */
+  used(): Set<number> {
+    const { lower, upper, snapshots } = this.#state;
+    return new Set([...lower, upper, ...Object.values(snapshots).flat()]);
+  }
+}
+
+function readState(path: string): LedgerState | null {
+  let text: string;
+  try {
+    text = fs.readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+  const state = parse(text);
+  if (state.format === 1 && Array.isArray(state.lower) && typeof state.upper === 'number' && typeof state.next === 'number')
+    return state as LedgerState;
+  throw new SnapshotError('AF_SNAPSHOT_CONFIG', `${path} is not a ledger of layers; the layers of the tree are not known`);
+}
+
+function parse(text: string): Partial<LedgerState> {
+  try {
+    return (JSON.parse(text) as Partial<LedgerState> | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** Names in a layer, and how many there are. */
+export interface LayerNames {
+  readonly below: Below;
+  readonly count: number;
+}
+
+/**
+ * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be told,
+ * because a directory of it is closed to us or is gone.
+ */
+export function namesIn(dir: BytePath): LayerNames | null {
+  let count = 0;
+  const list = (path: BytePath): Below => {
+    const names = new Map<BytePath, Below | null>();
+    for (const entry of fs.readdirSync(sysPath(path), { encoding: 'latin1', withFileTypes: true })) {
+      count++;
+      names.set(entry.name, entry.isDirectory() ? list(`${path}/${entry.name}`) : null);
+    }
+    return names;
+  };
+  try {
+    return { below: list(dir), count };
+  } catch (error) {
+    if (['EACCES', 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(errnoOf(error))) return null;
+    throw error;
+  }
+}
+
+/** What either of two says anything of. Below a name that is no directory in one of them, anything may be other. */
+export function union(a: Below, b: Below): Below {
+  if (a.size === 0) return b;
+  const all = new Map(a);
+  for (const [name, below] of b) {
+    const known = all.get(name);
+    all.set(name, known === undefined ? below : known === null || below === null ? null : union(known, below));
+  }
+  return all;
+}
 
 export interface LayersOptions {
   /** A directory for the layers, on the file system of the volumes, that commands cannot reach. */

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Ledger } from './ledger.ts';
-import { namesIn, union } from './names.ts';
+import { Ledger, namesIn, union } from './layers.ts';
 
 let dir: string;
 beforeEach(() => {

@@ -1,9 +1,8 @@
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
-import { openCasEngine } from '../casEngine.ts';
-import type { CasOptions } from '../casOptions.ts';
-import type { CollectReport } from '../collector.ts';
+import { openCasEngine, type CasOptions } from '../casEngine.ts';
+import type { CollectReport, ScrubOptions, ScrubReport } from '../collector.ts';
 import type {
   Adoption,
   RestoreOptions,
@@ -17,12 +16,29 @@ import type {
 import { errnoOf } from '../errors.ts';
 import type { Manifest } from '../manifest.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
-import type { Below } from '../scan/changes.ts';
-import type { ScrubOptions, ScrubReport } from '../scrubber.ts';
-import { Serial } from '../serial.ts';
+import type { Below } from '../scan/scanner.ts';
+import { Serial } from '../slices.ts';
 import { checkRoots } from '../storeLayout.ts';
 import { Layers } from './layers.ts';
-import type { Mounter } from './mounter.ts';
+
+/** One root as the mounter wants it. */
+export interface LayeredRoot {
+  readonly target: string;
+  /** Directories from the top to the bottom. */
+  readonly lower: readonly string[];
+  readonly upper: string;
+  readonly work: string;
+}
+
+/** Who may mount. A rejection says that nothing has changed. */
+export interface Mounter {
+  /** Puts new mounts in the place of the old ones, here and where commands run. */
+  mount(roots: readonly LayeredRoot[]): Promise<void>;
+  /** Makes `upper` one layer that reads as all of `lower`. */
+  flatten(roots: readonly LayeredRoot[]): Promise<void>;
+  /** Removes directories with all that is in them. */
+  remove(paths: readonly string[]): Promise<void>;
+}
 
 export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */

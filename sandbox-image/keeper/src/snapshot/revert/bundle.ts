@@ -1,14 +1,222 @@
+import type { RootBytes } from '../engine.ts';
+import { hexOf, type Manifest, type ManifestEntry, compareManifests, type Change, changesXattrs, type SkippedPath } from '../manifest.ts';
+import { bytesOf, displayPath, parentOf, type BytePath } from '../pathBytes.ts';
+import { planRestore, type RestorePlan } from '../restore/plan.ts';
+import { describeChange } from '../diff/treeDiff.ts';
+import { decodeXattrs } from '../xattrs.ts';
+import { MAIN, PRELUDE } from './prelude.ts';
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
-import { changesXattrs, compareManifests } from '../compare.ts';
 import type { Contents } from '../contents.ts';
-import { describeChange } from '../diff/treeDiff.ts';
-import type { RootBytes } from '../engine.ts';
-import { hexOf, type Manifest, type ManifestEntry, type SkippedPath } from '../manifest.ts';
-import { displayPath } from '../pathBytes.ts';
-import { planRestore } from '../restore/plan.ts';
-import { makeScript } from './script.ts';
+
+/** Where a script leads: from the state it expects to the one it makes. */
+export interface Direction {
+  readonly state: Manifest;
+  readonly goal: Manifest;
+  /** For people: `s0002 → s0001`. */
+  readonly title: string;
+}
+
+/** Single-quotes any bytes for sh. */
+export function quote(bytes: BytePath): string {
+  return `'${bytes.replaceAll("'", `'\\''`)}'`;
+}
+
+/**
+ * The script for one direction, as bytes (latin1 text): fixed functions, then one function per
+ * phase that lists the paths. Running it again after any interruption is allowed.
+ */
+function makeScript({ state, goal, title }: Direction, roots: readonly RootBytes[]): string {
+  const plan = planRestore(state, goal);
+  const changes = compareManifests(state, goal);
+  const counts = `${plan.created} to create, ${plan.modified} to modify, ${plan.deleted} to delete`;
+  return [
+    `#!/bin/sh\n# ${title}\n# ${counts}. Made by AgentFleet; see description.json.`,
+    '# shellcheck disable=SC2329\nset -eu\nunset CDPATH\nexport LC_ALL=C',
+    PRELUDE,
+    options(roots, goal, changes),
+    ...readingPhases(state, changes, plan),
+    ...writingPhases(plan, state),
+    phase('check', checks(changes, plan)),
+    MAIN,
+  ].join('\n');
+}
+
+/** What runs before the first change. */
+function readingPhases(state: Manifest, changes: readonly Change[], plan: RestorePlan): string[] {
+  const hashes = new Set(plan.place.filter(hasContent).map(({ hash }) => hexOf(hash)));
+  return [
+    phase('widen', numbered('widen', plan.open)),
+    phase('narrow', numbered('narrow', plan.open).reverse()),
+    phase('guard', guards(state, changes, plan)),
+    phase(
+      'list',
+      changes.map((change) => `tell "$ROOT_${rootOf(change.path)}" ${quote(shown(change))}`),
+    ),
+    phase(
+      'objects',
+      Array.from(hashes, (hex) => `object ${hex}`),
+    ),
+  ];
+}
+
+function shown(change: Change): BytePath {
+  return bytesOf(`${describeChange(change).op} ${displayPath(change.path)}`);
+}
+
+function writingPhases(plan: RestorePlan, state: Manifest): string[] {
+  const known = new Map(state.entries.map((entry) => [entry.path, entry]));
+  const removing = plan.remove.map(({ path, directory }) => `${directory ? 'gonedir' : 'gone'} ${place(path)}`);
+  const making = plan.mkdir.map(({ path }) => `makedir ${place(path)}`);
+  const modes = plan.chmod.map((entry) => `perm ${place(entry.path)} ${chmodMode(entry)}`);
+  const attributes = plan.xattrs.flatMap((entry) => xattrLines(entry, known.get(entry.path)));
+  const times = plan.times.map((entry) => `when ${place(entry.path)} ${seconds(entry).join(' ')}`);
+  const closing = plan.dirModes.map((entry) => `close ${place(entry.path)} ${chmodMode(entry)} ${entry.mode.toString(8)}`);
+  return [
+    phase('remove', removing),
+    phase('make', making),
+    phase('place', plan.place.map(placing)),
+    phase('perm', modes),
+    phase('attr', attributes),
+    phase('time', times),
+    phase('close', closing),
+  ];
+}
+
+function numbered(command: string, entries: readonly ManifestEntry[]): string[] {
+  return entries.map(({ path }, at) => `${command} ${at} ${place(path)}`);
+}
+
+function checks(changes: readonly Change[], plan: RestorePlan): string[] {
+  const touched = new Set(changes.map(({ path }) => path));
+  const disturbed = plan.times.filter((entry) => !touched.has(entry.path));
+  return [...changes.flatMap(({ path, to }) => check(path, to)), ...disturbed.flatMap((entry) => check(entry.path, entry))];
+}
+
+function options(roots: readonly RootBytes[], goal: Manifest, changes: readonly Change[]): string {
+  const names = roots.map(({ name, path }) => `ROOT_${name}=\${ROOT_${name}-${quote(path)}}`);
+  const cases = roots.map(({ name }) => `      ${name}=*) ROOT_${name}=\${2#*=} ;;`);
+  // What follows a name that is empty: that root is left alone.
+  const given = (name: string, command: string): string => `[ -z "$ROOT_${name}" ] || ${command}`;
+  // `set -e` does not hold inside of lists: a folder that is not there would go on as the root of the file system.
+  const resolve = roots.map(({ name }) => {
+    const path = `ROOT_${name}=$(cd -- "$ROOT_${name}" && pwd -P && echo .) || exit 2; ROOT_${name}=\${ROOT_${name}%??}`;
+    return given(name, `{ open_root "$ROOT_${name}"; ${path}; }`);
+  });
+  const counts = roots.map(({ name }) => {
+    const count = changes.filter(({ path }) => rootOf(path) === name).length;
+    return given(name, `COUNT=$((COUNT + ${count}))`);
+  });
+  return `MODE=guard COUNT=0
+TMP=.agentfleet-revert-${goal.digest.slice(7, 23)}
+${names.join('\n')}
+while [ $# -gt 0 ]; do
+  case $1 in
+    --force) MODE=force ;;
+    --dry-run) MODE=dry-run ;;
+    --root)
+      case \${2-} in
+${cases.join('\n')}
+      *) usage ;;
+      esac
+      shift
+      ;;
+    *) usage ;;
+  esac
+  shift
+done
+OBJECTS=\${OBJECTS:-$(dirname -- "$0")/objects}
+${resolve.join('\n')}
+${counts.join('\n')}
+`;
+}
+
+function phase(name: string, lines: readonly string[]): string {
+  return `${name}_all() {\n${lines.length === 0 ? '  :' : lines.map((line) => `  ${line}`).join('\n')}\n}\n`;
+}
+
+/** The two arguments root and relative path. */
+function place(path: BytePath): string {
+  const name = rootOf(path);
+  return `"$ROOT_${name}" ${quote(path.slice(name.length + 1))}`;
+}
+
+function rootOf(path: BytePath): string {
+  return path.slice(0, path.indexOf('/'));
+}
+
+function hasContent(entry: ManifestEntry): boolean {
+  return entry.type === 'f' && entry.link === '';
+}
+
+/** One line for each attribute that goes or is set. Those that an edit of somebody else has added stay. */
+function xattrLines({ path, xattrs }: ManifestEntry, before: ManifestEntry | undefined): string[] {
+  const wanted = decodeXattrs(xattrs);
+  const stays = new Set(wanted.map(({ name }) => name));
+  const gone = decodeXattrs(before?.xattrs ?? '').filter(({ name }) => !stays.has(name));
+  return [
+    ...gone.map(({ name }) => `unattr ${place(path)} ${quote(name)}`),
+    ...wanted.map(({ name, value }) => `attr ${place(path)} ${quote(name)} ${value.length === 0 ? "''" : `0s${value.toString('base64')}`}`),
+  ];
+}
+
+function placing(entry: ManifestEntry): string {
+  if (entry.type === 'l') return `point ${place(entry.path)} ${quote(entry.link)}`;
+  if (hasContent(entry)) return `put ${place(entry.path)} ${hexOf(entry.hash)} ${chmodMode(entry)}`;
+  return `join ${place(entry.path)} ${place(entry.link)}`;
+}
+
+/** Five digits: only then does GNU chmod also clear the set-id bits of a directory. */
+function chmodMode(entry: ManifestEntry): string {
+  return entry.mode.toString(8).padStart(5, '0');
+}
+
+/** Whole seconds and `.nanoseconds` the way touch and stat write them: −1.5 s is `-1 .500000000`. */
+function seconds({ mtimeNs }: ManifestEntry): [string, string] {
+  const size = mtimeNs < 0n ? -mtimeNs : mtimeNs;
+  return [`${mtimeNs < 0n ? '-' : ''}${size / 1_000_000_000n}`, `.${String(size % 1_000_000_000n).padStart(9, '0')}`];
+}
+
+function token(entry: ManifestEntry | null): string {
+  if (entry === null) return '-';
+  if (entry.type === 'd') return 'd';
+  return entry.type === 'l' ? quote(`l:${entry.link}.`) : `f:${hexOf(entry.hash)}`;
+}
+
+/** What the guard accepts: the expected state, the goal, and what an interrupted run leaves in between. */
+function guards(state: Manifest, changes: readonly Change[], plan: RestorePlan): string[] {
+  const children = new Map<BytePath, BytePath[]>(plan.remove.filter(({ directory }) => directory).map(({ path }) => [path, []]));
+  const paths = [...state.entries.map(({ path }) => path), ...plan.remove.map(({ path }) => path)];
+  for (const path of new Set(paths)) children.get(parentOf(path))?.push(path.slice(path.lastIndexOf('/') + 1));
+  const known = new Set(state.entries.map(({ path }) => path));
+  const specials = new Set(plan.remove.map(({ path }) => path).filter((path) => !known.has(path)));
+  const wants = changes.map(({ path, from, to }) => {
+    const between = from?.type === to?.type ? [] : ['-'];
+    const tokens = new Set([token(from), token(to), ...between, ...(specials.delete(path) ? ['special'] : [])]);
+    return `want ${place(path)} '${guardModes(from, to)}' ${[...tokens].join(' ')}`;
+  });
+  return [
+    ...wants,
+    ...Array.from(specials, (path) => `want ${place(path)} '' special -`),
+    ...Array.from(children, ([path, names]) => `only ${place(path)} ${names.map(quote).join(' ')}`),
+  ];
+}
+
+function guardModes(from: ManifestEntry | null, to: ManifestEntry | null): string {
+  const modes = [from, to].flatMap((entry) => {
+    if (entry === null || entry.type === 'l') return [];
+    return entry.type === 'd' ? [entry.mode, entry.mode | 0o700] : [entry.mode];
+  });
+  return [...new Set(modes)].map((mode) => mode.toString(8)).join(' ');
+}
+
+function check(path: BytePath, entry: ManifestEntry | null): string[] {
+  if (entry === null) return [`check ${place(path)} - - -`];
+  const lines = [`check ${place(path)} ${token(entry)} ${entry.mode.toString(8)} ${seconds(entry).join('')}`];
+  if (entry.type === 'f' && entry.link !== '') lines.push(`same ${place(path)} ${place(entry.link)}`);
+  return lines;
+}
 
 const REASONS: Record<SkippedPath['kind'], string> = {
   fifo: 'a fifo is not captured: one that was deleted is not made again',

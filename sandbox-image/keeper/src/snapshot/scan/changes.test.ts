@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, write
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Harness } from '../testing/harness.ts';
-import type { Below, TreeChanges } from './changes.ts';
+import type { Below, TreeChanges } from './scanner.ts';
 
 let h: Harness;
 /** What the next scan is told. */

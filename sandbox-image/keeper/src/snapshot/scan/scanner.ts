@@ -1,22 +1,50 @@
+import { type BytePath, byBytes, displayPath, sysPath } from '../pathBytes.ts';
+import { makeEntry, digestOf, type Manifest, type ManifestEntry, type SkippedPath, type Tree } from '../manifest.ts';
+import { type TreeNode, isSame, makeNode, statOf } from './node.ts';
 import fs from 'node:fs';
 import type { RootBytes } from '../engine.ts';
 import { errnoOf, SnapshotError } from '../errors.ts';
-import { digestOf, type Manifest, type ManifestEntry, type SkippedPath, type Tree } from '../manifest.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
-import { byBytes, displayPath, sysPath } from '../pathBytes.ts';
 import type { Slices } from '../slices.ts';
 import type { TreeStats } from '../treeStats.ts';
 import type { XattrAccess } from '../xattrs.ts';
-import { NOTHING, type Below, type TreeChanges } from './changes.ts';
-import { groupHardLinks } from './hardLinks.ts';
-import { LISTABLE, type ModeGuard } from './modeGuard.ts';
-import { isSame, makeNode, statOf, type TreeNode } from './node.ts';
-import { NodeReader } from './nodeReader.ts';
-import type { StatCache } from './statCache.ts';
-import type { StatCursor, ToldStat } from './statCursor.ts';
-import { ToldStats } from './toldStats.ts';
+import { LISTABLE, type ModeGuard, NodeReader } from './nodeReader.ts';
+import { type StatCache, type StatCursor, type ToldStat, ToldStats } from './statCache.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
+
+/** Names in a directory at which something may have changed; null for a name: anything at it and below. */
+export type Below = ReadonlyMap<BytePath, Below | null>;
+
+/** Nothing has changed. */
+export const NOTHING: Below = new Map();
+
+/**
+ * Who knows where a tree can have changed, so that the rest need not be looked at. What it leaves out is
+ * believed: it has to be exact, or to say that it does not know.
+ */
+export interface TreeChanges {
+  /** By the name of the root, what may be other than at the last scan that was seen; null: anything. */
+  since(): ReadonlyMap<string, Below> | null;
+  /** A scan has been completed. */
+  seen(): void;
+}
+
+/**
+ * Makes every later name of a file point to its first one. Runs after each scan, over the sorted
+ * nodes: which name is the first can change without any change to this node. Names outside of the
+ * roots do not count.
+ */
+function groupHardLinks(nodes: readonly TreeNode[]): void {
+  const first = new Map<string, string>();
+  for (const node of nodes) {
+    const { entry, linkKey } = node;
+    if (entry === null || (linkKey === '' && (entry.type === 'l' || entry.link === ''))) continue;
+    const known = linkKey === '' ? '' : (first.get(linkKey) ?? '');
+    if (linkKey !== '' && known === '') first.set(linkKey, node.path);
+    if (entry.link !== known) node.entry = makeEntry({ ...entry, link: known });
+  }
+}
 
 /** Of the tree, not of the store: a volume that fails, or a path that became something else between two looks at it. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EIO', 'ENOTDIR', 'ENOENT', 'EACCES', 'EINVAL', 'ELOOP', 'EISDIR', 'ENXIO', 'ENOTSUP']);

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SnapshotEngine } from '../engine.ts';
-import { lastingProgram } from '../lastingProgram.ts';
+import { lastingProgram } from '../program.ts';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
 import { treeStatsByRunner, type StatAnswer, type TreeStats } from '../treeStats.ts';

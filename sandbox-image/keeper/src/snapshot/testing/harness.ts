@@ -3,8 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SetMeta, SnapshotEngine } from '../engine.ts';
-import { openCasEngine } from '../casEngine.ts';
-import type { CasOptions } from '../casOptions.ts';
+import { openCasEngine, type CasOptions } from '../casEngine.ts';
 import { sysPath } from '../pathBytes.ts';
 import { processEach, runToEnd } from '../program.ts';
 

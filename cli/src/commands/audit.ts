@@ -2,9 +2,10 @@ import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evide
 import { CliError } from '../failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
+import { storyLines, tellStory } from '../story/index.ts';
 
 /** The log that a command names: of a task where there is a connection, a file where there is none. */
-export async function logOf(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<CheckedLog> {
+async function logOf(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<CheckedLog> {
   if (!('transport' in context)) return readLogFile(log, flags, context.signal);
   return readLogOf(await taskOf(context, log), flags, context);
 }
@@ -45,4 +46,21 @@ export async function auditVerify(context: LocalContext | CommandContext, log: s
     context.print(
       'the log holds as far as it goes; whether its end is missing, or all of it was written anew, only a head tells: name the task, or give --root',
     );
+}
+
+/** Tells the story of a log, also of one that does not hold: then with a warning. */
+export async function auditShow(
+  context: LocalContext | CommandContext,
+  log: string,
+  flags: LogFlags & { readonly json: boolean },
+): Promise<void> {
+  const { trace, from, root, wrong } = await logOf(context, log, flags);
+  const { read, ok, records, faults, faultCount, clockSteps, head } = trace;
+  const items = tellStory(read);
+  if (flags.json) {
+    const check = { ok: ok && wrong === null, head, root: root ?? null, faultCount, faults, clockSteps, wrong };
+    context.print(JSON.stringify({ format: 'agentfleet.dev/story/v1', from, records, check, items }, null, 2));
+  } else for (const line of storyLines(items)) context.print(line);
+  if (!ok || wrong !== null)
+    context.warn(`this log does not hold, do not believe its story; see what is wrong with "fleet audit verify ${log}"`);
 }
