@@ -87,6 +87,22 @@ describe('commands of a candidate', () => {
     expect(verdict.approval).toHaveLength(1);
   });
 
+  test.each([
+    ['cd src && make; sudo rm -rf /etc/x', /\(in `sudo rm -rf \/etc\/x`\) \(\w+\)$/],
+    ['sudo rm -rf /etc/x', /^[^`]*$/],
+    [`ls; sudo rm -rf /etc/${'x'.repeat(200)}`, /\(in `sudo rm -rf \/etc\/x{90,}…`\)/],
+  ])('a refusal quotes the part of %j that it means', (command, why) => {
+    expect(run(command)).toMatchObject({ allowed: false, why: expect.stringMatching(why) as string });
+  });
+
+  test.each([
+    ['frobnicate a', []],
+    ['cd src && frobnicate a | sort', ['cd src', 'frobnicate a', 'sort']],
+    ['for f in a b; do frob "$f"; done; frob c', ['frob "$f"', 'frob c']],
+  ])('the commands of %j are named as they are written', (command, commands) => {
+    expect(run(command).scored[0]?.commands).toEqual(commands);
+  });
+
   test('what is suspicious is for gate 2', () => {
     expect(run('git commit --no-verify -m x')).toMatchObject({ allowed: true, decision: 'Review', review: [{ tool: 'Shell' }] });
   });

@@ -56,6 +56,10 @@ export interface Part {
   readonly findings: readonly string[];
   /** What to do instead of what the gravest found; empty where nothing was found. */
   readonly cure: string;
+  /** The part of a command line that the gravest is about, as written; empty: all of it, or nothing was found. */
+  readonly where: string;
+  /** The commands of a line of several, as written; empty: it is one. */
+  readonly commands: readonly string[];
   /** Kinds of acts, of those that a task can demand a person for. */
   readonly kinds: readonly ApprovalKind[];
 }
@@ -140,7 +144,8 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
 }
 
 function denied(why: string): GateVerdict {
-  const cure = 'Change the code under test; files that no rule protects are free to change.';
+  const cure =
+    'Change the code under test; files that no rule protects are free to change. New tests can only be allowed by the author of the task, with protect.mode None.';
   return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
@@ -177,6 +182,7 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const vouched = findings.length === 0 && judged.vouched;
   return {
     ...told(findings, policy, 'Reversible'),
+    commands: [],
     vouched,
     structure: judged.structure,
     tool: 'FileWrite',
@@ -214,7 +220,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 /** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
 function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace };
-  const { findings, risk, decision, vouched, structure } = rails.judge(act, policy);
+  const { findings, risk, decision, vouched, structure, simpleCommands } = rails.judge(act, policy);
   // Of what the rail finds, that is what it does not say where nothing is protected.
   const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
   const unprotected = findings.some(tampering) ? rails.judge(act, { ...policy, protectedPaths: () => false }).findings : [];
@@ -222,9 +228,36 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const tampers = findings.some((one) => tampering(one) && !excused.has(one.reason));
   // With the network open the rails have nothing to say about what uses it; a task that demands a person for that has.
   const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
-  const part = told(findings, policy, risk);
+  const part = told(findings, policy, risk, command);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
-  return { ...part, kinds, vouched, structure, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+  const commands = partsOf(command, simpleCommands);
+  return { ...part, kinds, vouched, structure, commands, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+}
+
+/** Most commands of a line that are looked at one by one. */
+const maxParts = 8;
+
+/** The commands of a line as they are written; none where it is one, or where one stands within another. */
+function partsOf(line: string, commands: readonly NormalCommand[]): readonly string[] {
+  const spans = commands.filter(({ via }) => via.length === 0).map(({ span }) => span);
+  const outer = spans.filter(
+    (one, at) =>
+      !spans.some(
+        (other, n) =>
+          n !== at && other.start <= one.start && one.end <= other.end && (other.end - other.start > one.end - one.start || n < at),
+      ),
+  );
+  return outer.length < 2 || outer.length > maxParts ? [] : outer.map(({ start, end }) => line.slice(start, end));
+}
+
+/** Characters of a quoted part. */
+const maxQuote = 120;
+
+/** What a finding is about, on one line; nothing where that is all of the text. */
+function quoteOf(text: string, { start, end }: Finding['span']): string {
+  const part = text.slice(start, end).replaceAll(/\s+/g, ' ').trim();
+  if (part === '' || part === text.replaceAll(/\s+/g, ' ').trim()) return '';
+  return ` (in \`${part.length <= maxQuote ? part : `${part.slice(0, maxQuote - 1)}…`}\`)`;
 }
 
 /**
@@ -241,6 +274,8 @@ function outsidePart(subject: string): Part {
     structure: {},
     findings: [],
     cure: '',
+    where: '',
+    commands: [],
     kinds: ['External'],
   };
 }
@@ -256,7 +291,13 @@ function outwardOf(command: string, { rails, policy, workspace }: Judging): Retu
   return { external, movesAbout: simpleCommands.some(({ argv: [program] }) => program === 'cd' || program === 'pushd') };
 }
 
-function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Omit<Part, 'tool' | 'subject' | 'vouched' | 'structure'> {
+/** @param text what the spans of the findings are about; absent: none is quoted */
+function told(
+  findings: readonly Finding[],
+  { profile }: Policy,
+  risk: Risk,
+  text = '',
+): Omit<Part, 'tool' | 'subject' | 'vouched' | 'structure' | 'commands'> {
   const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
   const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
   return {
@@ -264,6 +305,7 @@ function told(findings: readonly Finding[], { profile }: Policy, risk: Risk): Om
     risk,
     findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
     cure: byRank[0]?.cure ?? '',
+    where: byRank[0] === undefined ? '' : quoteOf(text, byRank[0].span),
     kinds: kindsOf(findings, risk),
   };
 }
@@ -290,7 +332,7 @@ function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
     decision,
     risk,
     snapshotFirst: decision !== 'Allow' || files > 1 || files < parts.length,
-    why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'} (${decision})`,
+    why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'}${refused.where} (${decision})`,
     cure: refused?.cure ?? '',
     review: parts.filter((one) => one.decision === 'Review'),
     scored: parts.filter((one) => !one.vouched && (one.decision === 'Allow' || one.decision === 'NeedsSnapshot')),

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
-import { approve, consentTo, opinionOf } from '../attempt/acts/consent.ts';
+import { approve, consentTo, opinionOf, type Consent } from '../attempt/acts/consent.ts';
 import { earlierRun, identityOf, type ActIdentity } from '../attempt/acts/earlierRun.ts';
 import { judgeEffects } from '../attempt/acts/effects.ts';
 import { reachOfActs } from '../attempt/acts/outward.ts';
 import { onlyOnce } from '../attempt/acts/perform.ts';
 import type { Baseline } from '../attempt/baseline.ts';
 import { sha256 } from '../attempt/edits.ts';
-import type { Gate } from '../attempt/gate.ts';
+import type { Gate, GateVerdict } from '../attempt/gate.ts';
 import type { ModelProposal } from '../models/models.ts';
 import { risks } from '../rails/index.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
@@ -21,6 +21,7 @@ import { ArgumentError, type Observation, type Proposed, type Tool, type ToolCon
 import { notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { TreeMark } from './notes.ts';
+import { brief } from './transcript.ts';
 
 /** What the acts of one conversation work with. */
 export interface ActScope {
@@ -85,7 +86,8 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const { unseen } = await earlierRun(scope, node, candidate);
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
   const measured = consent.energy === undefined ? {} : { energy: consent.energy };
-  if (!consent.allowed) return { ...refusal(at, consent.why, plainer), ...measured };
+  if (!consent.allowed)
+    return { ...refusal(at, consent.why, `${plainer}${await partsSaid(at, candidate, verdict, consent)}`), ...measured };
   const { approved } = consent;
   const outside = (proposed.outside ?? []).length > 0;
   const once = outside || (acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) }));
@@ -98,6 +100,27 @@ const nothing: Proposed = { rewrites: [], acts: [] };
 /** What may be tried after a person or gate 2 refused. */
 const plainer =
   'A plainer way, one act a call: edit_file for files, paths written out in place of variables and loops, a trial program by the stdin of bash; or submit with unreachable, where the goal needs this act.';
+
+/**
+ * Which commands of a refused line gate 2 would refuse by themselves: it judges a line as a whole, as what is harmless alone may do
+ * harm together, and a model cannot see which part it means. Nothing is allowed by this.
+ */
+async function partsSaid(at: ActScope, candidate: Candidate, verdict: GateVerdict, { why }: Consent): Promise<string> {
+  const [part] = [...verdict.review, ...verdict.scored];
+  if (!why.startsWith('gate 2') || part === undefined || part.commands.length === 0) return '';
+  const refused: string[] = [];
+  for (const command of part.commands) {
+    const proposal: Proposed = { rewrites: [], acts: [{ tool: 'Shell', command }] };
+    const alone = at.gate.judge(proposal);
+    const judged = [...alone.review, ...alone.scored];
+    const opinions = await Promise.all(judged.map((one) => opinionOf(at.scope, candidate, proposal, one)));
+    if (!alone.allowed || opinions.some(({ allowed }) => !allowed)) refused.push(`\`${brief(command)}\``);
+  }
+  const all = `\nThe line was judged as a whole; of its ${part.commands.length} commands`;
+  return refused.length === 0
+    ? `${all} none is refused alone: make each a call of its own.`
+    : `${all} these are refused alone too: ${refused.join(', ')}.`;
+}
 
 /** What is known of a proposal before it is chosen: of its first call that the gates judge. */
 export async function consider(at: ActScope, proposal: ModelProposal, step: number): Promise<ConsideredProposal> {

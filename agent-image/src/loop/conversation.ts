@@ -220,6 +220,7 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
     operating: [filesOf(baseline.tree)],
     shownCharacters,
+    protectsNew: spec.protect.mode === 'Default' && baseline.checks.length > 0,
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],

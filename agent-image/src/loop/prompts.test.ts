@@ -9,6 +9,7 @@ const facts: PromptFacts = {
   operating: ['Python 3.12 is installed; git is not.'],
   shownCharacters: 13_333,
   protectedPaths: ['tests/**'],
+  protectsNew: true,
   network: { mode: 'Loopback', hosts: [] },
   approvals: [],
   budget: [],
@@ -19,8 +20,8 @@ const facts: PromptFacts = {
 const markOf = (text: string): string => /\(data ([0-9a-f]{12})\)/.exec(text)?.[1] ?? 'none';
 
 describe('first messages', () => {
-  it('has a system message below 450 tokens that is equal for all tasks', () => {
-    expect(systemPrompt.length / 4).toBeLessThan(450);
+  it('has a system message below 400 tokens that is equal for all tasks', () => {
+    expect(systemPrompt.length / 4).toBeLessThan(400);
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
@@ -48,6 +49,7 @@ describe('first messages', () => {
       [],
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],
+    ['tests that may be written', { protectsNew: false }, ['Protected'], ['New test files']],
     ['no checks', { checks: [] }, ['Goal\nMake add()'], ['Checks that']],
     ['many protected paths', { protectedPaths: Array.from({ length: 25 }, (_, n) => `t${n}`) }, ['t19 and 5 more'], ['t20']],
   ])('tells %s', ([, change, has, lacks]) => {
@@ -67,6 +69,6 @@ describe('first messages', () => {
   it('repeats the limits of the goal message in reminders', () => {
     const lines = constraintsOf(facts);
     for (const line of lines) expect(goalMessage(facts)).toContain(line);
-    expect(lines).toHaveLength(2);
+    expect(lines).toHaveLength(3);
   });
 });

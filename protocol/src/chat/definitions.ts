@@ -54,15 +54,15 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
     name: 'bash',
     risk: 'Execute',
     description:
-      `Runs a command line with ${program} in the workspace, without a terminal; returns stdout and stderr in order and the exit status. ` +
-      `Each call is a new shell: cd and variables do not last. ${pipelines[shell]}`,
+      `Runs a command line with ${program} in the workspace, each in a new shell without a terminal; ` +
+      `returns stdout and stderr in order and the exit status. ${pipelines[shell]}`,
     parameters: object({
       command: some('', 65_536),
       timeout_seconds: integer(1, max, `default ${Math.min(commandSeconds.default, max)}`),
       background: {
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
-        description: 'name: starts the command beside you, e.g. a server (it cannot write files); command "kill" ends it, none looks at it',
+        description: 'name: starts it beside you, e.g. a server (it cannot write files); command "kill" ends it, none looks at it',
       },
       stdin: text(''),
     }),
@@ -89,14 +89,14 @@ const editFile: ToolDefinition = {
 const runChecks: ToolDefinition = {
   name: 'run_checks',
   risk: 'Read',
-  description: 'Runs the checks that decide about the task and compares each test with the start.',
-  parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64, description: 'default all' } }),
+  description: 'Runs the checks that decide about the task; compares each test with the start.',
+  parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64 } }),
 };
 
 const submit: ToolDefinition = {
   name: 'submit',
   risk: 'Control',
-  description: 'Hands in: the checks run in a fresh container; what they refuse comes back.',
+  description: 'Hands in the result.',
   parameters: object(
     {
       answer: some('what you did or found'),
@@ -109,23 +109,23 @@ const submit: ToolDefinition = {
 const readFile: ToolDefinition = {
   name: 'read_file',
   risk: 'Read',
-  description: 'Returns numbered lines of a text file, a list of a folder, or the rest of a result that was cut.',
+  description: 'Returns numbered lines of a text file, the list of a folder, or the rest of a cut result.',
   parameters: object({
     path: path(),
     from_line: integer(1, null),
     to_line: integer(1, null),
-    handle: some('of a result that was cut, instead of path', 128),
+    handle: some('of a cut result', 128),
   }),
 };
 
 const search: ToolDefinition = {
   name: 'search',
   risk: 'Read',
-  description: 'Finds lines of text files by a regular expression (RE2; (?i) in front ignores case).',
+  description: 'Finds lines of text files by a regular expression (RE2; (?i) ignores case).',
   parameters: object(
     {
       pattern: some('', 1024),
-      path: path('file or folder'),
+      path: path(),
       glob: some('*.py, src/**', 256),
       context: integer(0, 10, 'lines around'),
     },
@@ -136,7 +136,7 @@ const search: ToolDefinition = {
 const updatePlan: ToolDefinition = {
   name: 'update_plan',
   risk: 'Control',
-  description: 'Replaces your plan, which outlasts older messages. For work of many steps.',
+  description: 'Replaces your plan, which outlasts older messages; for long work.',
   parameters: object(
     {
       items: {

@@ -15,6 +15,8 @@ const part: Part = {
   cure: '',
   structure: {},
   kinds: [],
+  where: '',
+  commands: [],
 };
 const candidate = {
   id: 'c',

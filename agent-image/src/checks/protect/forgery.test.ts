@@ -68,6 +68,10 @@ test.each([
   ['a.py', `${python}\nif __name__ == "__main__":\n    sys.exit(main())\n`],
   ['a.py', `${python}\nif __name__ == '__main__': raise SystemExit(main())`],
   ['a.py', 'import subprocess, threading, signal\nsubprocess.run(["ls"])\nprint("x", file=sys.stderr)'],
+  [
+    'try.py',
+    'import unittest\n\nfrom a import f\n\n\nclass Try(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 2)\n\n\nif __name__ == "__main__":\n    unittest.main()\n',
+  ],
   ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
@@ -78,6 +82,12 @@ test.each([
 
 test.each([
   ['a.py', `${python}sys.exit(main())\n`, /below `if __name__/],
+  ['a.py', 'import unittest\nunittest.main(argv=["x"])\n', /names a test runner \(unittest\).*Free are/],
+  ['a.py', 'import unittest\nunittest.TestCase.assertEqual = print\n', /names a test runner/],
+  ['a.py', 'import unittest as u\nu.TestCase.assertEqual = print\n', /names a test runner/],
+  ['a.py', 'import unittest\nclass A(unittest.TestCase):\n    pass\nA.mro()[1].assertEqual = print\n', /reaches into other modules/],
+  ['a.py', 'import unittest\nclass A(unittest.TestCase):\n    pass\nA.__base__.assertEqual = print\n', /reaches into other modules/],
+  ['a.py', 'from unittest import mock\n', /names a test runner/],
   ['a.py', 'if __name__ == "__main__":\n    main()\nsys.exit(0)\n', /below `if __name__/],
   ['a.py', 'import os\nos._exit(0)', /ends or replaces/],
   ['a.py', 'import atexit', /acts when/],

@@ -7,6 +7,8 @@ interface Sign {
   readonly ofPrograms?: RegExp | null;
   /** What may be written instead. */
   readonly instead?: string;
+  /** What programs may write of it. */
+  readonly free?: RegExp;
 }
 
 /**
@@ -19,12 +21,15 @@ export type Writing = 'Edits' | 'Programs';
 const mainGuard = "Return from functions, and end the program below `if __name__ == '__main__':`, where sys.exit(…) is free.";
 const failing = 'A status from 1 to 255 is free: process.exit(1), process.exitCode = 1.';
 
+/** A file of tests that a model tries things with; without a hold on `unittest` itself it changes nothing of other tests. */
+const ownTests = /^import unittest[ \t]*$|^class \w+\(unittest\.TestCase\):/gm;
+
 /**
  * What code under test has no business with: it runs in the same process as its tests, so that it could say what the
  * runner says. None of these is proof of a cheat, so they count only where an edit brings them in.
  */
 const python: readonly Sign[] = [
-  { pattern: /\b(?:unittest|_?pytest|nose2?|doctest|pluggy)\b/, what: 'names a test runner' },
+  { pattern: /\b(?:unittest|_?pytest|nose2?|doctest|pluggy)\b/, what: 'names a test runner', free: ownTests, instead: 'Free are `import unittest`, `class …(unittest.TestCase):` and, below `if __name__ == "__main__":`, unittest.main().' },
   { pattern: /\bPYTEST_\w+|\bAGENTFLEET_\w+/, what: 'asks whether it is tested' },
   { pattern: /\b(?:SkipTest|skipTest|skipIf|skipUnless|expectedFailure)\b/, what: 'skips tests' },
   { pattern: /\b_exit\b|\bexecv\w*|\bexecl\w*|\bos\s*\.\s*(?:abort|kill|killpg|fork\w*|dup2?|posix_spawn\w*)\b/, what: 'ends or replaces its process' },
@@ -32,7 +37,7 @@ const python: readonly Sign[] = [
   { pattern: /\bsys\s*\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))|(?<![\w.])(?:exit|quit)\s*\((?!\s*[1-9]\d*\s*\))|\bSystemExit\b(?!\s*\(\s*[1-9]\d*\s*\))|\bimport\b[^\n]*\bexit\b/, what: 'ends its process with a status that may be 0', instead: mainGuard },
   { pattern: /\bsys\s*\.\s*(?:modules|meta_path|path_hooks|settrace|setprofile|monitoring|_getframe|__std\w+)|\b(?:settrace|setprofile|_getframe|currentframe)\b/, what: 'reaches into the interpreter' },
   { pattern: /\bsys\s*\.\s*(?:stdout|stderr)\s*(?:=[^=]|,)|\bos\s*\.\s*(?:write|fdopen)\b|\bopen\s*\(\s*[0-3]\s*[,)]/, what: 'takes over the output' },
-  { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases|mro)__|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
+  { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases?|mro|defaults|kwdefaults)__|\bmro\s*\(|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
   { pattern: /__import__|\b(?:import|from)\b[^\n]*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/, what: 'loads or makes code while it runs' },
   { pattern: /\bsetattr\s*\(|\bgetattr\s*\(\s*[^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
   { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b[^\n]*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports', ofPrograms: /\/dev\/(?:std|fd|tty)|\/proc\/self/ },
@@ -84,7 +89,8 @@ const mainPrograms: Readonly<Record<string, RegExp>> = {
   '.go': /^func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
 };
 
-const statusSign = 'ends its process with a status that may be 0';
+/** What the main program of a file may do, as no test runs it. */
+const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status that may be 0', 'names a test runner']);
 
 /**
  * Why an edit of a source file could make tests look passed without doing the work; null when nothing says so. A
@@ -96,11 +102,16 @@ const statusSign = 'ends its process with a status that may be 0';
  */
 export function forgery(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();
-  for (const { pattern, ofPrograms, what, instead } of signs[extension] ?? []) {
+  for (const { pattern, ofPrograms, what, instead, free } of signs[extension] ?? []) {
     const counted = writing === 'Edits' || ofPrograms === undefined ? pattern : ofPrograms;
     if (counted === null) continue;
-    const main = writing === 'Programs' && what === statusSign ? mainPrograms[extension] : undefined;
-    const count = (text: string): string[] => findAll(main === undefined ? text : text.replace(main, ''), counted);
+    const main = freeInMain.has(what) ? mainPrograms[extension] : undefined;
+    const left = writing === 'Edits' ? [] : [main, free].filter((one) => one !== undefined);
+    const count = (text: string): string[] =>
+      findAll(
+        left.reduce((rest, one) => rest.replace(one, ''), text),
+        counted,
+      );
     const found = count(after);
     if (found.length <= count(before).length) continue;
     const cure = writing === 'Programs' && instead !== undefined ? `. ${instead}` : '';
