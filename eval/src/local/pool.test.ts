@@ -66,6 +66,12 @@ describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
     expect(await shell('env')).not.toMatch(/LINK_KEY/);
   });
 
+  test('has of Python the standard library, and no package of this machine', async () => {
+    const count = 'import json, os, site; print(sum(len(os.listdir(one)) for one in site.getsitepackages() if os.path.isdir(one)))';
+    expect(await shell(`for python in $(which -a python3); do $python -c '${count}' || exit; done | sort -u`)).toBe('0\n');
+    expect((built as Programs).hidden.length).toBeGreaterThan(0);
+  });
+
   test('has a loopback, as a pod has', async () => {
     const listen =
       'import socket; s = socket.create_server(("127.0.0.1", 0)); socket.create_connection(s.getsockname(), 5); print("joined")';

@@ -18,6 +18,8 @@ export interface Programs {
   readonly node: string;
   /** Folders that sandboxes see beside those of the system. */
   readonly binds: readonly string[];
+  /** Folders of packages that were installed on this machine, which sandboxes see empty. */
+  readonly hidden: readonly string[];
   /** PATH of commands. */
   readonly toolsPath: string;
 }
@@ -50,6 +52,17 @@ async function pythonPrefix(): Promise<string | undefined> {
 }
 
 /**
+ * Where Python's packages are on this machine, beside its standard library: a task whose answer is an installed package is no task,
+ * and a result must not depend on the machine.
+ */
+async function pythonPackages(): Promise<readonly string[]> {
+  const ask = 'import os, site; print("\\n".join(one for one in site.getsitepackages() if os.path.isdir(one)))';
+  const asked = ['python3', '/usr/bin/python3'].map((program) => run(program, ['-c', ask]).catch(() => ({ stdout: '' })));
+  const folders = (await Promise.all(asked)).flatMap(({ stdout }) => stdout.split('\n')).filter((folder) => folder !== '');
+  return [...new Set(folders)];
+}
+
+/**
  * Builds keeper and runner into two folders.
  *
  * @throws EvalError where Go, a namespace or the sources are missing
@@ -71,5 +84,6 @@ export async function buildPrograms(checkout: string, { keeper, bin }: { keeper:
   const prefix = await pythonPrefix();
   const own = [dirname(process.execPath), ...(prefix === undefined ? [] : [join(prefix, 'bin')])];
   const binds = [dirname(process.execPath), ...(prefix === undefined ? [] : [prefix])];
-  return { keeper, bin, node: process.execPath, binds, toolsPath: [...own, ...systemPath].join(':') };
+  const hidden = await pythonPackages();
+  return { keeper, bin, node: process.execPath, binds, hidden, toolsPath: [...own, ...systemPath].join(':') };
 }

@@ -15,7 +15,7 @@ import type { Programs } from './programs.ts';
 /**
  * Shell programs that `unshare` runs. They make a root of its own for one sandbox, with keeper and runner in it. Nothing of this machine
  * is in that root but system folders (read only) and those that `BINDS` names by a line each, so that no pack, no hidden check and
- * nobody's home can be read from there.
+ * nobody's home can be read from there; folders that `HIDDEN` names by a line each are empty in it.
  *
  * `AREA` is the folder of the sandbox on this machine; `ACCOUNT` the uid of keeper and runner, or empty: as we are.
  */
@@ -46,6 +46,9 @@ for name in passwd group nsswitch.conf localtime ld.so.cache alternatives ssl; d
 done
 printf '%s\n' "$BINDS" | while IFS= read -r folder; do
   if [ -n "$folder" ]; then mkdir -p "./$folder" && mount --bind -o ro "$folder" "./$folder"; fi
+done
+printf '%s\n' "$HIDDEN" | while IFS= read -r folder; do
+  if [ -n "$folder" ] && [ -d "./$folder" ]; then mount -t tmpfs -o ro,mode=755,size=4k none "./$folder"; fi
 done
 for name in null zero full random urandom tty; do : > "dev/$name" && mount --bind "/dev/$name" "dev/$name"; done
 ln -s /proc/self/fd dev/fd
@@ -176,13 +179,14 @@ async function start({ path: area, account }: Area, programs: Programs, pair: Ke
   return spawn('unshare', [...namespaces, 'sh', '-euc', superviseScript], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-function environment({ toolsPath, node, binds, keeper, bin }: Programs): Record<string, string> {
+function environment({ toolsPath, node, binds, hidden, keeper, bin }: Programs): Record<string, string> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     NODE: node,
     KEEPER: keeper,
     BIN: bin,
     BINDS: binds.join('\n'),
+    HIDDEN: hidden.join('\n'),
     AGENTFLEET_LISTEN: '127.0.0.1:0',
     AGENTFLEET_EGRESS: '127.0.0.1:0',
     AGENTFLEET_LINK: '/.agentfleet/link/keeper.sock',
