@@ -10,7 +10,6 @@ import {
 } from '@agentfleet/protocol/inference';
 import type { Env, Read } from '@agentfleet/protocol/environment';
 import { parseCount, parsePath } from './settings.ts';
-import { turnsOf, type TurnsConfig } from './turnstile/index.ts';
 
 /** λ of the energy model and of the features of each head. */
 export interface EnergyWeighting {
@@ -50,8 +49,6 @@ export interface VllmConfig {
   readonly digest: string | null;
   /** Time without a request after which it sleeps; null = never. */
   readonly sleepAfterSeconds: number | null;
-  /** Where it gets its turns on a GPU that others have too; null = it has its own. */
-  readonly turns: TurnsConfig | null;
 }
 
 export type EngineConfig =
@@ -114,22 +111,15 @@ function configOf(type: EngineType, roles: readonly Role[], given: EngineEnviron
   };
 }
 
-function vllmOf({ env, faults, read }: EngineEnvironment): VllmConfig {
-  const upstream = read('AGENTFLEET_UPSTREAM', parseOrigin);
-  const inTurns = Boolean(env['AGENTFLEET_TURNSTILE']);
-  if (inTurns && env['AGENTFLEET_SLEEP_AFTER_SECONDS'])
-    faults.push('AGENTFLEET_SLEEP_AFTER_SECONDS: the turnstile says when the engine sleeps; remove this or AGENTFLEET_TURNSTILE');
-  if (!inTurns && env['AGENTFLEET_TURN_ITEM'])
-    faults.push('AGENTFLEET_TURN_ITEM: nobody gives turns; set AGENTFLEET_TURNSTILE=http://host:port or remove it');
+function vllmOf({ read }: EngineEnvironment): VllmConfig {
   return {
     type: 'VLLM',
-    upstream,
+    upstream: read('AGENTFLEET_UPSTREAM', parseOrigin),
     model: read('AGENTFLEET_MODEL', parseName),
     adapter: read<VllmConfig['adapter']>('AGENTFLEET_ADAPTER', parseAdapter, null),
     contextTokens: read('AGENTFLEET_CONTEXT_TOKENS', parseCount, 8192),
     digest: read<string | null>('AGENTFLEET_ARTIFACT_DIGEST', parseDigest, null),
     sleepAfterSeconds: read<number | null>('AGENTFLEET_SLEEP_AFTER_SECONDS', parseCount, null),
-    turns: inTurns ? turnsOf(read, upstream) : null,
   };
 }
 
@@ -142,8 +132,6 @@ const owners: readonly { readonly name: string; readonly engines: readonly Engin
   { name: 'AGENTFLEET_MODEL', engines: ['VLLM'] },
   { name: 'AGENTFLEET_ADAPTER', engines: ['VLLM'] },
   { name: 'AGENTFLEET_SLEEP_AFTER_SECONDS', engines: ['VLLM'] },
-  { name: 'AGENTFLEET_TURNSTILE', engines: ['VLLM'] },
-  { name: 'AGENTFLEET_TURN_ITEM', engines: ['VLLM'] },
   { name: 'AGENTFLEET_ARTIFACT', engines: ['Builtin'] },
   { name: 'AGENTFLEET_ARTIFACT_DIGEST', engines: ['Builtin', 'VLLM'] },
   { name: 'AGENTFLEET_LAMBDA', engines: ['Builtin'], role: 'Verifier' },

@@ -6,7 +6,6 @@ import { readConfig } from './config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, Logger, type LogLevel } from './logger.ts';
 import { startServer } from './start.ts';
-import { awaitTurn, awaitTurnWord, readAwaitTurn, readTurnstile, runTurnstile, turnstileWord } from './turnstile/index.ts';
 
 /** After the time for requests that wait, this long until the process ends whatever is left, ms. */
 const exitMs = 5_000;
@@ -40,17 +39,6 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
-/** Gives turns to engines that share a GPU. It has nothing to finish: who has a turn keeps it, and tells the next turnstile. */
-async function giveTurns(): Promise<void> {
-  const config = readTurnstile(env);
-  const logger = loggerOf(config.logLevel);
-  const running = await runTurnstile({ config, logger, now: () => performance.now() });
-  logger.log('info', 'listening', { addresses: [running.address] });
-  const stop = (): void => void running.stop().then(() => exit(0));
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-}
-
 /** Stands between the workers of a pool and models. Its libraries are loaded by no other process of this image. */
 async function serveModels(): Promise<void> {
   const { readGateway, startGateway } = await import('./gateway/index.ts');
@@ -65,15 +53,6 @@ async function serveModels(): Promise<void> {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-}
-
-/** Ends when the engine of this pod may start. */
-async function waitForTurn(): Promise<void> {
-  const config = readAwaitTurn(env);
-  const stopped = new AbortController();
-  process.on('SIGTERM', () => stopped.abort(new Error('it was told to stop before it had its turn')));
-  await awaitTurn(config, loggerOf(config.logLevel), stopped.signal);
-  exit(0);
 }
 
 /** Where the kubelet reads the last words of a container. */
@@ -98,8 +77,6 @@ async function lookAtGpu(task: GpuTask): Promise<void> {
 try {
   const task = gpuTaskOf(argv.slice(2));
   if (argv[2] === gatewayWord) await serveModels();
-  else if (argv[2] === turnstileWord) await giveTurns();
-  else if (argv[2] === awaitTurnWord) await waitForTurn();
   else if (task === undefined) await main();
   else await lookAtGpu(task);
 } catch (error) {

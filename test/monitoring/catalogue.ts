@@ -1,7 +1,6 @@
 import { createTransport, silentLog, systemClock } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
 import { createMetrics } from '../../agent-image/src/http/metrics.ts';
-import { TurnstileMetrics } from '../../inference-image/src/turnstile/metrics.ts';
 import { InferenceMetrics } from '../../inference-image/src/metrics.ts';
 import { readConfig } from '../../operator/src/config.ts';
 import { registerProcessMetrics } from '../../operator/src/metrics/eventLoop.ts';
@@ -77,7 +76,6 @@ export async function catalogue(): Promise<ReadonlyMap<string, KnownSeries>> {
     ...ofRegistry(await operatorRegistry()),
     ...ofRegistry(worker, relabelled),
     ...ofRegistry(inference, relabelled),
-    ...ofRegistry(new TurnstileMetrics(() => []).registry, relabelled),
     ...engines,
     ...gauges,
     ...up,

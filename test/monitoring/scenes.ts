@@ -196,10 +196,6 @@ export const sick: Readonly<Record<string, Sickness>> = {
   AgentFleetVerifierNotScraped: { without: ['agentfleet_inference_ready{model'], tells: ['{model="p/j"} 1'] },
   AgentFleetWorkersNotScraped: { without: ['agentfleet_worker_lease_fresh'], tells: [`${pool}2`] },
   AgentFleetSeriesRenamed: { without: ['vllm:kv_cache', 'vllm:gpu_cache'], tells: ['{pool="p/c",expert="gen"} 1'] },
-  AgentFleetTurnstileFaulty: {
-    series: ['agentfleet_turnstile_faulty{pool="p/c",item="gen",pod="t-1"} 1x60'],
-    tells: ['{pool="p/c",item="gen"} 1'],
-  },
   AgentFleetAuditGap: {
     without: ['agentfleet_worker_audit_gaps'],
     series: ['agentfleet_worker_audit_gaps_total{pool="p/c",pod="w1"} 0x20 1x40'],

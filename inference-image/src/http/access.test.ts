@@ -8,8 +8,6 @@ import { readConfig } from '../config.ts';
 import { example } from '../engines/synth/example.ts';
 import { Logger } from '../logger.ts';
 import { startServer, type RunningServer } from '../start.ts';
-import { defaultTimes } from '../turnstile/policy.ts';
-import { runTurnstile, type RunningTurnstile } from '../turnstile/run.ts';
 
 const audience = expertsAudience('fleet');
 const worker = 'system:serviceaccount:fleet:coding-worker';
@@ -22,8 +20,7 @@ let folder: string;
 let signer: Signer;
 let stranger: Signer;
 let server: RunningServer;
-let turnstile: RunningTurnstile;
-let origins: Readonly<Record<'server' | 'turnstile', string>>;
+let origins: Readonly<Record<'server', string>>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'access-'));
@@ -41,12 +38,11 @@ beforeAll(async () => {
   };
   const config = readConfig(env);
   server = await startServer({ config, logger, now });
-  turnstile = await runTurnstile({ config: { ...config, times: defaultTimes }, logger, now });
-  origins = { server: server.addresses[0] ?? '', turnstile: turnstile.address };
+  origins = { server: server.addresses[0] ?? '' };
 });
 
 afterAll(async () => {
-  await Promise.all([server.stop(), turnstile.stop()]);
+  await server.stop();
   await rm(folder, { recursive: true });
 });
 
@@ -73,16 +69,10 @@ const work: readonly (readonly [Origin, string])[] = [
   ['server', 'POST /v1/score'],
   ['server', 'GET /v1/generate'],
   ['server', 'GET /nowhere'],
-  ['turnstile', 'POST /v1/uses'],
-  ['turnstile', 'POST /v1/members'],
-  ['turnstile', 'DELETE /v1/members/core-0'],
-  ['turnstile', 'DELETE /v1/uses/use1'],
 ];
 const reads: readonly (readonly [Origin, string])[] = [
   ['server', 'GET /metrics'],
   ['server', 'GET /v1/info'],
-  ['turnstile', 'GET /metrics'],
-  ['turnstile', 'GET /v1/members'],
 ];
 
 describe('every route but the probes', () => {
@@ -128,7 +118,6 @@ test('a worker of the pool is answered', async () => {
 test('probes need no token, and say whether and nothing else', async () => {
   expect(await call('server', 'GET /healthz')).toEqual({ status: 200, text: '{"ok":true}' });
   expect(await call('server', 'GET /readyz')).toEqual({ status: 200, text: '{"ready":true}' });
-  expect(await call('turnstile', 'GET /healthz')).toEqual({ status: 200, text: '{"ok":true}' });
 });
 
 test('refusals are counted by their reason', async () => {

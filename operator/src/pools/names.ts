@@ -25,7 +25,7 @@ export const briefName = (pool: string): string => workersName(pool);
 /** ServiceAccount that the workers of a pool run as; their tokens have the subject `system:serviceaccount:<namespace>:<this>`. */
 export const workerServiceAccount = (pool: string): string => childName(pool, 'worker');
 
-/** ConfigMap with the signing keys that workers, experts, gateways and turnstiles of a pool check tokens by. */
+/** ConfigMap with the signing keys that workers, experts and gateways of a pool check tokens by. */
 export const poolKeysName = (pool: string): string => childName(pool, 'token-keys');
 
 /** ConfigMap with those that the pods of an EnergyModel check tokens by. */
@@ -41,15 +41,6 @@ export const expertName = (pool: string, expert: string, revision?: string): str
 /** Deployment, Service, NetworkPolicy, PodDisruptionBudget and ConfigMap of the gateway to chat models; `revision` as above. */
 export const gatewayName = (pool: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'gateway') : childName(pool, 'gateway', revision);
-
-/** A slot as a part of a name, which has no slash. */
-const slotPart = (slot: string): string => `${slot.replaceAll('/', '-')}-${createHash('sha256').update(slot).digest('hex').slice(0, 6)}`;
-
-/** Deployment, Service and NetworkPolicy of what says which engine of a pool on a slot has its turn. */
-export const turnstileName = (pool: string, slot: string): string => childName(pool, 'turnstile', slotPart(slot));
-
-/** NetworkPolicy of those engines. */
-export const turnsName = (pool: string, slot: string): string => childName(pool, 'turns', slotPart(slot));
 
 /** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` tells those apart that stand side by side. */
 export const verifierName = (model: string, revision?: string): string =>

@@ -21,8 +21,6 @@ export type Seat =
       /** The pods that hold its GPUs. */
       readonly holder: string | undefined;
       readonly admitted: boolean;
-      /** Whether it takes turns on its GPU with others. */
-      readonly takesTurns?: true;
       readonly pod: PodPlacement;
     }
   /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
@@ -75,13 +73,9 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
     uuid: told(found.map(({ uuid }) => uuid)),
     holder: told(found.map(({ holder }) => holder)),
     admitted: found.every(({ admitted }) => admitted),
-    ...(found.some(({ awakeBytes }) => awakeBytes !== undefined) ? { takesTurns: true } : {}),
     pod: podPlacementOf(plan.mode, places),
   };
 }
-
-/** Says of pods that the engine in them sleeps while it is not its turn. */
-export const turnsAnnotation = 'agentfleet.dev/takes-turns';
 
 interface Container {
   readonly name?: string;
@@ -148,14 +142,13 @@ export function seatDeployment(spec: object, seat: Seat): object {
   const { template, replicas = 1 } = spec as Placeable;
   const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
   if (seat.kind === 'Unseated') return { ...spec, replicas: 0, strategy };
-  const { slot, uuid, holder, admitted, takesTurns, pod } = seat;
+  const { slot, uuid, holder, admitted, pod } = seat;
   const annotations = {
     ...template.metadata?.annotations,
     [slotLabel]: slot,
     ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }),
     // A GPU that was let go may be somebody else's: who sat on it starts anew with the pod that holds it.
     ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
-    ...(takesTurns === true ? { [turnsAnnotation]: 'true' } : {}),
   };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };
   return { ...spec, replicas: admitted ? replicas : 0, strategy, template: placed };

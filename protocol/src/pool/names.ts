@@ -1,6 +1,6 @@
 /** Labels of all objects that the operator makes. */
 export const labels = {
-  /** `sandbox`, `worker`, `expert`, `verifier`, `turnstile`, `gateway`. */
+  /** `sandbox`, `worker`, `expert`, `verifier`, `gateway`. */
   component: 'agentfleet.dev/component',
   task: 'agentfleet.dev/task',
   pool: 'agentfleet.dev/pool',
@@ -38,9 +38,6 @@ export const workerPort = 7090;
 
 /** Port of the HTTP server of an expert or a verifier. */
 export const expertPort = 7080;
-
-/** Port of the turnstile: the server that says which of the engines that share a GPU in turns is awake. */
-export const turnstilePort = 7090;
 
 /** Folder of the credentials of a pool in its workers: one file per credential, named like it. */
 export const credentialsDir = '/etc/agentfleet/credentials';

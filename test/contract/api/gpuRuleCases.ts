@@ -53,13 +53,6 @@ const shardCases: readonly RuleCase[] = [
   ),
   change(
     pool,
-    'spec.experts[1]',
-    { ...wide, residency: 'Sleep' },
-    { ...wide, residency: 'Swap' },
-    'spec.experts[].residency must not be Swap beside spec.experts[].engine.vLLM.tensorParallel above 1, as each GPU has turns of its own; write Sleep or Always',
-  ),
-  change(
-    pool,
     'spec.experts',
     wideOnes(3),
     wideOnes(4),

@@ -72,7 +72,6 @@ export const fullPool: Node = {
             maxNumSeqs: 32,
             kvCacheBytes: '8Gi',
             sleepAfterSeconds: 60,
-            turnSeconds: 30,
             drainSeconds: 60,
             tensorParallel: 2,
             slots: ['dgx-1/gpu2', 'dgx-1/gpu3'],

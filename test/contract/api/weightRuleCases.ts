@@ -46,26 +46,17 @@ export const weightCases: readonly RuleCase[] = [
     { name: 'js', role: 'Specialist', engine: { type: 'Adapter', adapter: { base: 'gen' } }, artifact: weights },
     'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
   ),
-  ...(['Sleep', 'Swap'] as const).map((residency) =>
-    change(
-      withValue(withGpu, 'spec.experts[2]', {
-        name: 'js',
-        role: 'Specialist',
-        engine: { type: 'Adapter', adapter: { base: 'core' } },
-        artifact: weights,
-      }),
-      'spec.experts[1].residency',
-      'Always',
-      residency,
-      `spec.experts[].residency must not be ${residency} for the base of an adapter, which is asked past it; write Always`,
-    ),
-  ),
   change(
-    withValue(withGpu, 'spec.experts[1].residency', 'Swap'),
-    'spec.experts[1].replicas',
-    1,
-    2,
-    'spec.experts[].residency must not be Swap beside more than one replica, as one pod has the turn; set spec.experts[].replicas to 1, or write Always',
+    withValue(withGpu, 'spec.experts[2]', {
+      name: 'js',
+      role: 'Specialist',
+      engine: { type: 'Adapter', adapter: { base: 'core' } },
+      artifact: weights,
+    }),
+    'spec.experts[1].residency',
+    'Always',
+    'Sleep',
+    'spec.experts[].residency must not be Sleep for the base of an adapter, which is asked past it; write Always',
   ),
   ...(
     [

@@ -98,7 +98,7 @@ describe('what is scraped', () => {
     const all = await rendered({ podMonitor: { enabled: true, pools: true, interval: '15s' } });
     const { podMetricsEndpoints, namespaceSelector, selector } = one(all, 'PodMonitor', 'agentfleet-pools').spec as unknown as PodMonitor;
     expect(namespaceSelector).toEqual({ any: true });
-    expect(selector.matchExpressions?.[0]?.values).toEqual(['worker', 'expert', 'verifier', 'turnstile', 'gateway']);
+    expect(selector.matchExpressions?.[0]?.values).toEqual(['worker', 'expert', 'verifier', 'gateway']);
     expect(podMetricsEndpoints.map(({ port, path }) => `${port}${path}`)).toEqual(['http/metrics', 'engine/metrics']);
     for (const { relabelings = [] } of podMetricsEndpoints) {
       expect(relabelings.map(({ targetLabel }) => targetLabel).toSorted()).toEqual([...relabelled].toSorted());

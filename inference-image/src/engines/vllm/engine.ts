@@ -5,7 +5,7 @@ import { InferenceError } from '../../failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
 import { conversation, proposalSchema } from './prompt.ts';
 import { proposalOf, type Proposal } from './proposal.ts';
-import type { Resident } from './residency.ts';
+import type { Residency } from './residency.ts';
 
 export interface VllmEngineOptions {
   readonly control: VllmControl;
@@ -15,7 +15,7 @@ export interface VllmEngineOptions {
   readonly adapter: Adapter | undefined;
   /** Tokens of a request with its answer. */
   readonly contextTokens: number;
-  readonly residency: Resident | undefined;
+  readonly residency: Pick<Residency, 'awake' | 'prove' | 'close'> | undefined;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** `sha256:` of code, weights and adapter. */
@@ -24,9 +24,6 @@ export interface VllmEngineOptions {
 
 /** Tokens of one answer, at most. */
 const mostAnswerTokens = 1024;
-
-/** A proof waits for so long until the engine may be asked, ms. */
-const proofMs = 60_000;
 
 interface ChatLimits {
   readonly answerTokens: number;
@@ -58,9 +55,8 @@ export class VllmEngine implements Engine {
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
     return Promise.all(
       batch.map((request) => {
-        const { budgetMillis } = request;
-        const run = (budgetMs: number): Promise<Generated> => this.#generate(request, budgetMs, signal);
-        const answer = this.#options.residency?.awake(run, signal, budgetMillis) ?? run(budgetMillis);
+        const run = (): Promise<Generated> => this.#generate(request, request.budgetMillis, signal);
+        const answer = this.#options.residency?.awake(run, signal) ?? run();
         return answer.then(
           (generated): Outcome => ({ generated }),
           (error: unknown): Outcome => ({ error: asRefusal(error) }),
@@ -72,7 +68,7 @@ export class VllmEngine implements Engine {
   /** One real generation. An engine that sleeps was proved before it did, and is not woken for it. */
   async prove(): Promise<void> {
     const proof = (): Promise<void> => this.#proof();
-    await (this.#options.residency?.prove(proof, proofMs) ?? proof());
+    await (this.#options.residency?.prove(proof) ?? proof());
   }
 
   async #proof(): Promise<void> {
@@ -88,8 +84,9 @@ export class VllmEngine implements Engine {
     return this.#kvTokens === undefined ? undefined : { kvTokens: this.#kvTokens };
   }
 
-  async close(): Promise<void> {
-    await this.#options.residency?.close();
+  close(): Promise<void> {
+    this.#options.residency?.close();
+    return Promise.resolve();
   }
 
   async #generate(request: GenerateRequest, budgetMs: number, signal: AbortSignal): Promise<Generated> {

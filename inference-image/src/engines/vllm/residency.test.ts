@@ -26,15 +26,15 @@ function bed() {
 test('an engine sleeps when nobody asked for a while, and is woken once for all who ask', async () => {
   const { residency, told, idle } = bed();
   await idle();
-  await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(told.push('run')), signal, 1000)));
+  await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(told.push('run')), signal)));
   expect(told).toEqual(['sleep', 'wake', 'run', 'run', 'run']);
-  await residency.close();
+  residency.close();
 });
 
 test('it never sleeps under a request, however long that takes', async () => {
   const { residency, told, idle, armed } = bed();
   let finish: () => void = () => undefined;
-  const answer = residency.awake(() => new Promise<void>((resolve) => (finish = resolve)), signal, 1000);
+  const answer = residency.awake(() => new Promise<void>((resolve) => (finish = resolve)), signal);
   await idle();
   expect(armed()).toBe(false);
   expect(told).toEqual([]);
@@ -42,17 +42,17 @@ test('it never sleeps under a request, however long that takes', async () => {
   await answer;
   await idle();
   expect(told).toEqual(['sleep']);
-  await residency.close();
+  residency.close();
   expect(armed()).toBe(false);
 });
 
 test('whoever asks in the moment in which it would fall asleep finds it awake', async () => {
   const { residency, told, idle } = bed();
   const slept = idle();
-  await residency.awake(() => Promise.resolve(told.push('run')), signal, 1000);
+  await residency.awake(() => Promise.resolve(told.push('run')), signal);
   await slept;
   expect(told).toEqual(['run']);
-  await residency.close();
+  residency.close();
 });
 
 test('an engine that does not fall asleep is told of, and one that does not wake is the error of who asked', async () => {
@@ -61,8 +61,8 @@ test('an engine that does not fall asleep is told of, and one that does not wake
   await idle();
   expect(errors).toEqual([new Error('busy')]);
   control.isSleeping = () => Promise.reject(new Error('away'));
-  await expect(residency.awake(() => Promise.resolve(1), signal, 1000)).rejects.toThrow('away');
+  await expect(residency.awake(() => Promise.resolve(1), signal)).rejects.toThrow('away');
   control.isSleeping = () => Promise.resolve(false);
-  await expect(residency.awake(() => Promise.resolve(1), signal, 1000)).resolves.toBe(1);
-  await residency.close();
+  await expect(residency.awake(() => Promise.resolve(1), signal)).resolves.toBe(1);
+  residency.close();
 });

@@ -1,14 +1,5 @@
 import type { VllmControl } from './control.ts';
 
-/** Where the weights of an engine are, and when. */
-export interface Resident {
-  /** Runs while the engine is awake, with what is left of the time. Rejects when it does not get or come so far. */
-  awake<T>(run: (budgetMs: number) => Promise<T>, signal: AbortSignal, budgetMs: number): Promise<T>;
-  /** Proves an engine that is awake; one that sleeps was proved before it did, and is not woken for it. */
-  prove(proof: () => Promise<void>, withinMs: number): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** An engine whose weights go to the memory of the host while nobody asks. */
 export interface ResidencyOptions {
   readonly control: Pick<VllmControl, 'sleep' | 'wake' | 'isSleeping'>;
@@ -23,7 +14,7 @@ export interface ResidencyOptions {
  * Keeps an engine awake while it is asked, and lets it sleep when it was not for a while. Requests of one moment share one
  * awakening; it never sleeps under a request.
  */
-export class Residency implements Resident {
+export class Residency {
   readonly #options: ResidencyOptions;
   readonly #end = new AbortController();
   #active = 0;
@@ -36,7 +27,7 @@ export class Residency implements Resident {
   }
 
   /** Runs while the engine is awake. Rejects when it does not wake. */
-  async awake<T>(run: (budgetMs: number) => Promise<T>, signal: AbortSignal, budgetMs: number): Promise<T> {
+  async awake<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
     this.#active += 1;
     this.#cancel();
     try {
@@ -44,21 +35,21 @@ export class Residency implements Resident {
         const { control } = this.#options;
         if (await control.isSleeping(signal)) await control.wake(signal);
       });
-      return await run(budgetMs);
+      return await run();
     } finally {
       this.#active -= 1;
       if (this.#active === 0) this.#arm();
     }
   }
 
+  /** Proves an engine that is awake; one that sleeps was proved before it did, and is not woken for it. */
   async prove(proof: () => Promise<void>): Promise<void> {
     if (!(await this.#options.control.isSleeping(this.#end.signal))) await proof();
   }
 
-  close(): Promise<void> {
+  close(): void {
     this.#end.abort();
     this.#cancel();
-    return Promise.resolve();
   }
 
   #arm(): void {

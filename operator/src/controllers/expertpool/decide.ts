@@ -10,7 +10,7 @@ import { isBehindGateway } from './manifests/chat.ts';
 import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
 import type { Manifest } from './manifests/manifest.ts';
 import { artifactsVolume } from './manifests/storage.ts';
-import { goldenAccess, guardedExperts, guardedTurnstile, guardedWorkers, poolKeys } from './manifests/tokens.ts';
+import { goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
@@ -19,7 +19,6 @@ import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
 import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { asCounted, keptTurnstiles, turnOf, turnstileParts } from './turns.ts';
 import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from './weights/index.ts';
 
 /** Something that stands in the way until somebody changes something. */
@@ -49,7 +48,7 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
   const { images, revision } = server;
   const seat = seatOfExpert(snapshot, server.expert, revision);
-  const expert = asCounted(snapshot.pool, server.expert, revision);
+  const { expert } = server;
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);
@@ -65,7 +64,6 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
     weights,
     agentImage: snapshot.images.agent,
     ...baseOf(pool, server),
-    ...turnOf(pool, expert, revision),
     ...(revision === undefined ? {} : { revision }),
   });
   return seated(snapshot, seat, guardedExperts(snapshot.pool, snapshot.access, manifest));
@@ -120,7 +118,6 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     ...gatewayManifests(snapshot),
     ...recordOf(snapshot),
     ...servers.map((server) => service(snapshot, server)),
-    ...turnstileParts(snapshot).map((part) => guardedTurnstile(pool, access, part)),
     ...servers.flatMap((server) => deployment(snapshot, server)),
     ...gatewayDeployments(snapshot),
     ...workersBudget(pool),
@@ -163,7 +160,6 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     ...deployments,
     ...(snapshot.rollout?.keep ?? []),
     identity(resources.configMaps, spendingName(pool.metadata.name)),
-    ...keptTurnstiles(snapshot),
     ...keptGateways(snapshot),
   ];
   return {

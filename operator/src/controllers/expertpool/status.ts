@@ -31,7 +31,6 @@ import {
 } from '../../serving/index.ts';
 import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { turnsWord } from './turns.ts';
 import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
 
 interface ExpertView {
@@ -101,8 +100,7 @@ function failing(views: readonly ExpertView[]): Word | undefined {
 }
 
 function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word {
-  // Without it nobody is woken, and nobody may load.
-  const word = turnsWord(snapshot) ?? failing(views.filter(({ essential }) => essential));
+  const word = failing(views.filter(({ essential }) => essential));
   if (word !== undefined) return word;
   const { experts, workers } = snapshot.pool.spec;
   const generalist = experts.some(({ role, replicas }) => role === 'Generalist' && replicas > 0);

@@ -3,7 +3,6 @@ import type { Inventory } from './inventory.ts';
 import type { CanaryWish, Owner, Wish } from './owners.ts';
 import { problemOf, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
 import { placesOf, rejectionsOf } from './solution.ts';
-import { awakeIn, partsInTurns } from './swap.ts';
 
 /** What places for canaries are looked for in. */
 export interface CanarySearch {
@@ -51,14 +50,12 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
   for (const group of groups) {
     const among = group.filter((slot) => !taken.has(slot));
     if (among.length < (wish.shards ?? 1)) continue;
-    for (const part of partsInTurns(owner, wish, among, tenants)) {
-      const one = { ...owner, wishes: [{ ...part.wish, among: part.among }] };
-      const solution = solve(problemOf(one, [], tenants, inventory));
-      const places = [...placesOf(one, solution).values()].flat().map((place) => ({ ...place, ...awakeIn(wish) }));
-      if (places.length > 0) return { places, rejected: [] };
-      for (const word of rejectionsOf(one, solution, tenants, inventory))
-        if (word.reason !== 'NotAllowed') rejected.set(word.slot ?? '', word);
-    }
+    const one = { ...owner, wishes: [{ ...wish, among }] };
+    const solution = solve(problemOf(one, [], tenants, inventory));
+    const places = [...placesOf(one, solution).values()].flat();
+    if (places.length > 0) return { places, rejected: [] };
+    for (const word of rejectionsOf(one, solution, tenants, inventory))
+      if (word.reason !== 'NotAllowed') rejected.set(word.slot ?? '', word);
   }
   const short = ({ shortByBytes }: Rejection): number => shortByBytes ?? Infinity;
   const words = [...rejected.values()].sort((a, b) => (short(a) === short(b) ? 0 : short(a) - short(b)));

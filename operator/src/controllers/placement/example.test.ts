@@ -56,7 +56,6 @@ const unused = [
   'experts[].engine.vLLM.reasoningParser',
   'experts[].engine.vLLM.chatTemplate',
   'experts[].engine.vLLM.sleepAfterSeconds',
-  'experts[].engine.vLLM.turnSeconds',
   'experts[].engine.vLLM.drainSeconds',
   'experts[].engine.vLLM.tensorParallel',
   'experts[].engine.vLLM.slots',

@@ -3,10 +3,8 @@ import { labels } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
 import { slotLabel } from '../../placement/index.ts';
 import type { Deployment, Pod } from '../../runtime/objects.ts';
-import { seatDeployment, seatOf } from '../../serving/index.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import { lingeringOn, occupantsOf, type Occupant } from './lingering.ts';
-import { progressOf } from './observe.ts';
 import { gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { settle } from './testing/world.ts';
 
@@ -71,19 +69,4 @@ test('occupants are engines of all kinds with all their slots, and no pods that 
   ]);
   expect(occupantsOf([], [deployment(1)])).toEqual([{ owner: 'ExpertPool platform/a', item: 'js', slot: 'dgx-1/gpu3' }]);
   expect([...lingeringOn(found, [])]).toEqual(['dgx-1/gpu0', 'dgx-1/gpu1', 'dgx-1/gpu2']);
-});
-
-test('an engine that is to take turns has the whole GPU until its pods do', () => {
-  const place = { item: 'gen', slot: 'dgx-1/gpu0', uuid: 'GPU-7a', bytes: 1, admitted: true };
-  const made = (turns: boolean): Deployment => {
-    const assignment = turns ? { ...place, awakeBytes: 9 } : place;
-    const plan = { hash: '0'.repeat(16), mode: 'DRA' as const, assignments: [assignment] };
-    const spec = seatDeployment({ replicas: 1, template: { spec: { containers: [{ name: 'server' }] } } }, seatOf(true, { plan }, 'gen'));
-    const status = { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1 };
-    return { metadata: { name: 'gen', generation: 1 }, spec, status };
-  };
-  expect(progressOf(made(true), { ...place, awakeBytes: 9 }, 1)).toBe('Ready');
-  expect(progressOf(made(false), { ...place, awakeBytes: 9 }, 1)).toBe('Absent');
-  expect(progressOf(made(true), place, 1)).toBe('Absent');
-  expect(progressOf(made(false), place, 1)).toBe('Ready');
 });

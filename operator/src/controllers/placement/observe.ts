@@ -14,7 +14,7 @@ import {
 import { gpuIndex, onGpus } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
-import { exceeded, rolledOut, turnsAnnotation } from '../../serving/index.ts';
+import { exceeded, rolledOut } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
@@ -55,14 +55,12 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
 }
 
 /** How far the Deployment of an engine is on the slot of its assignment. Pure. */
-export function progressOf(deployment: Deployment, { slot, uuid, holder, awakeBytes }: Assignment, replicas: number): Progress {
+export function progressOf(deployment: Deployment, { slot, uuid, holder }: Assignment, replicas: number): Progress {
   const template = deployment.spec?.template;
   const annotations = template?.metadata?.annotations;
   const at = valuesIn(annotations?.[slotLabel]).indexOf(slot);
   if (at < 0 || valuesIn(annotations?.[uuidAnnotation])[at] !== uuid || valuesIn(annotations?.[holderAnnotation])[at] !== holder)
     return 'Absent';
-  // The room of what it has more is not free while its pods are those that keep the GPU awake, or take turns no more.
-  if ((annotations?.[turnsAnnotation] === 'true') !== (awakeBytes !== undefined)) return 'Absent';
   return started(deployment, replicas);
 }
 

@@ -43,8 +43,6 @@ export interface Wish {
   readonly rank: Rank;
   readonly latency: LatencyClass;
   readonly exclusive: boolean;
-  /** Whether it takes turns on its GPU with the others of its owner that do: its demand is what it has awake. */
-  readonly turns?: boolean;
   readonly group: string | undefined;
   /** Items of the same owner, and `EnergyModel`. */
   readonly apart: readonly string[];
@@ -154,7 +152,6 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       rank: canary === undefined ? rankOf[role] : 'Canary',
       latency: rankOf[role] === 'Planner' ? 'Tiny' : 'Decode',
       exclusive: from.includes('*'),
-      ...(expert.residency === 'Swap' ? { turns: true } : {}),
       group: grouped.has(item) ? 'draft' : undefined,
       apart: from.filter((other) => other !== '*').flatMap(itemsOf),
     };

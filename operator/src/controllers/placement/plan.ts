@@ -12,7 +12,6 @@ import { partsOf, serve, type Parts, type Presence, type Served } from './serve.
 import { slicesOfPlugin } from './pluginSlices.ts';
 import { admittedAsOne, inOrderOfItems } from './shards.ts';
 import { rejectionsOf } from './solution.ts';
-import { shareTurns } from './swap.ts';
 
 /** What becomes of the engines of one owner. */
 export interface OwnerPlan {
@@ -62,7 +61,6 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     runtimeClass: inventory.runtimeClass,
     sharing: inventory.sharing,
     injection: injectionOf(nodes, inventory.injections),
-    turns: owner.wishes.filter(({ turns }) => turns === true).map(({ item }) => item),
   };
 }
 
@@ -90,17 +88,6 @@ interface Settled {
   readonly parts: Parts;
   readonly served: Served;
   readonly kept: readonly Place[];
-}
-
-/** With what each has of the room of engines that take turns on a slot. */
-function inShares(owner: Owner, { parts, served, kept }: Settled): Settled {
-  const { canaries, evicted } = served;
-  const share = shareTurns(owner, [...kept, ...canaries, ...parts.leaving, ...evicted]);
-  return {
-    parts: { ...parts, leaving: parts.leaving.map(share) },
-    served: { ...served, canaries: canaries.map(share), evicted: evicted.map(share) },
-    kept: kept.map(share),
-  };
 }
 
 interface Room {
@@ -146,16 +133,15 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const places = [...served.places, ...served.canaries, ...leaving];
   const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
   // Without a mode nobody new gets a place; who has one keeps it.
-  const settled = inShares(owner, { parts, served, kept: mode === undefined ? held : served.places });
-  const { kept } = settled;
+  const kept: readonly Place[] = mode === undefined ? held : served.places;
   const inForce = mode ?? owner.plan?.mode;
-  const tried = tryCanaries(owner, settled, { others, inventory, mode });
+  const tried = tryCanaries(owner, { parts, served, kept }, { others, inventory, mode });
   const used = claimsInUse(owner, others);
   const seats = admittedAsOne(
     [...kept, ...tried.places].map((place) => seat(owner, place, [...held, ...served.canaries], inForce, { inventory, used })),
   );
-  const ends = settled.served.evicted.map((place) => ({ ...place, admitted: false }));
-  const assignments = [...seats, ...settled.parts.leaving, ...ends].sort(inOrderOfItems);
+  const ends = served.evicted.map((place) => ({ ...place, admitted: false }));
+  const assignments = [...seats, ...leaving, ...ends].sort(inOrderOfItems);
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
@@ -177,7 +163,7 @@ interface Site {
 
 /** An assignment as it is published. Who stays on the same board keeps his turn. */
 function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mode | undefined, site: Site): Assignment {
-  const { item, slot: name, bytes, awakeBytes } = place;
+  const { item, slot: name, bytes } = place;
   const { inventory, used } = site;
   const slot = inventory.slots.find((known) => known.name === name);
   const before = held.find((assignment) => assignment.item === item && assignment.slot === name);
@@ -187,7 +173,6 @@ function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mod
     slot: name,
     ...(uuid === undefined || uuid === '' ? {} : { uuid }),
     bytes,
-    ...(awakeBytes === undefined ? {} : { awakeBytes }),
     admitted: false,
   };
   const claim = mode !== 'DRA' ? undefined : slot?.published === true ? claimNameOf(owner, base, slot, inventory, used) : before?.claim;

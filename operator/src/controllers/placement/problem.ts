@@ -9,7 +9,7 @@ export type Assignment = PlanStatus['assignments'][number];
 export type Rejection = NonNullable<PlanStatus['rejected']>[number];
 
 /** Where an engine is to be. */
-export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes' | 'awakeBytes'>;
+export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
 
 /** An owner and what it has. */
 export interface Holder {

@@ -4,7 +4,6 @@ import type { Owner, Wish } from './owners.ts';
 import { ownItem, problemOf, type Assignment, type Holder, type Place } from './problem.ts';
 import { waitingGroups, withRefusals } from './shards.ts';
 import { placesOf } from './solution.ts';
-import { inTurns } from './swap.ts';
 
 /** Whether pods of an assignment are there, or are being made or ended. */
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;
@@ -91,10 +90,8 @@ interface Having {
 
 /** Places for the wishes of `of`, which has those of `owner` that serve. What waits for a GPU of its own is in nobody's way and keeps the others. */
 function solutionOf(owner: Owner, of: Owner, { held, beside }: Having, { others, inventory }: Omit<Around, 'present'>): Solution {
-  const among = (wishing: Owner, more: readonly Assignment[]): Solution => {
-    const turns = inTurns(owner, wishing, { held, beside: [...beside, ...more], inventory });
-    return turns.expand(solve(problemOf(turns.owner, turns.held, [...others, turns.beside], inventory)));
-  };
+  const among = (wishing: Owner, more: readonly Assignment[]): Solution =>
+    solve(problemOf(wishing, held, [...others, { owner, assignments: [...beside, ...more] }], inventory));
   const first = among(of, []);
   const waiting = waitingGroups(held, placesOf(of, first), inventory);
   if (waiting.size === 0) return first;
@@ -119,7 +116,7 @@ export function serve(owner: Owner, parts: Parts, { others, inventory, present }
   if (roomy?.complete === true && still) return { ...roomy, canaries: heldCanaries, evicted: [] };
   const first = attempt(heldCanaries);
   if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };
-  const keyOf = ({ item, slot, bytes, awakeBytes }: Place): string => `${item} ${slot} ${awakeBytes ?? bytes}`;
+  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
   const had = new Set(first.places.map(keyOf));
   const gained = new Set(attempt([]).places.flatMap((place) => (had.has(keyOf(place)) ? [] : [place.slot])));
   const goes = new Set(heldCanaries.filter(({ slot }) => gained.has(slot)).map(({ item }) => item));

@@ -145,10 +145,10 @@ function lateWord(now: InForce, wanted: Inventory['sharings']): Word | undefined
 
 /** Engines that were given more than one process may take. */
 function narrowWord({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): Word | undefined {
-  const narrow = assignments.flatMap(({ item, slot, bytes, awakeBytes = bytes }) => {
+  const narrow = assignments.flatMap(({ item, slot, bytes }) => {
     const sharing = now.get(slot);
     const limit = sharing?.strategy === 'MPS' ? sharing.limitMiB : undefined;
-    const each = awakeBytes / (wishes.find((wish) => wish.item === item)?.replicas ?? 1);
+    const each = bytes / (wishes.find((wish) => wish.item === item)?.replicas ?? 1);
     return limit === undefined || each <= limit * 2 ** 20 ? [] : [`${item} has ${each} bytes on ${slot} and may take ${limit}Mi`];
   });
   if (narrow.length === 0) return undefined;

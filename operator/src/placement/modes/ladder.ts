@@ -33,8 +33,6 @@ export interface ModeFacts {
   readonly slicesOfPlugin?: string | undefined;
   /** What probe pods saw when they asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
   readonly injection: Injection | undefined;
-  /** Engines of the plan that take turns on their GPU. */
-  readonly turns?: readonly string[];
 }
 
 export interface SkippedMode {
@@ -91,9 +89,6 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
       : 'the node hands out no GPU by environment (the container toolkit refuses it to unprivileged pods)';
   },
   WholeGPU(facts) {
-    const [taking] = facts.turns ?? [];
-    if (taking !== undefined)
-      return `${taking} has residency Swap: engines that take turns share a GPU, which pods with a whole GPU each cannot; write Always`;
     const shared = facts.slots.filter((slot) => slot.tenants > 1).map(({ name }) => name);
     if (shared.length > 0) return `${shared.join(', ')} has several tenants: two pods cannot share a GPU of the device plugin`;
     return shortOfPlugin(facts);

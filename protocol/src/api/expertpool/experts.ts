@@ -39,10 +39,7 @@ export const Expert = struct(
     artifact: optional(Weights),
     speculative: optional(Speculative),
     residency: optional(
-      choice(
-        'Always: the weights stay on the GPU. Sleep: they go to the memory of the host while nobody asks. Swap: they take turns on their GPU with those of the other experts that have Swap there.',
-        ['Always', 'Sleep', 'Swap'],
-      ),
+      choice('Always: the weights stay on the GPU. Sleep: they go to the memory of the host while nobody asks.', ['Always', 'Sleep']),
     ),
     warmup: optional(Warmup),
     fallback: optional(labelName('The chat model that is asked when this one does not answer. Default: none.')),
@@ -64,16 +61,8 @@ export const Expert = struct(
         'spec.experts[].artifact must be set exactly beside the engines VLLM and Adapter, which have weights of their own; add or remove it',
       ),
       rule(
-        "!has(self.residency) || self.residency != 'Swap' || self.replicas <= 1",
-        'spec.experts[].residency must not be Swap beside more than one replica, as one pod has the turn; set spec.experts[].replicas to 1, or write Always',
-      ),
-      rule(
         `!has(self.resources) || !has(self.resources.slot) || !${spans('self')}`,
         'spec.experts[].resources.slot must not be set beside spec.experts[].engine.vLLM.tensorParallel above 1, which needs several; write spec.experts[].engine.vLLM.slots instead',
-      ),
-      rule(
-        `!has(self.residency) || self.residency != 'Swap' || !${spans('self')}`,
-        'spec.experts[].residency must not be Swap beside spec.experts[].engine.vLLM.tensorParallel above 1, as each GPU has turns of its own; write Sleep or Always',
       ),
       ...(['speculative', 'residency', 'warmup'] as const).map((field) =>
         rule(
@@ -100,11 +89,9 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
       "self.all(e, e.engine.type != 'Adapter' || !has(e.engine.adapter) || self.exists(b, b.name == e.engine.adapter.base && b.engine.type == 'VLLM'))",
       'spec.experts[].engine.adapter.base must be the name of an expert of the pool with the engine VLLM; add it or correct the name',
     ),
-    ...(['Sleep', 'Swap'] as const).map((residency) =>
-      rule(
-        `self.all(b, !has(b.residency) || b.residency != '${residency}' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))`,
-        `spec.experts[].residency must not be ${residency} for the base of an adapter, which is asked past it; write Always`,
-      ),
+    rule(
+      `self.all(b, !has(b.residency) || b.residency != 'Sleep' || !self.exists(e, e.engine.type == 'Adapter' && has(e.engine.adapter) && e.engine.adapter.base == b.name))`,
+      'spec.experts[].residency must not be Sleep for the base of an adapter, which is asked past it; write Always',
     ),
     rule(
       `self.map(e, ${spans('e')} ? e.engine.vLLM.tensorParallel : 1).sum() <= ${mostGpus}`,

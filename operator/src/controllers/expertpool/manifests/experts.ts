@@ -4,7 +4,7 @@ import { expertName } from '../../../pools/names.ts';
 import type { Images } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, serverService, type ServerPods } from '../../../serving/index.ts';
-import { vllmPort, type Turn } from '../../../serving/vllm/index.ts';
+import { vllmPort } from '../../../serving/vllm/index.ts';
 import type { WeightsView } from '../weights/index.ts';
 import { languageEnvironment, withLanguageModel, type LanguageInput } from './languageModel.ts';
 import { owned, poolLabels, type Manifest } from './manifest.ts';
@@ -29,8 +29,6 @@ export interface ExpertInput {
   readonly baseServer?: string;
   /** Tells servers of the same expert apart, see `expertHash`; undefined: there is one only. */
   readonly revision?: string;
-  /** Of an engine that takes turns: where it gets them. */
-  readonly turn?: Omit<Turn, 'image'> | undefined;
 }
 
 /** The image with the engine of an expert; undefined when the administrator has set none. */
@@ -83,8 +81,7 @@ export function amountsOf({ resources }: Expert): Expert['resources'] {
 /** The pods that serve one expert. Pure. */
 export function expertDeployment(input: ExpertInput): Manifest {
   const { pool, expert, image, replayHash, weights = [], agentImage = image, baseServer } = input;
-  const turn = input.turn === undefined ? undefined : { ...input.turn, image };
-  const language: LanguageInput = { pool, expert, weights, agentImage, baseServer, turn };
+  const language: LanguageInput = { pool, expert, weights, agentImage, baseServer };
   const wanted = amountsOf(expert);
   const spec = serverDeployment({
     labels: serverLabels(input),

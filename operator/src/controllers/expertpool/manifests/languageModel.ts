@@ -3,7 +3,7 @@ import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { bytesOf, gibibyte, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
 import { expertName } from '../../../pools/names.ts';
 import { resourcesOf } from '../../../serving/index.ts';
-import { engineContainer, servedNames, vllmPort, withEngine, withTurns, type Turn, type VllmDemand } from '../../../serving/vllm/index.ts';
+import { servedNames, vllmPort, withEngine, type VllmDemand } from '../../../serving/vllm/index.ts';
 import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
 import { shardsOf } from '../../placement/shards.ts';
 import { adapterRoom, adaptersOn } from './adapters.ts';
@@ -18,8 +18,6 @@ export interface LanguageInput {
   readonly weights: readonly WeightsView[];
   /** Name of the server of an adapter's base. */
   readonly baseServer: string | undefined;
-  /** Of an engine that takes turns: where it gets them. */
-  readonly turn?: Turn | undefined;
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
@@ -136,7 +134,7 @@ export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, 
   const adapters = adaptersOn(pool.spec.experts, name);
   // Places may be the same: a claim is mounted once.
   const places = [...new Map([...own, ...weightsOf(pool, adapters)].map(({ place }) => [place.volume.name, place])).values()];
-  const deployment = withEngine(spec, {
+  return withEngine(spec, {
     demand: demandOf(input, model.place.folder),
     image: engine.vLLM.image,
     resources: resourcesOf(wanted, { requests: { cpu: '1', memory: hostMemory(input) } }),
@@ -146,5 +144,4 @@ export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, 
     startSeconds: warmup?.timeoutSeconds ?? defaultStartSeconds,
     drainSeconds: engine.vLLM.drainSeconds,
   });
-  return input.turn === undefined ? deployment : withTurns(deployment, engineContainer, input.turn);
 }

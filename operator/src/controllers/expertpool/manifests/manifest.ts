@@ -18,7 +18,7 @@ export interface Manifest {
   };
 }
 
-export type Component = 'worker' | 'expert' | 'weights' | 'turnstile' | 'gateway';
+export type Component = 'worker' | 'expert' | 'weights' | 'gateway';
 
 /** Namespace of a pool. */
 export function homeOf(pool: ExpertPool): string {

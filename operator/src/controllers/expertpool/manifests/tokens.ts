@@ -4,7 +4,6 @@ import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { goldenServiceAccount, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { callerToken, keysData, withAccess, withMounted, type ClusterAccess } from '../../../serving/index.ts';
-import { turnContainer } from '../../../serving/vllm/index.ts';
 import { homeOf, owned, type Manifest } from './manifest.ts';
 
 /** The signing keys in the namespace of a pool; they are not those of sandboxes, which go with the last of them. Pure. */
@@ -40,18 +39,9 @@ function guarded(manifest: Manifest, pool: ExpertPool, access: ClusterAccess, co
   return change(manifest, (spec) => withAccess(spec, container, own));
 }
 
-/** A Deployment of experts that lets in by tokens; one whose engine takes turns has a token for its turnstile. Pure. */
+/** A Deployment of experts that lets in by tokens. Pure. */
 export function guardedExperts(pool: ExpertPool, access: ClusterAccess, manifest: Manifest): Manifest {
-  const server = guarded(manifest, pool, access, 'inference', expertCallers(pool, access));
-  const spec = server.object['spec'] as V1DeploymentSpec;
-  const takesTurns = spec.template.spec?.initContainers?.some(({ name }) => name === turnContainer) === true;
-  return takesTurns ? change(server, (one) => withMounted(one, ['inference', turnContainer], callerToken(homeOf(pool)))) : server;
-}
-
-/** A Deployment of a turnstile, which hears pods of its members alone: they have no ServiceAccount of their own. Pure. */
-export function guardedTurnstile(pool: ExpertPool, access: ClusterAccess, manifest: Manifest): Manifest {
-  if (manifest.resource !== resources.deployments) return manifest;
-  return guarded(manifest, pool, access, 'turnstile', [serviceAccountSubject(homeOf(pool), '*'), access.operator]);
+  return guarded(manifest, pool, access, 'inference', expertCallers(pool, access));
 }
 
 /** The Deployment of workers, which have a token for experts and verifiers, and let in scrapers by theirs. Pure. */
