@@ -1,5 +1,7 @@
 // The controllers of tasks and orders on a real API server: its schemas, its apply, its garbage collector.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { spendingName } from '../../operator/src/pools/names.ts';
+import { bookOf, spendingKey, type SpendingBook } from '../../operator/src/pools/spending.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
 import { enabled, until, whoAmI } from './api/server.ts';
 import { TaskBed } from './taskBed.ts';
@@ -120,5 +122,28 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.report('asks', { usage, snapshots, rollback: { snapshot: 's0001', verified: true } });
     await until('it has ended', async () => (await bed.told('asks', 'Succeeded')) === 'False/ApprovalRejected');
     expect(await decided('asks')).toHaveLength(3);
+  });
+
+  it('a pool that caps what is spent charges each attempt once, and a task waits for what another one gives back', async () => {
+    const { namespace } = bed;
+    const spec = { policy: { maxBudget: { tokens: 60 } }, limits: { spending: { windowSeconds: 2_678_400, tokens: 100 } } };
+    await bed.client(resources.expertPools).patch({ namespace, name: 'coding' }, { spec });
+    const book = async (): Promise<SpendingBook | null> =>
+      bookOf((await bed.client(resources.configMaps).get({ namespace, name: spendingName('coding') })).data?.[spendingKey]);
+    await bed.create('spender');
+    await bed.startSandbox('spender');
+    expect((await bed.task('spender')).status?.assignment?.budget).toEqual({ tokens: 60 });
+    await bed.create('waiter');
+    await until('it waits', async () => (await bed.told('waiter', 'Scheduled')) === 'False/SpendingCapReached');
+    await bed.report('spender', {
+      usage: { ...usage, tokensIn: 30, tokensOut: 10 },
+      snapshots,
+      outcome: { result: 'Succeeded', reason: 'ChecksPassed' },
+    });
+    await until('the other one begins', async () => (await bed.told('waiter', 'Scheduled')) === 'True/Assigned');
+    expect(await book()).toMatchObject({ spent: { [namespace]: { tokens: 40, estimated: 0 } }, held: [{ name: 'waiter', tokens: 60 }] });
+    await bed.client(resources.agentTasks).delete({ namespace, name: 'waiter' });
+    await until('it is charged all', async () => (await book())?.held.length === 0);
+    expect((await book())?.spent).toEqual({ [namespace]: { tokens: 100, micros: 0, estimated: 1 } });
   });
 });
