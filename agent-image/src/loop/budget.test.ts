@@ -6,6 +6,7 @@ import { AttemptFailure } from '../attempt/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import { budgetOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
+import { owedOf } from './charges.ts';
 import type { Charge } from './notes.ts';
 
 const price = { input: '3', cachedInput: '0.30', output: '15.075' };
@@ -191,5 +192,29 @@ describe('every conversation', () => {
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+describe('what lost workers spent', () => {
+  const told = { toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+  const charges = [
+    { usage: usage(100, 20), costMicros: 7 },
+    { usage: usage(50, 10, { estimated: true }), costMicros: 3 },
+  ];
+  it.each([
+    ['all when nothing was reported', { tokensIn: 0, tokensOut: 0 }, { usage: usage(150, 30, { estimated: true }), costMicros: 10 }],
+    ['the rest', { tokensIn: 100, tokensOut: 20, cost: '0.000007' }, { usage: usage(50, 10, { estimated: true }), costMicros: 3 }],
+    ['nothing when all was', { tokensIn: 150, tokensOut: 30, cost: '0.00001' }, null],
+    ['nothing when the log came back shorter than the report', { tokensIn: 900, tokensOut: 90, cost: '1' }, null],
+  ])('is charged to the next attempt: %s', (_, reported, owed) => {
+    expect(owedOf(charges, { ...told, ...reported })).toEqual(owed);
+  });
+
+  it('counts against its bounds, and free models owe no money', () => {
+    const free = charges.map(({ usage: own }) => ({ usage: own, costMicros: null }));
+    const owed = owedOf(free, { ...told, tokensIn: 0, tokensOut: 0 })!;
+    expect(owed.costMicros).toBeNull();
+    const budget = new TokenBudget({ tokens: 200 }, { expert: 'gen' }, { tokens: 0, costMicros: 0 }, [owed]);
+    expect(budget.left()).toEqual(['20 tokens']);
   });
 });

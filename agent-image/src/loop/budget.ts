@@ -3,7 +3,6 @@ import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
-import type { SpentTokens } from '../attempt/meter.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import type { Charge } from './notes.ts';
@@ -219,16 +218,4 @@ function fallbacksOf({ experts }: Pick<PoolBrief, 'experts'>, { name, chat }: Pi
     next = other?.fallback;
   }
   return found;
-}
-
-/** What these charges come to, for the meter. */
-export function spentBy(charges: readonly Charge[]): SpentTokens {
-  const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);
-  const priced = charges.filter(({ costMicros }) => costMicros !== null);
-  return {
-    input: sum(({ usage }) => usage.input),
-    cachedInput: sum(({ usage }) => usage.cachedInput),
-    output: sum(({ usage }) => usage.output),
-    cost: priced.length === 0 ? null : sum(({ costMicros }) => costMicros ?? 0),
-  };
 }

@@ -10,6 +10,7 @@ import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/answer.ts';
 import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
 import { isBegun } from './act.ts';
+import { owedOf } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
 import { bytesPerToken, keptText } from './observation.ts';
@@ -97,6 +98,8 @@ export async function openConversation(
   const reader = new TranscriptReader();
   await scope.hands.events(reader.visit);
   const transcript = reader.of(scope.context.assignment.attempt);
+  const owed = owedOf(reader.before, scope.context.used.earlier);
+  if (owed !== null) transcript.owe(owed);
   const { began } = transcript;
   const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
   const tools = await toolsFor(scope, servers.tools(mcp));

@@ -104,3 +104,29 @@ it('counts a note once that was written again, because the keeper died before it
   expect(texts(reader.of(1))).toEqual(['t1', 'o1', 't2', 'o2']);
   expect(reader.of(1).charges).toHaveLength(2);
 });
+
+it.each<readonly [string, readonly Note[], readonly [string, object][], readonly number[]]>([
+  ['its worker was lost after a reply', [began, ...step(1)], [], [10]],
+  ['its worker was lost before one', [began, ...step(1), ['ModelAsked', { step: 2, request: 'r2', n: 1, reserved: charge }]], [], [10, 10]],
+  [
+    'its worker ended it with a request that was refused',
+    [began, ...step(1), ['ModelAsked', { step: 2, request: 'r2', n: 1, reserved: charge }]],
+    [['Outcome', { attempt: 1, class: 'AgentError' }]],
+    [10],
+  ],
+  [
+    'another attempt that asked nothing ended after its worker was lost',
+    [began, ['ModelAsked', { step: 1, request: 'r1', n: 1, reserved: charge }]],
+    [['Outcome', { attempt: 2, class: 'CheckFailed' }]],
+    [10],
+  ],
+])('what an earlier attempt spent by the log is known, when %s', (_, notes, after, spent) => {
+  const reader = new TranscriptReader();
+  for (const [kind, data] of notes) reader.visit(record(kind, { attempt: 1, ...data }));
+  for (const [kind, data] of after) reader.visit(record(kind, data));
+  const next = reader.of(3);
+  expect(reader.before.map((one) => one.usage.input)).toEqual(spent);
+  expect(next.charges).toEqual([]);
+  next.owe(charge);
+  expect(next.charges).toEqual([charge]);
+});

@@ -86,6 +86,16 @@ export class Transcript {
     return [...this.#charges, ...this.#lost, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
   }
 
+  /** Adds what an earlier attempt spent and nobody reported. */
+  owe(charge: Charge): void {
+    this.#lost.push(charge);
+  }
+
+  /** The worker ended the attempt by itself: a request that stands without a reply was refused, or never answered. */
+  end(): void {
+    this.#asked = null;
+  }
+
   /** An attempt that goes on with the conversation of an earlier one does not pay for it again. */
   settle(): void {
     this.#charges = [];
@@ -324,6 +334,7 @@ export class TranscriptReader {
   #current = new Transcript();
   #attempt = 0;
   #goesOn = true;
+  readonly #before: Charge[] = [];
   readonly #seen = new Set<string>();
 
   readonly visit = ({ type, body }: AuditRecord): void => {
@@ -334,6 +345,7 @@ export class TranscriptReader {
     if (typeof attempt !== 'number' || (typeof note === 'string' && this.#seen.has(note))) return;
     if (typeof note === 'string') this.#seen.add(note);
     if (kind === 'Outcome') this.#goesOn = (data as { readonly class?: unknown }).class === 'Infrastructure';
+    if (kind === 'Outcome' && attempt === this.#attempt) this.#current.end();
     if (kind === 'RolledBack') this.#goesOn = false;
     if (!kinds.has(kind)) return;
     this.#enter(attempt);
@@ -346,8 +358,14 @@ export class TranscriptReader {
     return this.#current;
   }
 
+  /** What the attempts before the current one spent by the log; their workers may have reported less. */
+  get before(): readonly Charge[] {
+    return this.#before;
+  }
+
   #enter(attempt: number): void {
     if (attempt === this.#attempt) return;
+    this.#before.push(...this.#current.charges);
     if (this.#attempt !== 0 && !this.#goesOn) this.#current = new Transcript();
     this.#current.settle();
     this.#attempt = attempt;
