@@ -129,3 +129,19 @@ test('every object of ours fits the schema of its kind', async () => {
     expect(fits(object) ? '' : `${object.kind} ${object.metadata.name}: ${ajv.errorsText(fits.errors)}`).toBe('');
   }
 });
+
+test('the first tasks and README name the pools of the examples', async () => {
+  const of = async (name: string) => loadAll(await readFile(example(name), 'utf8')) as (Manifest | AgentTask)[];
+  const poolsOf = async (name: string): Promise<readonly string[]> =>
+    (await of(name)).flatMap(({ kind, metadata }) => (kind === 'ExpertPool' ? [Object.values(metadata).toReversed().join('/')] : []));
+  expect(await poolsOf('pool.yaml')).toEqual(['agentfleet-pools/search']);
+  expect(await poolsOf('chat.yaml')).toEqual(['agentfleet-pools/chat']);
+  for (const name of ['first-task.yaml', 'git-task.yaml']) {
+    const [task] = await of(name);
+    expect(task).toMatchObject({ spec: { poolRef: { name: 'search', namespace: 'agentfleet-pools' } } });
+  }
+  const readme = await readFile(example('../README.md'), 'utf8');
+  expect(readme.match(/expertpool\/\w+/g)).toEqual(['expertpool/search', 'expertpool/chat']);
+  expect(readme).toContain("sed 's/name: search/name: chat/' examples/first-task.yaml");
+  expect(readme).toMatch(/\[git-task\.yaml\]\(examples\/git-task\.yaml\).*private CA/);
+});

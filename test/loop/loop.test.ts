@@ -87,6 +87,8 @@ test.each([
     /asks for multiply, which no file.*; nothing was tried\. At snapshot 0, check unit: .*\(gen: Synth\).*use a pool with a chat model/s,
   );
   expect(tried(sandbox)).toEqual([]);
+  expect(run.reported.progress).toMatchObject({ done: 0, total: 0 });
+  expect((run.reported.plan ?? []).filter(({ state }) => state === 'Running' || state === 'Pending')).toEqual([]);
 });
 
 describe('the fleet in the loop', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addNode, changeNode, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest, type PlanNode } from './index.ts';
+import { addNode, changeNode, endPlan, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest, type PlanNode } from './index.ts';
 
 const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, 'children'> => ({
   id,
@@ -36,6 +36,14 @@ describe('the plan', () => {
     expect(ids).toHaveLength(64);
     expect(ids).toEqual(expect.arrayContaining(['g', 'localise', 'repair', 'verify', 'good', 'now', 'r200', 'r150']));
     expect(ids).not.toContain('r100');
+  });
+
+  test.each(['Done', 'Failed', 'Dropped'] as const)('ends with its attempt: what was running is %s, and nothing is left open', (end) => {
+    const running = changeNode(changeNode(initialPlan('mend it'), 'localise', { state: 'Done' }), 'repair', { state: 'Running' });
+    const ended = endPlan(addNode(running, 'repair', step('r1', 'Pending')), end);
+    const states = ['localise', 'repair', 'r1', 'verify'].map((id) => findNode(ended, id)?.state);
+    expect(states).toEqual(['Done', end, 'Dropped', 'Dropped']);
+    expect(planDigest(ended).filter(({ state }) => state === 'Running' || state === 'Pending')).toEqual([]);
   });
 
   test('texts and numbers keep to the bounds of the API', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { volumeFolder, volumeManifest, volumeStep } from './volume.ts';
+import { volumeClass, volumeFolder, volumeManifest, volumeStep } from './volume.ts';
 
 describe('volumeStep', () => {
   it('makes what is not there and frees what nobody claims any more', () => {
@@ -19,6 +19,11 @@ describe('volumeStep', () => {
 it('lies below the state, which down removes', () => {
   const folder = volumeFolder({ state: '/state' });
   expect(folder).toBe('/state/volumes/agentfleet-local');
+  // A pool without spec.storage names no class.
+  expect(volumeClass.metadata).toEqual({
+    name: 'agentfleet-local',
+    annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' },
+  });
   expect(volumeManifest(folder)).toMatchObject({
     spec: { hostPath: { path: folder }, storageClassName: 'agentfleet-local', accessModes: ['ReadWriteOnce'] },
   });

@@ -17,7 +17,7 @@ export function volumeFolder(layout: Pick<Layout, 'state'>): string {
 }
 
 /** The default StorageClass, as nearly every cluster has one. */
-const volumeClass = {
+export const volumeClass = {
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
   metadata: { name: volumeName, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },

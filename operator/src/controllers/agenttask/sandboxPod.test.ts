@@ -38,6 +38,12 @@ describe('sandbox pod', () => {
     expect(JSON.stringify(spec)).not.toContain('serviceAccountToken');
   });
 
+  test('asks nobody before a process can listen, so that no start is reported as Unhealthy', () => {
+    const probes = containers.flatMap(({ readinessProbe, livenessProbe }) => [readinessProbe, livenessProbe].filter(Boolean));
+    expect(probes.length).toBeGreaterThanOrEqual(2);
+    for (const probe of probes) expect(probe?.initialDelaySeconds ?? 0).toBeGreaterThanOrEqual(1);
+  });
+
   test('mounts the store in the keeper alone, and the link read-only beside user code', () => {
     const mounts = (name: string) => containers.find((container) => container.name === name)?.volumeMounts ?? [];
     expect(mounts('keeper').map((mount) => mount.name)).toContain('store');
