@@ -113,6 +113,12 @@ describe('readConfig', () => {
     expect(faultsOf({ ...whole, AGENTFLEET_WORKER_EGRESS: text })[0]).toContain(`AGENTFLEET_WORKER_EGRESS: ${words}`);
   });
 
+  it('knows the address of its own Service, for sandboxes to try', () => {
+    const port = { AGENTFLEET_OPERATOR_METRICS_SERVICE_PORT: '8080' };
+    const sentinel = (host: string) => readConfig({ ...whole, AGENTFLEET_OPERATOR_METRICS_SERVICE_HOST: host, ...port }).sentinel;
+    expect([sentinel('10.0.0.7'), sentinel('fd00::7'), sentinel('')]).toEqual(['10.0.0.7:8080', '[fd00::7]:8080', undefined]);
+  });
+
   it('knows the address of the API server in a pod, where it is one', () => {
     const pod = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
     expect(readConfig({ ...whole, ...pod }).apiService).toEqual({ address: '10.96.0.1', port: 443 });

@@ -139,6 +139,14 @@ function apiService({
   return isIP(address) === 0 ? {} : { apiService: { address, port: Number(port) } };
 }
 
+/** Of the operator's own Service, as the kubelet tells it: pods of another namespace for each sandbox. */
+function readSentinel({
+  AGENTFLEET_OPERATOR_METRICS_SERVICE_HOST: host = '',
+  AGENTFLEET_OPERATOR_METRICS_SERVICE_PORT: port = '8080',
+}: Env): Pick<OperatorConfig, 'sentinel'> {
+  return isIP(host) === 0 ? {} : { sentinel: `${isIP(host) === 6 ? `[${host}]` : host}:${port}` };
+}
+
 function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'> {
   const prometheusNamespace = read('AGENTFLEET_PROMETHEUS_NAMESPACE', parseName, '');
   return prometheusNamespace === '' ? {} : { prometheusNamespace };
@@ -157,6 +165,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     workerEgress: read<readonly object[]>('AGENTFLEET_WORKER_EGRESS', parseWorkerEgress, []),
     ...apiService(env),
+    ...readSentinel(env),
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     ...readMetrics(read),

@@ -51,6 +51,9 @@ describe('a planted pod', () => {
     const ready = await waiting(
       (pod) => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true,
     );
+    const service = ['-n', fleet.system, 'get', 'service', 'agentfleet-operator-metrics', '-o', 'jsonpath={.spec.clusterIP}'];
+    const sentinel = { name: 'AGENTFLEET_PROBE_SENTINEL', value: `sentinel=${(await fleet.kubectl.text(service)).trim()}:8080` };
+    expect(JSON.stringify(ready.spec), 'its keeper tries a pod of another namespace').toContain(JSON.stringify(sentinel));
     const { labels = {}, annotations = {} } = ready.metadata;
     const metadata = { name: 'a-planted-one', namespace: fleet.namespace, labels, annotations };
     const container = { name: 'keeper', image: ready.spec?.containers?.[0]?.image, command: ['sleep', '600'] };

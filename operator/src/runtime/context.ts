@@ -40,6 +40,8 @@ export interface OperatorConfig {
   readonly egress: EgressBrief;
   /** Addresses of the cluster's DNS servers, which sandboxes must not reach; their keepers try. */
   readonly resolvers?: readonly string[];
+  /** Address and port of a Service of another namespace, which sandboxes must not reach; their keepers try. */
+  readonly sentinel?: string;
   /** Name of the ClusterRole of workers in the namespaces of tasks; part of the chart. */
   readonly workerClusterRole: string;
   /** Namespace of the Prometheus that experts and verifiers let in; without it none. */

@@ -48,8 +48,13 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('probes the DNS of the cluster too, by UDP and TCP', () => {
-    const { network } = readConfig({ ...good, KUBERNETES_SERVICE_HOST: '10.0.0.1', AGENTFLEET_PROBE_DNS: '10.0.0.10,fd00::a' });
+  it('probes the DNS of the cluster too, by UDP and TCP, and a pod of another namespace', () => {
+    const { network } = readConfig({
+      ...good,
+      KUBERNETES_SERVICE_HOST: '10.0.0.1',
+      AGENTFLEET_PROBE_DNS: '10.0.0.10,fd00::a',
+      AGENTFLEET_PROBE_SENTINEL: 'sentinel=[fd00::b]:8080',
+    });
     expect(network.targets.map(({ host, port, by = 'TCP' }) => `${host} ${port} ${by}`)).toEqual([
       '10.0.0.1 443 TCP',
       '192.0.2.7 10250 TCP',
@@ -57,7 +62,9 @@ describe('the configuration', () => {
       '10.0.0.10 53 TCP',
       'fd00::a 53 DNS',
       'fd00::a 53 TCP',
+      'fd00::b 8080 TCP',
     ]);
+    expect(network.targets.at(-1)?.name).toBe('sentinel');
     expect(() => readConfig({ ...good, AGENTFLEET_PROBE_DNS: 'dns.local' })).toThrow('AGENTFLEET_PROBE_DNS');
   });
 

@@ -82,6 +82,7 @@ export function readConfig(env: Env): Config {
       targets: read('AGENTFLEET_PROBE_TARGETS', parseTargets, [
         ...clusterTargets(env),
         ...read('AGENTFLEET_PROBE_DNS', parseResolvers, []),
+        ...read('AGENTFLEET_PROBE_SENTINEL', parseTargets, []),
       ]),
     },
     runtimeClass: env['AGENTFLEET_RUNTIME_CLASS'] || null,

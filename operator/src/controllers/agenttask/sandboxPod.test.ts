@@ -68,6 +68,14 @@ describe('sandbox pod', () => {
     expect(size('store')).toBeGreaterThanOrEqual(1.5 * limit('AGENTFLEET_STORE_LIMIT_BYTES'));
   });
 
+  test('lets the keeper try the DNS of the cluster and a pod of another namespace', () => {
+    const probed = sandboxPod({ ...input, resolvers: ['10.0.0.10'], sentinel: '10.0.0.7:8080' }).spec?.containers.flatMap(
+      ({ env }) => env ?? [],
+    );
+    expect(probed).toContainEqual({ name: 'AGENTFLEET_PROBE_DNS', value: '10.0.0.10' });
+    expect(probed).toContainEqual({ name: 'AGENTFLEET_PROBE_SENTINEL', value: 'sentinel=10.0.0.7:8080' });
+  });
+
   test('hands the link key to keeper and runner from a Secret: who may read pods cannot read it', () => {
     const keys = (spec?.containers ?? []).map(({ name, env }) => [name, env?.find((variable) => variable.name === 'AGENTFLEET_LINK_KEY')]);
     expect(JSON.stringify(spec?.initContainers)).not.toContain('LINK_KEY');

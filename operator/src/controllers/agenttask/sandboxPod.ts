@@ -47,6 +47,8 @@ export interface SandboxPodInput {
   readonly allowUnenforcedNetwork?: boolean;
   /** DNS servers that it must not reach. */
   readonly resolvers?: readonly string[];
+  /** A Service of another namespace, by address and port, that it must not reach. */
+  readonly sentinel?: string;
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
   /** Brings the runner by a volume of its image instead of an init container that copies it. */
@@ -206,6 +208,7 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_STORE_LIMIT_BYTES: String(input.storeBytes ?? 4 * gib),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
     ...((input.resolvers ?? []).length === 0 ? {} : { AGENTFLEET_PROBE_DNS: (input.resolvers ?? []).join(',') }),
+    ...(input.sentinel === undefined ? {} : { AGENTFLEET_PROBE_SENTINEL: `sentinel=${input.sentinel}` }),
     ...(input.runtimeClassName === undefined ? {} : { AGENTFLEET_RUNTIME_CLASS: input.runtimeClassName }),
     ...input.keeperEnv,
   };

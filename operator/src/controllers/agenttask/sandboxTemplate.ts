@@ -67,6 +67,7 @@ export function poolTemplate(
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
     ...(config.resolvers === undefined ? {} : { resolvers: config.resolvers }),
+    ...(config.sentinel === undefined ? {} : { sentinel: config.sentinel }),
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
     ...(hasOwnUsers(userMode(spec.sandbox), floor, ground, rest) ? { hostUsers: false } : {}),
     ...(spec.sandbox.snapshotEngine === 'Overlay' ? { layered: true } : {}),
