@@ -97,6 +97,39 @@ describe.skipIf('why' in built)('the tool loop', () => {
     ]);
   });
 
+  test('takes the prompt of several proposals, which a gateway counts for each, for no measure of its length', async () => {
+    const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
+    const look: Reply = { calls: [['bash', { command: 'seq 1 1500' }]] };
+    const models = new (class extends ScriptedModels {
+      override async complete(...args: Parameters<ScriptedModels['complete']>) {
+        const reply = await super.complete(...args);
+        return args[1].n === 1 ? reply : { ...reply, usage: { ...reply.usage, input: 90_000 } };
+      }
+    })((_, n) => (n === 1 ? forbidden : n < 4 ? look : 'I give up.'));
+    const plain = bed.begin(spec, models).context.mind;
+    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
+    await bed.engine.run(bed.begin(spec, models, { mind: risky }).context);
+    expect(models.requests.map(({ n }) => n).slice(0, 3)).toEqual([1, 3, 1]);
+    const seen = said(models.requests.at(-1)?.messages ?? []).filter((line) => line.startsWith('Tool: 1\n'));
+    expect(seen.map((line) => line.includes('are not shown'))).toEqual([false, false]);
+  });
+
+  test.each([
+    ['cd . && frob a; seq 3 4', 'of its 3 commands these are refused alone too: `frob a`.'],
+    ['frob a', undefined],
+    ['quux a && quux b | cat', 'of its 3 commands none is refused alone: make each a call of its own.'],
+  ])('of %j, which gate 2 refuses, says which commands it means', async (command, words) => {
+    const models = new ScriptedModels((_, n) => (n === 1 ? { calls: [['bash', { command }]] } : 'I give up.'));
+    const plain = bed.begin(spec, models).context.mind;
+    const refuses = (subject: string): boolean => subject.includes('frob') || subject.startsWith('quux a &&');
+    const secondOpinion: typeof plain.secondOpinion = ({ subject }) =>
+      Promise.resolve({ allowed: !refuses(subject), why: 'Policy: unsafe', unsafe: 1, risk: null, energy: null, pSuccess: null });
+    await bed.engine.run(bed.begin(spec, models, { mind: { ...plain, secondOpinion } }).context);
+    const answer = said(models.requests[1]?.messages ?? []).find((line) => line.startsWith('Tool: '));
+    expect(answer).toMatch(/^Tool: refused, nothing was done: gate 2: Policy: unsafe/);
+    expect(answer?.split('The line was judged as a whole; ')[1]).toBe(words);
+  });
+
   test('ends at once when the model says that the goal cannot be reached', async () => {
     const cannot = steps({ calls: [['submit', { answer: 'The test contradicts itself.', unreachable: true }]] });
     const run = bed.begin(spec, new ScriptedModels(cannot));
