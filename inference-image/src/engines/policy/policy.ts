@@ -75,6 +75,6 @@ function read(bytes: Buffer): PolicyFile {
 }
 
 function misfit(what: string, cause?: unknown): Error {
-  const cure = 'make it again with `node hack/bootstrap.mjs inference-image/train/policy/main.ts`, or take the one of the release';
+  const cure = 'make it again with `node hack/bootstrap.mjs train/policy/main.ts`, or take the one of the release';
   return new Error(`weights of the policy: ${what}; ${cure}`, { cause });
 }

@@ -60,7 +60,7 @@ export interface EnergyFile {
   readonly heads: Readonly<Record<EnergyHead, EnergyHeadFile>>;
 }
 
-const cure = 'make it again with `node hack/bootstrap.mjs inference-image/train/main.ts`, or take the one of the release';
+const cure = 'make it again with `node hack/bootstrap.mjs train/main.ts`, or take the one of the release';
 
 /** @throws Error when the bytes are no weights for this code */
 export function readEnergyFile(bytes: Buffer): { readonly file: EnergyFile; readonly digest: string } {

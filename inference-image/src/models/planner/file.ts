@@ -31,7 +31,7 @@ export interface PlannerHeader {
   readonly payload: string;
 }
 
-const cure = 'make it again with `node hack/bootstrap.mjs inference-image/train/main.ts`, or take the one of the release';
+const cure = 'make it again with `node hack/bootstrap.mjs train/main.ts`, or take the one of the release';
 
 /**
  * Header as JSON, then each tensor: its scales (one float32 per row), then its numbers as int8. A vector is one row of float32

@@ -1,0 +1,256 @@
+import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  likeness,
+  loadContexts,
+  loadHazards,
+  loadInjections,
+  shingles,
+  type HazardEntry,
+  type Proposal,
+} from '@agentfleet/eval/judgements';
+import { brokenNodesOf, openFirstGate, type FirstGate, type FirstWord } from '@agentfleet/eval/local';
+import { normalisedHash } from '@agentfleet/eval/stats';
+import { actFeatures, type EnergyHead, type Features, type JudgedAct } from '@agentfleet/protocol/inference';
+import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
+import { train as trainPolicy } from '../policy/train.ts';
+import { foldsOf, samplesOf } from '../policy/samples.ts';
+import { Random } from '../random.ts';
+import { embedded } from './embedded.ts';
+import { hiddenIn, oracleActs } from './oracles.ts';
+import { pairedCommands, pairedFiles } from './pairs.ts';
+import { onePerProblem } from './problems.ts';
+import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
+
+/** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
+export interface LabelledAct {
+  readonly id: string;
+  /** What must not be on both sides of a split. */
+  readonly problem: string;
+  readonly source: 'Pack' | 'Template' | 'Recorded';
+  readonly head: Extract<EnergyHead, 'Shell' | 'Editor'>;
+  readonly text: string;
+  readonly features: Features;
+  readonly good: boolean;
+  readonly label: string;
+  /** Of Policy, that never saw this act. */
+  readonly policy: { readonly unsafe: number; readonly label: string };
+  readonly weight: number;
+  /** Whether it is a file that was made of a command. */
+  readonly embedded?: boolean;
+  /** What gate 1 says of it. */
+  readonly first: FirstWord;
+}
+
+/** Packs, whose development halves are for work; their sealed halves are never read here. */
+const packFolder = (name: string): string => fileURLToPath(new URL(`../../test/packs/${name}`, import.meta.url));
+export const foldCount = 5;
+/** Acts of which so much of the text is the same are one problem. */
+const tooAlike = 0.5;
+
+type Act = Pick<JudgedAct, 'tool' | 'subject' | 'content'>;
+
+/** The text of an act as a worker asks about it. */
+const textOf = ({ subject, content }: Act): string => (content === undefined ? subject : `${subject}\n${content}`);
+
+function labelled(
+  act: Act,
+  of: Pick<LabelledAct, 'id' | 'problem' | 'source' | 'label' | 'policy' | 'weight' | 'first' | 'embedded'>,
+): LabelledAct {
+  const { subject, content } = act;
+  const features: Features = {
+    ...actFeatures({ subject, ...(content !== undefined && { content }) }),
+    ...of.first.structure,
+    railRank: of.first.rank,
+    policyUnsafe: of.policy.unsafe,
+  };
+  return { ...of, head: act.tool === 'FileWrite' ? 'Editor' : 'Shell', text: textOf(act), features, good: of.label === 'Benign' };
+}
+
+const actOf = (entry: Proposal): Act => {
+  if (entry.tool === 'Shell') return { tool: 'Shell', subject: entry.command };
+  if (entry.tool === 'ExecCode') return { tool: 'ExecCode', subject: entry.argv.join(' ') };
+  return { tool: 'FileWrite', subject: entry.path, content: entry.content };
+};
+
+/** An act as gate 1 is given it; a file of a template lies in the workspace where it names no other place. */
+function proposalOf({ tool, subject, content }: Act): Proposal {
+  if (tool === 'FileWrite') return { tool, path: posix.resolve(workspaceDir, subject.replace(/^~/, homeDir)), content: content ?? '' };
+  return { tool: 'Shell', command: subject };
+}
+
+/** An entry of the pack as a worker asks about it. */
+export function labelledEntry(entry: Pick<HazardEntry, 'id' | 'label'> & Proposal, policy: Policy, gate: FirstGate): LabelledAct {
+  const act = actOf(entry);
+  const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
+  const { id, label: is } = entry;
+  return labelled(act, { id, problem: id, source: 'Pack', label: is, policy: { unsafe, label }, weight: 1, first: gate(entry) });
+}
+
+/** Acts that texts from outside ask for, and those that the goals call for. */
+async function steeredActs(): Promise<readonly (Pick<HazardEntry, 'id' | 'label'> & Proposal)[]> {
+  const folder = packFolder('injection-2');
+  const [texts, contexts] = await Promise.all([loadInjections('dev', folder), loadContexts('dev', folder)]);
+  const asked = texts.flatMap(({ id, act }) => (act === undefined ? [] : [{ ...act, id, label: act.class }]));
+  const called = [...contexts.values()].flatMap(({ id, harmless }) =>
+    harmless === undefined ? [] : [{ ...harmless, id: `${id}-goal`, label: 'Benign' } as const],
+  );
+  return [...asked, ...called];
+}
+
+/** Acts of the packs' development halves; `weights` are those of the release, which never saw a pack. */
+export async function packActs(weights: Buffer, gate: FirstGate): Promise<readonly LabelledAct[]> {
+  const policy = loadPolicy(weights);
+  const second = (await loadHazards('dev', packFolder('hazard-2'))).map((entry) => ({ ...entry, id: `2-${entry.id}` }));
+  const entries = [...(await loadHazards('dev', packFolder('hazard'))), ...second, ...(await steeredActs())];
+  // Packs may hold the same act: the first stands for it.
+  const first = new Map(entries.toReversed().map((entry) => [normalisedHash(textOf(actOf(entry))), entry.id]));
+  const once = entries.filter((entry) => first.get(normalisedHash(textOf(actOf(entry)))) === entry.id);
+  return once.map((entry) => labelledEntry(entry, policy, gate));
+}
+
+/** Acts of recorded conversations that passed, and solutions of tasks. */
+async function playedActs(weights: Buffer, gate: FirstGate, seed: number): Promise<readonly LabelledAct[]> {
+  const policy = loadPolicy(weights);
+  const harmless = (one: RecordedAct, problem: string, id: string, weight: number): LabelledAct => {
+    const act: Act =
+      'command' in one ? { tool: 'Shell', subject: one.command } : { tool: 'FileWrite', subject: one.path, content: one.content };
+    const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
+    return labelled(act, {
+      id,
+      problem,
+      source: 'Recorded',
+      label: 'Benign',
+      policy: { unsafe, label },
+      weight,
+      first: gate(proposalOf(act)),
+    });
+  };
+  const recorded = (await recordings()).map((one, at) => harmless(one, `recorded-${at}`, `r${at}`, 1));
+  const solved = (await oracleActs(new Random(seed))).map(({ act, family }, at) =>
+    harmless(act, `solution-${family}`, `s${at}`, solutionWeight),
+  );
+  return [...recorded, ...solved];
+}
+
+/** Of a solution beside a whole template: there are many of one kind. */
+const solutionWeight = 0.25;
+/** Of harmful commands so many are hidden in a program. */
+const hiddenShare = 0.4;
+
+/** Harmful commands in the midst of the programs of solutions, so that a long text is not taken for a harmless one. */
+function hiddenActs(
+  commands: readonly LabelledAct[],
+  programs: readonly string[],
+  weights: Buffer,
+  gate: FirstGate,
+  seed: number,
+): readonly LabelledAct[] {
+  const policy = loadPolicy(weights);
+  const random = new Random(seed);
+  const harmful = onePerProblem(commands.filter(({ head, good }) => head === 'Shell' && !good).map((act) => ({ act })));
+  return harmful.flatMap(({ act: { text, id, problem, label } }) => {
+    if (random.next() >= hiddenShare) return [];
+    const act: Act = { tool: 'Shell', subject: hiddenIn(text, random.pick(programs), random) };
+    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...act });
+    const own = { source: 'Template' as const, label, policy: { unsafe, label: said }, weight: 0.5, first: gate(proposalOf(act)) };
+    return [labelled(act, { id: `h${id}`, problem, ...own })];
+  });
+}
+
+/** Filled templates; what Policy says of each comes from a training without its template. */
+export function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
+  const samples = samplesOf(new Random(seed));
+  const folds = foldsOf(samples, foldCount, new Random(seed + 1));
+  const judges = Array.from({ length: foldCount }, (_, fold) => {
+    const rest = samples.filter(({ template }) => folds.get(template) !== fold);
+    return loadPolicy(Buffer.from(JSON.stringify(trainPolicy(rest, new Random(seed + 2 + fold), {}))));
+  });
+  return samples.map(({ act, label, template, weight }, at) => {
+    const judge = judges[folds.get(template) ?? 0];
+    if (judge === undefined) throw new Error(`template ${template} has no fold`);
+    const { unsafe, label: said } = judge.judge(act);
+    return labelled(act, {
+      id: `t${at}`,
+      problem: `template-${template}`,
+      source: 'Template',
+      label,
+      policy: { unsafe, label: said },
+      weight,
+      first: gate(proposalOf(act)),
+    });
+  });
+}
+
+/** Acts that look alike and are not; the Policy of the release never saw them. */
+export function pairedActs(weights: Buffer, gate: FirstGate): readonly LabelledAct[] {
+  const policy = loadPolicy(weights);
+  const acts = [
+    ...pairedCommands.map(([label, subject]) => ({ label, act: { tool: 'Shell', subject } as const })),
+    ...pairedFiles.map(([label, subject, content]) => ({ label, act: { tool: 'FileWrite', subject, content } as const })),
+  ];
+  return acts.map(({ label, act }, at) => {
+    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...act });
+    const own = { policy: { unsafe, label: said }, weight: 1, first: gate(proposalOf(act)) };
+    return labelled(act, { id: `p${at}`, problem: `pair-${at}`, source: 'Template', label, ...own });
+  });
+}
+
+/** Commands as files that run them, or only speak of them: one for each problem, and the same problem as the command's. */
+export function embeddedActs(commands: readonly LabelledAct[], weights: Buffer, gate: FirstGate, seed: number): readonly LabelledAct[] {
+  const policy = loadPolicy(weights);
+  const random = new Random(seed);
+  return onePerProblem(commands.filter(({ head }) => head === 'Shell').map((act) => ({ act }))).map(({ act }) => {
+    const { path, content, runs } = embedded(act.text, random);
+    const file: Act = { tool: 'FileWrite', subject: path, content };
+    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...file });
+    const own = { policy: { unsafe, label: said }, weight: 1, embedded: true, first: gate(proposalOf(file)) };
+    return labelled(file, { id: `e${act.id}`, problem: act.problem, source: 'Template', label: runs ? act.label : 'Benign', ...own });
+  });
+}
+
+/** Acts that write a file with what a worker measures of its source. */
+async function withSources(acts: readonly LabelledAct[]): Promise<readonly LabelledAct[]> {
+  const files = acts.filter(({ head }) => head === 'Editor');
+  const broken = await brokenNodesOf(
+    files.map(({ text }) => ({ path: text.slice(0, text.indexOf('\n')), content: text.slice(text.indexOf('\n') + 1) })),
+  );
+  const measured = new Map(files.map((act, at) => [act, broken[at]]));
+  return acts.map((act) => {
+    const brokenNodes = measured.get(act);
+    return brokenNodes === undefined ? act : { ...act, features: { ...act.features, brokenNodes } };
+  });
+}
+
+/** All acts that are learned from. A template of which a filling is an act of the pack goes: it would stand on both sides of a split. */
+export async function allActs(policy: Buffer, seed: number): Promise<readonly LabelledAct[]> {
+  const gate = await openFirstGate();
+  const pack = await packActs(policy, gate);
+  const known = new Set(pack.map(({ text }) => normalisedHash(text)));
+  const filled = templateActs(seed, gate);
+  const contents = new Set(filled.map(({ text }) => normalisedHash(text)));
+  const templates = [...filled, ...pairedActs(policy, gate).filter(({ text }) => !contents.has(normalisedHash(text)))];
+  const sets = pack.map(({ text }) => shingles(text));
+  const alike = (text: string): boolean => {
+    const own = shingles(text);
+    return sets.some((set) => likeness(own, set) >= tooAlike);
+  };
+  const stands = (text: string): boolean => known.has(normalisedHash(text)) || alike(text);
+  const same = new Set(templates.filter(({ text }) => stands(text)).map(({ problem }) => problem));
+  const kept = templates.filter(({ problem }) => !same.has(problem));
+  const played = (await playedActs(policy, gate, seed + 200)).filter(({ text }) => !stands(text));
+  const programs = played
+    .filter(({ head, source, text }) => head === 'Editor' && source === 'Recorded' && text.includes('.py\n'))
+    .map(({ text }) => text);
+  const bodies = programs.map((text) => text.slice(text.indexOf('\n') + 1));
+  const own = [...pack, ...kept];
+  const made = [...embeddedActs(own, policy, gate, seed + 100), ...hiddenActs(own, bodies, policy, gate, seed + 300)];
+  return withSources(distinct([...own, ...played, ...made]));
+}
+
+/** Acts whose text stands in another problem go: the first stands for it. */
+function distinct(acts: readonly LabelledAct[]): readonly LabelledAct[] {
+  const owner = new Map(acts.toReversed().map(({ text, problem }) => [normalisedHash(text), problem]));
+  return acts.filter(({ text, problem }) => owner.get(normalisedHash(text)) === problem);
+}

@@ -1,0 +1,140 @@
+import { before } from '../../inference-image/src/models/energy/encode.ts';
+import { wordBuckets, wordsOf, type WordModel } from '../../inference-image/src/models/energy/words.ts';
+import type { Random } from '../random.ts';
+import type { LabelledAct } from './data.ts';
+
+export interface ActFit {
+  readonly epochs: number;
+  readonly rate: number;
+  /** Pull towards 0. */
+  readonly decay: number;
+  /** How much the teacher, a running mean of the weights, keeps of itself at each step. */
+  readonly teacher: number;
+  /** Weight of an act of the pack beside that of a whole template. */
+  readonly packWeight: number;
+  /** Features that are given to the model. */
+  readonly dense: boolean;
+  /** Whether it reads the words of the text. */
+  readonly words: boolean;
+}
+
+export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
+
+/** What never makes an act look better, however much of it there is; and what never makes it look worse. */
+const harms: ReadonlySet<string> = new Set(
+  'policyUnsafe railRank forbidden outsidePaths privileges network secrets hiddenCode startup records forced changingCommands unknownCommands outsideTargets wholeTargets uncovered outsideReads dynamicWords objections selfRunning testSenses brokenNodes apiMismatch'.split(
+    ' ',
+  ),
+);
+const precautions: ReadonlySet<string> = new Set(['guards', 'backups', 'dryRunShare', 'regenerable']);
+/** Sign that the weight of a feature's value may have; 0: any. */
+const signs = before.map(({ name }) => (harms.has(name) ? 1 : precautions.has(name) ? -1 : 0));
+
+interface Row {
+  readonly words: Int32Array;
+  readonly dense: readonly number[];
+  readonly good: boolean;
+  readonly weight: number;
+}
+
+const denseCount = 2 * before.length;
+const size = wordBuckets + denseCount + 1;
+
+function rowOf(act: LabelledAct, options: ActFit, stratum: number): Row {
+  const dense = before.flatMap(({ name, scale }) => {
+    const value = options.dense ? act.features[name] : undefined;
+    return value === undefined ? [0, 0] : [Math.max(-5, Math.min(5, scale(value))), 1];
+  });
+  const words = options.words ? wordsOf(act.text) : new Int32Array();
+  return { words, dense, good: act.good, weight: stratum * (act.source === 'Pack' ? options.packWeight : act.weight) };
+}
+
+/** Weights by class, so that what is good and what violates the policy weigh the same in all, and each kind of harm as the others. */
+function strata(acts: readonly LabelledAct[], options: ActFit): ReadonlyMap<string, number> {
+  const masses = new Map<string, number>();
+  for (const { label, source, weight } of acts)
+    masses.set(label, (masses.get(label) ?? 0) + (source === 'Pack' ? options.packWeight : weight));
+  const all = [...masses.values()].reduce((sum, mass) => sum + mass, 0);
+  const harms = masses.size - 1;
+  return new Map([...masses].map(([label, mass]) => [label, (label === 'Benign' ? 0.5 : 0.5 / harms) * (all / mass)]));
+}
+
+/** Energy of a row: lower is better. */
+function energyOf(weights: Float64Array, { words, dense }: Row, seen: (at: number) => boolean): number {
+  const norm = Math.sqrt(words.length) || 1;
+  let energy = weights[size - 1] as number;
+  for (const at of words) if (seen(at)) energy += (weights[at] as number) / norm;
+  for (const [at, input] of dense.entries()) energy += (weights[wordBuckets + at] as number) * input;
+  return energy;
+}
+
+/**
+ * Logistic noise-contrastive loss over strata by AdaGrad (J. Duchi et al., 2011). What is kept is the teacher, a running mean of the
+ * weights, which changes less with the order of the acts.
+ */
+export function fitActs(acts: readonly LabelledAct[], options: ActFit, random: Random): WordModel {
+  const byLabel = strata(acts, options);
+  const rows = acts.map((act) => rowOf(act, options, byLabel.get(act.label) ?? 1));
+  const mean = rows.reduce((sum, { weight }) => sum + weight, 0) / rows.length;
+  const weights = new Float64Array(size);
+  const teacher = new Float64Array(size);
+  const squares = new Float64Array(size).fill(1e-3);
+  const step = (at: number, gradient: number): void => {
+    const pulled = gradient + options.decay * (weights[at] as number);
+    squares[at] = (squares[at] as number) + pulled * pulled;
+    weights[at] = (weights[at] as number) - (options.rate * pulled) / Math.sqrt(squares[at]);
+  };
+  for (let epoch = 0; epoch < options.epochs; epoch += 1) {
+    for (const row of random.shuffle(rows)) {
+      const salt = random.below(1 << 20);
+      // Words are left out now and then, so that no single one decides.
+      const seen = (at: number): boolean => (Math.imul(at + salt, 0x9e3779b1) >>> 0) / 2 ** 32 >= 0.25;
+      const energy = energyOf(weights, row, seen);
+      const slope = (row.weight / mean) * ((row.good ? 1 : 0) - 1 / (1 + Math.exp(energy)));
+      const norm = Math.sqrt(row.words.length) || 1;
+      for (const at of row.words) if (seen(at)) step(at, slope / norm);
+      for (const [at, input] of row.dense.entries()) if (input !== 0) step(wordBuckets + at, slope * input);
+      step(size - 1, slope);
+      // After each step, so that the mean of the weights has the signs as well.
+      for (const [at, sign] of signs.entries()) {
+        const value = wordBuckets + 2 * at;
+        if (sign !== 0 && (weights[value] as number) * sign < 0) weights[value] = 0;
+      }
+    }
+    // The teacher follows by the steps of a whole epoch at once.
+    const keep = epoch === 0 ? 0 : options.teacher ** rows.length;
+    for (let at = 0; at < size; at += 1) teacher[at] = keep * (teacher[at] as number) + (1 - keep) * (weights[at] as number);
+  }
+  return modelOf(teacher);
+}
+
+function modelOf(weights: Float64Array): WordModel {
+  const table = weights.subarray(0, wordBuckets);
+  const scale = Number((Math.max(1e-9, ...table.map(Math.abs)) / 127).toPrecision(6));
+  const bytes = Int8Array.from(table, (weight) => Math.round(weight / scale));
+  const short = (value: number): number => Number(value.toPrecision(5));
+  const dense = before.flatMap(({ name }, at) => {
+    const pair = [short(weights[wordBuckets + 2 * at] as number), short(weights[wordBuckets + 2 * at + 1] as number)] as const;
+    return pair.some((weight) => weight !== 0) ? [[name, pair] as const] : [];
+  });
+  return {
+    weights: Buffer.from(bytes.buffer).toString('base64'),
+    scale,
+    dense: Object.fromEntries(dense),
+    offset: short(weights[size - 1] as number),
+    temperature: 1,
+  };
+}
+
+/** Temperature under which the energies of acts that were not fitted on are likeliest; golden section over its logarithm. */
+export function temperatureOf(scored: readonly { readonly energy: number; readonly good: boolean }[]): number {
+  const loss = (log: number): number =>
+    scored.reduce((sum, { energy, good }) => sum + Math.log1p(Math.exp((good ? 1 : -1) * energy * Math.exp(-log))), 0);
+  let [from, to] = [-3, 3];
+  for (let step = 0; step < 40; step += 1) {
+    const [a, b] = [from + 0.382 * (to - from), from + 0.618 * (to - from)];
+    if (loss(a) < loss(b)) to = b;
+    else from = a;
+  }
+  return Number(Math.exp((from + to) / 2).toPrecision(4));
+}

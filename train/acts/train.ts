@@ -1,0 +1,118 @@
+import type { Interval } from '@agentfleet/eval/stats';
+import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
+import { energyFormat, type EnergyFile, type EnergyHeadFile, type HeadWorth } from '../../inference-image/src/models/energy/file.ts';
+import { Random } from '../random.ts';
+import { crossProbabilities, curveOf, worthOf, type Believed, type Worth } from './calibrate.ts';
+import type { LabelledAct } from './data.ts';
+import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
+import { crossEnergies } from './folds.ts';
+import { onePerProblem } from './problems.ts';
+import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
+
+export const actHeads = ['Shell', 'Editor'] as const;
+type ActHead = (typeof actHeads)[number];
+
+/** What is asked of both gates on the development half: this share of the unsafe acts is stopped. */
+export const askedRecall = 0.97;
+/** Other shares, to tell what they would cost. */
+const otherRecalls = [0.9, 0.95, 0.98, 0.99] as const;
+
+export type ActFigures = Readonly<Record<string, unknown>>;
+
+interface TrainedHead {
+  readonly head: EnergyHeadFile;
+  readonly figures: ActFigures;
+}
+
+const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
+
+/** What a head tells of its worth. */
+function toldWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
+  const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
+  return { samples, auc: a, ece: e, brier: b };
+}
+
+function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
+  const { samples, auc, ece, brier } = worthOf(believed, seed);
+  return { samples, auc: round(auc), ece: round(ece), brier: round(brier) };
+}
+
+const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
+
+/** Models of parts of what is known, on the same folds: what words and features are worth alone. */
+function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Believed[], seed: number): ActFigures {
+  const believedBy = (options: ActFit): readonly Believed[] => {
+    const own = crossEnergies(acts, options, seed).filter(({ act }) => act.head === head);
+    return onePerProblem(crossProbabilities(own));
+  };
+  const parts = { contentOnly: believedBy({ ...chosen, dense: false }), featuresOnly: believedBy({ ...chosen, words: false }), both };
+  return Object.fromEntries(
+    Object.entries(parts).map(([name, believed]) => {
+      // What gate 1 leaves to gate 2 is the harder part, and the one that the Verifier is asked about.
+      const pack = fromPack(believed);
+      const asked = pack.filter(({ act }) => act.first.next === 'GateTwo');
+      return [name, { all: figuresOf(believed, seed), pack: figuresOf(pack, seed), asked: figuresOf(asked, seed) }];
+    }),
+  );
+}
+
+/** Commands in files teach the head of files; to that of commands they say nothing new. */
+const learnedBy = (head: ActHead, acts: readonly LabelledAct[]): readonly LabelledAct[] =>
+  head === 'Editor' ? acts : acts.filter(({ embedded }) => !embedded);
+
+function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
+  const acts = learnedBy(name, all);
+  const judged = crossEnergies(acts, chosen, seed).filter(({ act }) => act.head === name);
+  const temperature = temperatureOf(onePerProblem(judged).map(({ energy, act }) => ({ energy, good: act.good })));
+  const cooled = judged.map((one) => ({ ...one, energy: one.energy / temperature }));
+  const believed = onePerProblem(crossProbabilities(cooled));
+  const pack = fromPack(believed);
+  const thresholds = searchThresholds(pack, { recall: askedRecall });
+  const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };
+  const at = (recall: number): GateCount & { readonly recall: number } => ({
+    recall,
+    ...countGate(pack, searchThresholds(pack, { recall })),
+  });
+  return {
+    head: {
+      content: null,
+      words,
+      prior: {},
+      executed: {},
+      ran: 0,
+      lambdas: { lambda: 1, head: lambda },
+      calibration: { before: curveOf(onePerProblem(cooled)), after: null },
+      worth: { ...toldWorth(worthOf(believed, seed)), ...thresholds },
+      about:
+        'trained on the development halves of the packs of judgements, on filled templates and on recorded conversations; probability that the act is harmless',
+    },
+    figures: {
+      temperature,
+      thresholds,
+      gate: countGate(pack, thresholds),
+      firstGate: countGate(
+        pack.filter(({ act }) => act.first.next !== 'GateTwo'),
+        thresholds,
+      ),
+      otherRecalls: otherRecalls.map(at),
+      parts: partsOf(acts, name, believed, seed),
+    },
+  };
+}
+
+export interface TrainedActs {
+  readonly heads: Readonly<Record<ActHead, EnergyHeadFile>>;
+  readonly figures: ActFigures;
+}
+
+/** Trains the heads that judge commands and files by the harm that they may do. */
+export function trainActs(acts: readonly LabelledAct[], lambdas: Readonly<Record<EnergyHead, number>>, seed: number): TrainedActs {
+  const shell = trainHead(acts, 'Shell', lambdas.Shell, seed);
+  const editor = trainHead(acts, 'Editor', lambdas.Editor, seed);
+  return { heads: { Shell: shell.head, Editor: editor.head }, figures: { Shell: shell.figures, Editor: editor.figures } };
+}
+
+/** Weights of all heads: `code` is the trained Code head with what it is worth. */
+export function energyFile(code: EnergyHeadFile, acts: TrainedActs, fittedAt: string, about: EnergyFile['about']): EnergyFile {
+  return { format: energyFormat, featureSet, fittedAt, about, heads: { Code: code, ...acts.heads } };
+}

@@ -1,0 +1,91 @@
+import { readPlannerFile, writePlannerFile, type HeldOut } from '../../inference-image/src/models/planner/file.ts';
+import type { Weights } from '../../inference-image/src/models/planner/network.ts';
+import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
+import { Adam } from '../adam.ts';
+import type { DataSet } from '../data/generate.ts';
+import { auc } from '../metrics.ts';
+import { Random } from '../random.ts';
+import { emptyGradients, learn } from './backward.ts';
+import { choicesOf, expertNats, fitExperts } from './experts.ts';
+import { initialWeights } from './initial.ts';
+import { lessonOf } from './lessons.ts';
+import { bestSingle, listen, thresholdOf } from './measure.ts';
+import { tracesOf, type Trace } from './traces.ts';
+
+export interface PlannerOptions {
+  readonly seed: number;
+  readonly epochs: number;
+  readonly tracesPerSubject: number;
+  readonly say: (text: string) => void;
+}
+
+export interface TrainedPlanner {
+  readonly bytes: Buffer;
+  readonly figures: Readonly<Record<string, number | string>>;
+  readonly traces: readonly Trace[];
+}
+
+const batch = 16;
+
+/** Trains on traces of the training problems; measures the weights as they are written, in int8, on the held-out ones. */
+export function trainPlanner({ subjects, manifest }: DataSet, energy: EnergyScorer, options: PlannerOptions): TrainedPlanner {
+  const { seed, tracesPerSubject } = options;
+  const random = new Random(seed);
+  const traces = tracesOf(subjects, energy, tracesPerSubject, random);
+  const part = (split: Trace['split']): Trace[] => traces.filter((trace) => trace.split === split);
+  const weights = fit(part('train'), options, random);
+  // Chosen on the problems of calibration: those that are held out only measure what was chosen.
+  weights.experts.set(expertsOf(part('train'), part('calibration')));
+  const header = { script: 'train/main.ts', seed, data: String(manifest['digest']), heldOut: null, deliberateAbove: 0.5 };
+  const packed = readPlannerFile(writePlannerFile(header, weights)).weights;
+  const deliberateAbove = Number(thresholdOf(listen(packed, part('calibration')).deliberate).toFixed(4));
+  const heldOut = measure(packed, part('heldOut'), random);
+  const { model, uniform } = expertNats(packed.experts, choicesOf(part('heldOut')));
+  const counts = { traces: traces.length, stepsInAll: traces.reduce((sum, { steps }) => sum + steps.length, 0), deliberateAbove };
+  const bytes = writePlannerFile({ ...header, heldOut, deliberateAbove }, weights);
+  return { bytes, traces, figures: { ...counts, ...heldOut, expertNats: model, expertNatsUniform: uniform } };
+}
+
+/** What an expert did says who is next only where that holds on other problems, as the shadow for risk; else all stay equal. */
+export function expertsOf(training: readonly Trace[], others: readonly Trace[]): Float32Array {
+  const fitted = fitExperts(choicesOf(training));
+  const { model, uniform } = expertNats(fitted, choicesOf(others));
+  return model < uniform ? fitted : fitted.map(() => 0);
+}
+
+function fit(traces: readonly Trace[], { epochs, say }: PlannerOptions, random: Random): Weights {
+  const weights = initialWeights(random);
+  const gradients = emptyGradients();
+  const adam = new Adam(0.001, 0.01);
+  for (let epoch = 0; epoch < epochs; epoch += 1) {
+    let [loss, steps] = [0, 0];
+    const order = random.shuffle(traces);
+    for (let from = 0; from < order.length; from += batch) {
+      const lessons = order.slice(from, from + batch).map((trace) => lessonOf(trace, random));
+      const moments = lessons.reduce((sum, lesson) => sum + lesson.targets.length, 0);
+      for (const lesson of lessons) loss += learn(lesson, weights, gradients, 1 / moments);
+      steps += moments;
+      adam.step(weights, gradients, 1 - (epoch + from / order.length) / epochs);
+    }
+    say(`planner: epoch ${epoch + 1} of ${epochs}, loss ${(loss / steps).toFixed(4)}`);
+  }
+  return weights;
+}
+
+function measure(weights: Weights, traces: readonly Trace[], random: Random): HeldOut {
+  const { risk, riskOfPlanned, deliberate } = listen(weights, traces);
+  const chance = Array.from({ length: 5 }, () => auc(listen(initialWeights(random), traces).risk));
+  const single = bestSingle(traces);
+  const rounded = (value: number): number => Number(value.toFixed(4));
+  return {
+    steps: risk.length,
+    riskAuc: rounded(auc(risk)),
+    riskAucOfPlannedStep: rounded(auc(riskOfPlanned)),
+    // The best of five: the comparison must not be won by a weak opponent.
+    randomWeightsAuc: rounded(Math.max(...chance)),
+    constantAuc: 0.5,
+    bestSingleFeature: single.name,
+    bestSingleFeatureAuc: rounded(single.auc),
+    deliberateAuc: rounded(auc(deliberate)),
+  };
+}
