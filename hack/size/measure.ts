@@ -56,11 +56,11 @@ export function measure(files: readonly SourceFile[]): Size {
   };
 }
 
-/** The folder at the top; `operator/kube`, the runner and what trains count by themselves. */
+/** The folder at the top; `operator/kube`, `operator/test`, the runner and what trains count by themselves. */
 function packageOf(path: string): string {
   const [top = '', below] = path.split('/');
   if (!path.includes('/')) return '(top)';
-  return below === 'train' || below === 'kube' || below === 'runner' ? `${top}/${below}` : top;
+  return ['train', 'kube', 'runner', 'test'].includes(below ?? '') ? `${top}/${below}` : top;
 }
 
 interface Schema {

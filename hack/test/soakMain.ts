@@ -12,7 +12,7 @@ const randomised = [
   'operator/kube/src/cache/history.test.ts',
   'operator/kube/src/queue/queue.model.test.ts',
   'operator/src/controllers/agenttask/queue/poolQueue.test.ts',
-  'operator/src/crash/',
+  'operator/test/crash/',
 ];
 
 const options = { minutes: { type: 'string', default: '30' }, seed: { type: 'string' } } as const;

@@ -19,9 +19,9 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
-import { longName } from '../../operator/src/limits/atLimit.ts';
-import { faultsOf } from '../../operator/src/limits/bounds.ts';
-import { told } from '../../operator/src/limits/told.ts';
+import { longName } from '../../operator/test/limits/atLimit.ts';
+import { faultsOf } from '../../operator/test/limits/bounds.ts';
+import { told } from '../../operator/test/limits/told.ts';
 import {
   artifacts,
   beyondRunning,
@@ -30,7 +30,7 @@ import {
   largestPool,
   largestTask,
   longest,
-} from '../../operator/src/limits/objects.ts';
+} from '../../operator/test/limits/objects.ts';
 import type { Pod } from '../../operator/src/runtime/objects.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';

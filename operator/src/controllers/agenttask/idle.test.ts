@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { World } from '../../crash/world.ts';
+import { World } from '../../../test/crash/world.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, works } from './testing/scriptedWorker.ts';
 

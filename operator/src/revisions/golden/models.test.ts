@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { verifiers } from '../../controllers/energymodel/testing/calibrated.ts';
 import { newModel } from '../../controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { World } from '../../crash/world.ts';
+import { World } from '../../../test/crash/world.ts';
 import { resources } from '../../runtime/resources.ts';
 import { GoldenJobs, goldenTemplate, type End, type Made } from './testing/jobs.ts';
 

@@ -1,7 +1,7 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
-import { World } from '../../../crash/world.ts';
+import { World } from '../../../../test/crash/world.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { newTask } from '../../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';

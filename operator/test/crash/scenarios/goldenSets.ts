@@ -1,9 +1,9 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { GoldenJobs, goldenTemplate, passes, type End, type Made } from '../../revisions/golden/testing/jobs.ts';
-import { resources } from '../../runtime/resources.ts';
+import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { GoldenJobs, goldenTemplate, passes, type End, type Made } from '../../../src/revisions/golden/testing/jobs.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { patchPool } from './steps.ts';

@@ -1,10 +1,10 @@
 import { findCondition } from '@agentfleet/kube';
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { spendingName } from '../../pools/names.ts';
-import { bookOf, spendingKey, type SpendingBook } from '../../pools/spending.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { fails, obedient, playWorkers, succeeds, works as working } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { spendingName } from '../../../src/pools/names.ts';
+import { bookOf, spendingKey, type SpendingBook } from '../../../src/pools/spending.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { begin, expectEnd, over } from './steps.ts';

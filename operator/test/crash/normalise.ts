@@ -1,6 +1,6 @@
 import type { KubeObject } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { recordComponent, recordKeys } from '../pools/made.ts';
+import { recordComponent, recordKeys } from '../../src/pools/made.ts';
 import type { History } from './history.ts';
 
 /** What says nothing about the work: who is there, and who renews what. */

@@ -1,12 +1,12 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds, usage } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { verifiers } from '../../controllers/energymodel/testing/calibrated.ts';
-import { newModel } from '../../controllers/energymodel/testing/models.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { fails, obedient, playWorkers, succeeds, usage } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { verifiers } from '../../../src/controllers/energymodel/testing/calibrated.ts';
+import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
+import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 

@@ -2,11 +2,11 @@ import { findCondition, leases, ResourceClient, type KubeObject, type Lease, typ
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
-import { obedient, playWorkers, succeeds } from '../controllers/agenttask/testing/scriptedWorker.ts';
+import { obedient, playWorkers, succeeds } from '../../src/controllers/agenttask/testing/scriptedWorker.ts';
 import { World } from '../crash/world.ts';
-import type { Namespace, Pod } from '../runtime/objects.ts';
-import { workerServiceAccount } from '../pools/names.ts';
-import { resources } from '../runtime/resources.ts';
+import type { Namespace, Pod } from '../../src/runtime/objects.ts';
+import { workerServiceAccount } from '../../src/pools/names.ts';
+import { resources } from '../../src/runtime/resources.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
 import { told } from './told.ts';

@@ -1,9 +1,9 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { playWorkers, usage, type Script } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { playWorkers, usage, type Script } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { World } from '../world.ts';
 
 /** Changes the spec of the pool. */

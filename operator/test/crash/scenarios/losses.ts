@@ -1,9 +1,9 @@
 import { ResourceClient } from '@agentfleet/kube';
 import { expect } from 'vitest';
-import { newPool } from '../../controllers/agenttask/testing/objects.ts';
-import { device, onGpu, slice } from '../../controllers/placement/testing/box.ts';
-import { taint } from '../../controllers/placement/testing/losses.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { device, onGpu, slice } from '../../../src/controllers/placement/testing/box.ts';
+import { taint } from '../../../src/controllers/placement/testing/losses.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { isReady, pools, publishGpus } from './gpus.ts';

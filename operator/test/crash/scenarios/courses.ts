@@ -1,9 +1,16 @@
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { runningStatus, waitingStatus } from '../../controllers/agenttask/testing/kubelet.ts';
-import { Provisioner, storage } from '../../controllers/agenttask/testing/provisioner.ts';
-import { fails, obedient, playWorkers, storing, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { runningStatus, waitingStatus } from '../../../src/controllers/agenttask/testing/kubelet.ts';
+import { Provisioner, storage } from '../../../src/controllers/agenttask/testing/provisioner.ts';
+import {
+  fails,
+  obedient,
+  playWorkers,
+  storing,
+  succeeds,
+  works as working,
+} from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { begin, expectEnd, over, phase, works } from './steps.ts';

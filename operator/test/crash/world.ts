@@ -1,9 +1,9 @@
 import type { ApiRequest, KubeObject, NewEvent } from '@agentfleet/kube';
 import { seededRandom, settle, startFakeServer, VirtualClock, type FakeApiServer, type KindDefinition } from '@agentfleet/kube/testing';
-import { resources } from '../runtime/resources.ts';
-import type { AskInfo } from '../serving/index.ts';
-import { newPool } from '../controllers/agenttask/testing/objects.ts';
-import { kinds, Stage } from '../controllers/agenttask/testing/stage.ts';
+import { resources } from '../../src/runtime/resources.ts';
+import type { AskInfo } from '../../src/serving/index.ts';
+import { newPool } from '../../src/controllers/agenttask/testing/objects.ts';
+import { kinds, Stage } from '../../src/controllers/agenttask/testing/stage.ts';
 import { History } from './history.ts';
 import { Watchman } from './invariants.ts';
 import type { Lag } from './lag.ts';

@@ -1,10 +1,10 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { fails, obedient, playWorkers, succeeds } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { patchPool } from './steps.ts';

@@ -2,10 +2,10 @@ import { conditionFaults, keyOf, type KubeObject, type WithConditions } from '@a
 import type { FakeApiServer, SeenRequest, VersionChange } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { Invariants } from '../controllers/agenttask/testing/invariants.ts';
-import { recordComponent } from '../pools/made.ts';
-import { isUnclaimed, poolNamespaceLabel } from '../pools/warm.ts';
-import type { Pod } from '../runtime/objects.ts';
+import { Invariants } from '../../src/controllers/agenttask/testing/invariants.ts';
+import { recordComponent } from '../../src/pools/made.ts';
+import { isUnclaimed, poolNamespaceLabel } from '../../src/pools/warm.ts';
+import type { Pod } from '../../src/runtime/objects.ts';
 import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
 

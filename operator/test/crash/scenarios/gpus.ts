@@ -1,13 +1,13 @@
 import { findCondition, isNotFound, ResourceClient, type Resource } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newPool } from '../../controllers/agenttask/testing/objects.ts';
-import { newModel } from '../../controllers/energymodel/testing/models.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { device, gpuDriver, onGpu, slice } from '../../controllers/placement/testing/box.ts';
-import type { Deployment } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
-import { rolledOut } from '../../serving/index.ts';
+import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
+import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { device, gpuDriver, onGpu, slice } from '../../../src/controllers/placement/testing/box.ts';
+import type { Deployment } from '../../../src/runtime/objects.ts';
+import { resources } from '../../../src/runtime/resources.ts';
+import { rolledOut } from '../../../src/serving/index.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 

@@ -1,11 +1,18 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTaskOrder } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { Provisioner, storage } from '../../controllers/agenttask/testing/provisioner.ts';
-import { fails, obedient, playWorkers, storing, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { templateAnnotation } from '../../pools/warm.ts';
-import { resources } from '../../runtime/resources.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { Provisioner, storage } from '../../../src/controllers/agenttask/testing/provisioner.ts';
+import {
+  fails,
+  obedient,
+  playWorkers,
+  storing,
+  succeeds,
+  works as working,
+} from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { templateAnnotation } from '../../../src/pools/warm.ts';
+import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { begin, expectEnd, over, patchPool, works } from './steps.ts';

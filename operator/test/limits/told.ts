@@ -1,5 +1,5 @@
 import type { Resource } from '@agentfleet/kube';
-import { resources } from '../runtime/resources.ts';
+import { resources } from '../../src/runtime/resources.ts';
 
 /** Kinds of all that the operator makes, or tells something in. */
 export const told = [

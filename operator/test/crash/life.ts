@@ -15,25 +15,25 @@ import {
 } from '@agentfleet/kube';
 import type { FakeApiServer } from '@agentfleet/kube/testing';
 import { Registry } from 'prom-client';
-import { createAgentTaskController } from '../controllers/agenttask/controller.ts';
-import { config } from '../controllers/agenttask/testing/stage.ts';
-import { createAgentTaskOrderController } from '../controllers/agenttaskorder/controller.ts';
-import { createEnergyModelController } from '../controllers/energymodel/index.ts';
+import { createAgentTaskController } from '../../src/controllers/agenttask/controller.ts';
+import { config } from '../../src/controllers/agenttask/testing/stage.ts';
+import { createAgentTaskOrderController } from '../../src/controllers/agenttaskorder/controller.ts';
+import { createEnergyModelController } from '../../src/controllers/energymodel/index.ts';
 import {
   childKinds,
   ChildWriter,
   createChildCaches,
   createExpertPoolController,
   createServedNamespaceController,
-} from '../controllers/expertpool/index.ts';
-import { createGpuCaches, createPlacementController, defaultDriver } from '../controllers/placement/index.ts';
-import { createWarmPoolController } from '../controllers/warmpool/index.ts';
-import { EngineReader, QueryReader, RolloutLock, Trials } from '../revisions/index.ts';
-import { createCaches } from '../runtime/caches.ts';
-import type { OperatorContext } from '../runtime/context.ts';
-import { Heartbeats } from '../runtime/heartbeats.ts';
-import { InfoReader, type AskInfo } from '../serving/index.ts';
-import { leaseName } from '../start.ts';
+} from '../../src/controllers/expertpool/index.ts';
+import { createGpuCaches, createPlacementController, defaultDriver } from '../../src/controllers/placement/index.ts';
+import { createWarmPoolController } from '../../src/controllers/warmpool/index.ts';
+import { EngineReader, QueryReader, RolloutLock, Trials } from '../../src/revisions/index.ts';
+import { createCaches } from '../../src/runtime/caches.ts';
+import type { OperatorContext } from '../../src/runtime/context.ts';
+import { Heartbeats } from '../../src/runtime/heartbeats.ts';
+import { InfoReader, type AskInfo } from '../../src/serving/index.ts';
+import { leaseName } from '../../src/start.ts';
 import { Wire, withTimeouts, type WireOptions } from './wire.ts';
 
 /** Which controllers run: those of tasks, or all. */

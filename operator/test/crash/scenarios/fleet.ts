@@ -1,12 +1,12 @@
 import { findCondition, isNotFound, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
-import { newPool, newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { obedient, playWorkers, succeeds } from '../../controllers/agenttask/testing/scriptedWorker.ts';
-import { newModel } from '../../controllers/energymodel/testing/models.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { resources } from '../../runtime/resources.ts';
-import { sweepEveryMs } from '../../runtime/taskCensus.ts';
+import { newPool, newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { obedient, playWorkers, succeeds } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
+import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
+import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { resources } from '../../../src/runtime/resources.ts';
+import { sweepEveryMs } from '../../../src/runtime/taskCensus.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { over } from './steps.ts';

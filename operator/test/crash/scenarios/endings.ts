@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { obedient, playWorkers, succeeds, works as working } from '../../controllers/agenttask/testing/scriptedWorker.ts';
+import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { obedient, playWorkers, succeeds, works as working } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { begin, expectEnd, over, phase, works } from './steps.ts';
