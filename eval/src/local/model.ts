@@ -135,8 +135,10 @@ function taskOf(task: AgentTask, { approvals }: Scenario): AgentTask {
 /** Plays a scenario and tells what its event log and tree say. */
 export async function play(scenario: Scenario, task: PackTask, agentTask: AgentTask, ground: Ground): Promise<Observed> {
   const { engine, brief, keeper, signal } = ground;
-  const [expert] = brief.experts;
-  if (expert === undefined) throw new TypeError('a local pool has an expert');
+  const [first, ...others] = brief.experts;
+  if (first === undefined) throw new TypeError('a local pool has an expert');
+  // What it proposes is written down: that a search for edits could not write it ends nothing.
+  const expert = { ...first, engine: 'Replay' } as const;
   const lists = scenario.proposals.map((proposal) => commandsOf(task, proposal));
   const reported: { last: Report } = { last: {} };
   const somebody = person(scenario.approvals?.says ?? 'Rejected', () => systemClock.now());
@@ -145,7 +147,7 @@ export async function play(scenario: Scenario, task: PackTask, agentTask: AgentT
     if (change.pendingApproval !== undefined) somebody.asked(change.pendingApproval);
   };
   const context: AttemptContext = {
-    ...contextOf(taskOf(agentTask, scenario), ground, report, somebody),
+    ...contextOf(taskOf(agentTask, scenario), { ...ground, brief: { ...brief, experts: [expert, ...others] } }, report, somebody),
     experts: acting(lists, expert),
   };
   const outcome = await engine.run(context);

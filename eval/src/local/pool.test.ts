@@ -114,6 +114,21 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
     expect(await attempt({ ...task, setup: ['exit 3'] })).toMatchObject({ result: 'Failed', hidden: 'NotJudged' });
   });
 
+  test('plays a scenario that writes code which no search for edits could', async () => {
+    const missing: PackTask = {
+      ...task,
+      files: { 'sums.py': 'def mean(prices):\n    return 0\n', 'test_sums.py': test1('self.assertEqual(total([2, 3]), 5)') },
+    };
+    const scenario: Scenario = {
+      name: 'total',
+      says: 'write a function',
+      task: task.id,
+      proposals: [{ commands: ["printf 'def total(prices):\\n    return sum(prices)\\n' >> sums.py"] }],
+      expect: { tried: [{ result: 'Reached' }], outcome: 'ChecksHold', hidden: 'Passed' },
+    };
+    expect(faultsOf(scenario, await pool.play(scenario, missing, signal))).toEqual([]);
+  });
+
   test('plays a scenario in a workspace without programs: vetoed, made, judged and taken back', async () => {
     const blank: PackTask = {
       ...task,

@@ -29,6 +29,9 @@ export interface TaskCensusOptions {
  * Who there is: tasks that have not ended by the cache, those that have by a look at all of them, page by page, at the
  * start, and every ten minutes while this replica leads. Of the latter only counts are kept, so that memory does not grow
  * with what has been done.
+ *
+ * They are read in full because metadata alone (PartialObjectMetadata) says neither phase, pool, end nor what is still held. Nothing
+ * of a page is kept but its counts, and those whose care is due.
  */
 export class TaskCensus {
   readonly name = 'agenttasks that have ended';
