@@ -130,6 +130,20 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(answer?.split('The line was judged as a whole; ')[1]).toBe(words);
   });
 
+  test.each([
+    ['names the tool that reads the rest', [], /read_file \{handle: "out-1\.0"\} reads it/, 'a handle reads the rest'],
+    ['names no tool that the task does not have', ['read_file'], /the rest was not kept/, 'the rest is not kept'],
+  ])('a result that is cut %s', async (_, deny, hint, told) => {
+    const models = new ScriptedModels(
+      steps({ calls: [['bash', { command: 'seq 100000' }]] }, { calls: [['submit', { unreachable: true, answer: 'no' }]] }),
+    );
+    await bed.engine.run(bed.begin({ ...spec, tools: { deny } }, models).context);
+    const { messages = [] } = models.requests.at(-1) ?? {};
+    expect(messages.at(-1)?.text).toMatch(hint);
+    expect(messages.find((message) => message.role === 'User')?.text).toContain(told);
+    if (deny.length > 0) expect(JSON.stringify(models.requests)).not.toContain('read_file');
+  });
+
   test('ends at once when the model says that the goal cannot be reached', async () => {
     const cannot = steps({ calls: [['submit', { answer: 'The test contradicts itself.', unreachable: true }]] });
     const run = bed.begin(spec, new ScriptedModels(cannot));

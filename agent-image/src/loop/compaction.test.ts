@@ -88,7 +88,7 @@ describe('a compaction', () => {
     expect(summaryText(wide, messages, text, emptyRecord)).toContain(text.trim());
     expect((text.length / 4) * correction).toBeLessThan(maxOutputTokens);
     const kept: string[] = [];
-    const cut = summaryText(wide, messages, text.repeat(2), emptyRecord, (whole) => `out-9.${kept.push(whole)}`);
+    const cut = summaryText(wide, messages, text.repeat(2), emptyRecord, (whole) => ({ handle: () => `out-9.${kept.push(whole)}` }));
     expect(cut).toContain('read_file {handle: "out-9.1"} reads it');
     expect(kept).toEqual([text.repeat(2).trim()]);
   });

@@ -1,6 +1,6 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { openingLength, openPlan, promptTokens, rawTokens, roomOf, type Rendered } from './context.ts';
-import { bytesPerToken, observed, textTokens } from './observation.ts';
+import { bytesPerToken, observed, textTokens, type Cut } from './observation.ts';
 import { extract, recordText, type WorkRecord } from './workRecord.ts';
 
 /** Shares of the room of a conversation that its parts may have after a compaction; together below 1. */
@@ -69,14 +69,14 @@ function summaryBound(rendered: Rendered): number {
  * The text of the message that replaces the first `count` messages of the history.
  *
  * @param summary what the model answered; null, empty or a few words: an extract of the record
- * @param keep keeps a summary that is too long, and returns its handle
+ * @param keep how a summary that is too long is kept whole
  */
 export function summaryText(
   rendered: Rendered,
   count: number,
   summary: string | null,
   record: WorkRecord,
-  keep?: (text: string) => string,
+  keep?: (text: string) => Pick<Cut, 'handle'>,
 ): string {
   const { correction } = rendered;
   const room = roomOf(rendered);
@@ -85,7 +85,7 @@ export function summaryText(
   const said = summary === null || summary.trim().length < leastSummary ? null : summary.trim();
   const tokens = summaryBound(rendered);
   const notes = said ?? extract(record, notesOf(older), tokens / correction);
-  const handle = said === null || keep === undefined ? {} : { handle: (): string => keep(said) };
+  const handle = said === null || keep === undefined ? {} : keep(said);
   const people = newestWithin(peopleOf(older), bound(shares.people) / correction);
   const recorded = recordText(record, bound(shares.record) / correction);
   const open = openPlan(record.plan);

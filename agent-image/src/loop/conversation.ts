@@ -13,7 +13,7 @@ import { isBegun } from './act.ts';
 import { owedOf } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
-import { bytesPerToken, keptText } from './observation.ts';
+import { bytesPerToken, keptText, readsHandles } from './observation.ts';
 import { plain } from '../tools/text.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
@@ -46,15 +46,11 @@ export class Conversation {
   readonly #resumedAt: ResumedAt | null;
   readonly #scope: Scope;
 
-  constructor(
-    scope: Scope,
-    transcript: Transcript,
-    { constraints, resumedAt }: Pick<Conversation, 'constraints'> & { readonly resumedAt: ResumedAt | null },
-  ) {
-    this.constraints = constraints;
+  constructor(scope: Scope, transcript: Transcript, facts: PromptFacts, resumedAt: ResumedAt | null) {
+    this.constraints = constraintsOf(facts);
     this.#scope = scope;
     this.transcript = transcript;
-    this.memory = new TranscriptMemory(transcript);
+    this.memory = new TranscriptMemory(transcript, facts.readsRest);
     this.#resumedAt = resumedAt;
   }
 
@@ -103,10 +99,10 @@ export async function openConversation(
   const { began } = transcript;
   const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
   const tools = await toolsFor(scope, servers.tools(mcp));
-  const facts = await factsOf(at, left(transcript.charges), shownAtOnce(at, expert, tools));
-  const constraints = constraintsOf(facts);
-  const conversation =
-    began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, constraints);
+  const reads = tools.definitions.some(({ name }) => name === readsHandles);
+  const shownCharacters = shownAtOnce(at, expert, tools);
+  const facts = { ...(await factsOf(at, left(transcript.charges))), shownCharacters, readsRest: reads };
+  const conversation = began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, facts);
   if (mcp.warnings.length > 0) await conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
   return { conversation, tools };
 }
@@ -123,8 +119,7 @@ async function begin(
   transcript: Transcript,
   { expert, tools, mcp, facts }: Beginning,
 ): Promise<Conversation> {
-  const constraints = constraintsOf(facts);
-  const conversation = new Conversation(scope, transcript, { constraints, resumedAt: null });
+  const conversation = new Conversation(scope, transcript, facts, null);
   const { start } = prepared;
   if (start.id !== prepared.initial.id) await scope.hands.restore(start.id);
   await conversation.record('ConversationBegan', {
@@ -139,7 +134,7 @@ async function begin(
   return conversation;
 }
 
-async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, constraints: readonly string[]): Promise<Conversation> {
+async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, facts: PromptFacts): Promise<Conversation> {
   const { hands, progress } = scope;
   progress.say('going on with the conversation of an earlier worker', { urgent: true });
   const kept = await hands.snapshots();
@@ -149,7 +144,7 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
   const at = next === undefined || transcript.open === null ? null : { step: transcript.open.step, index: next.index };
   // A command that an earlier worker began goes on with the tree as it was found; anything else begins on the recorded one.
   const resumedAt = at !== null && (await isBegun(scope, transcript.began?.id ?? '', at)) ? at : null;
-  const conversation = new Conversation(scope, transcript, { constraints, resumedAt });
+  const conversation = new Conversation(scope, transcript, facts, resumedAt);
   if (lost) {
     const back = found ?? { step: 0, ...markOf(prepared.initial) };
     await conversation.record('ConversationRewound', { step: transcript.step, toStep: back.step });
@@ -164,14 +159,14 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
 /** What is known of the work without a model's word; the keeper compares the files with the start of the task. */
-export async function recordOf({ scope: { hands }, prepared, baseline }: StrategyScope, transcript: Transcript): Promise<WorkRecord> {
+export async function recordOf({ scope: { hands }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await hands.diff(prepared.initial.id);
   const changed = entries.flatMap(({ path, op }) => {
     const relative = hands.relative(path) ?? path;
     const isFolder = entries.some((other) => other.path.startsWith(`${path}/`));
     return isFolder || baseline.protectedSet.derived(relative) ? [] : [`${plain(relative)} (${verbs[op]})`];
   });
-  return { ...transcript.record, changed };
+  return { ...memory.record, changed };
 }
 
 /** The id by which the keeper knows a tree now. */
@@ -202,7 +197,10 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
 }
 
 /** Facts for the first messages. */
-async function factsOf({ scope, baseline }: StrategyScope, budget: readonly string[], shownCharacters: number): Promise<PromptFacts> {
+async function factsOf(
+  { scope, baseline }: StrategyScope,
+  budget: readonly string[],
+): Promise<Omit<PromptFacts, 'shownCharacters' | 'readsRest'>> {
   const { context, hands, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
@@ -222,7 +220,6 @@ async function factsOf({ scope, baseline }: StrategyScope, budget: readonly stri
     root: hands.root.path,
     shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
     operating: [filesOf(baseline.tree)],
-    shownCharacters,
     protectsNew: spec.protect.mode === 'Default' && baseline.checks.length > 0,
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },

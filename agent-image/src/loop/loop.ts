@@ -254,17 +254,17 @@ class Loop {
 
   /** Lets the beginning of the conversation give way to a summary, by the model where it can, else to an extract. */
   async #compact(): Promise<void> {
-    const { transcript } = this;
+    const { memory, transcript } = this.#conversation;
     if (transcript.history.length === 0) return;
     const rendered = this.#rendered();
-    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, (message) => transcript.handleOf(message));
+    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, (message) => memory.handleOf(message));
     this.#at.scope.progress.say('summarising the conversation, which grew too long');
     const { tools, correction } = rendered;
     const paid =
       asked === null ? null : await this.#summary({ messages: asked, tools, prompt: promptTokens(asked, tools, correction), n: 1, most });
-    const record = await recordOf(this.#at, transcript);
+    const record = await recordOf(this.#at, memory);
     const { step } = transcript;
-    const keep = (text: string): string => this.#conversation.memory.store(`${step}.notes`, text);
+    const keep = (text: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, text);
     const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, record, keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
     await this.#conversation.keepTexts(step);
@@ -330,7 +330,7 @@ class Loop {
     const { memory, transcript } = this.#conversation;
     const { ok, refused, tree, restored, energy, submission } = acted;
     const tokens = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * this.#correction);
-    const text = observed(acted.text, { tokens, correction: this.#correction, handle: () => memory.store(`${step}.${index}`, acted.text) });
+    const text = observed(acted.text, { tokens, correction: this.#correction, ...memory.kept(`${step}.${index}`, acted.text) });
     await this.#conversation.keepTexts(step);
     const plan = memory.takePlan();
     await this.#conversation.record('CallObserved', {

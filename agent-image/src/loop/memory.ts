@@ -1,14 +1,19 @@
+import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { BackgroundProcess, LoopMemory, PlanItem, UndoPoint } from '../tools/tool.ts';
 import type { Transcript } from './transcript.ts';
+import type { WorkRecord } from './workRecord.ts';
 
 /** What tools see of a transcript, and what they add to it during one call. */
 export class TranscriptMemory implements LoopMemory {
   readonly #transcript: Transcript;
   readonly #stored = new Map<string, string>();
+  readonly #reads: boolean;
   #plan: readonly PlanItem[] | undefined;
 
-  constructor(transcript: Transcript) {
+  /** @param reads whether the task has the tool that reads what was cut */
+  constructor(transcript: Transcript, reads = true) {
     this.#transcript = transcript;
+    this.#reads = reads;
   }
 
   get plan(): readonly PlanItem[] {
@@ -27,10 +32,25 @@ export class TranscriptMemory implements LoopMemory {
     return this.#transcript.processes;
   }
 
-  store(callKey: string, text: string): string {
-    const handle = `out-${callKey}${this.#stored.size === 0 ? '' : `-${this.#stored.size}`}`;
-    this.#stored.set(handle, text);
-    return handle;
+  /** How a text that is cut is kept whole; nothing keeps one that no tool reads. */
+  kept(callKey: string, text: string): { readonly handle?: () => string } {
+    const handle = (): string => {
+      const name = `out-${callKey}${this.#stored.size === 0 ? '' : `-${this.#stored.size}`}`;
+      this.#stored.set(name, text);
+      return name;
+    };
+    return this.#reads ? { handle } : {};
+  }
+
+  /** What reads an observation of the history whole; undefined: nothing does. */
+  handleOf(message: ConversationMessage): string | undefined {
+    return this.#reads ? this.#transcript.handleOf(message) : undefined;
+  }
+
+  /** What is known of the work without a model's word, beside the files that changed. */
+  get record(): Omit<WorkRecord, 'changed'> {
+    const { record } = this.#transcript;
+    return this.#reads ? record : { ...record, done: record.done.map(({ call, observed }) => ({ call, observed })) };
   }
 
   stored(handle: string): string | null {

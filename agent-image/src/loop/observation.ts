@@ -48,6 +48,9 @@ function sequenceLength(bytes: Uint8Array, at: number, strict: TextDecoder): num
   }
 }
 
+/** The tool that reads what was cut; a task may not have it. */
+export const readsHandles = 'read_file';
+
 /** How a text is cut. */
 export interface Cut {
   /** Bound of what is shown, tokens; default: `observationTokens`. */
@@ -67,7 +70,7 @@ export function textTokens(text: string, correction = 1): number {
  * What the model sees of a result: cleaned, and cut to head and tail with a line between them that names what is missing.
  *
  * @example
- * observed(output, {handle: () => memory.store(callKey, output)})
+ * observed(output, memory.kept(callKey, output))
  */
 export function observed(raw: string, { tokens = observationTokens, handle, correction = 1 }: Cut = {}): string {
   const text = plain(raw);
@@ -77,7 +80,7 @@ export function observed(raw: string, { tokens = observationTokens, handle, corr
   const tail = tailOf(text, bytes - Math.floor(bytes * headShare));
   const missing = text.slice(head.length, text.length - tail.length);
   const lines = missing.split('\n').length;
-  const how = handle === undefined ? 'the rest was not kept' : `read_file {handle: "${handle()}"} reads it`;
+  const how = handle === undefined ? 'the rest was not kept' : `${readsHandles} {handle: "${handle()}"} reads it`;
   const what = `about ${roughly(textTokens(missing, correction))} of ${roughly(textTokens(text, correction))} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
 }

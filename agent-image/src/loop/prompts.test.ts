@@ -8,6 +8,7 @@ const facts: PromptFacts = {
   shell: 'bash',
   operating: ['Python 3.12 is installed; git is not.'],
   shownCharacters: 13_333,
+  readsRest: true,
   protectedPaths: ['tests/**'],
   protectsNew: true,
   network: { mode: 'Loopback', hosts: [] },

@@ -23,6 +23,8 @@ export interface PromptFacts {
   readonly operating: readonly string[];
   /** Characters of one result that are shown at once. */
   readonly shownCharacters: number;
+  /** Whether a tool reads what was cut of a result. */
+  readonly readsRest: boolean;
   /** Paths and patterns that may not change. */
   readonly protectedPaths: readonly string[];
   /** New files that test runners would pick up are refused. */
@@ -108,14 +110,14 @@ function checksOf({ checks }: PromptFacts): string {
   return `Checks that decide whether the goal is reached\n${lines.join('\n')}`;
 }
 
-function placeOf({ root, shell, operating, shownCharacters }: PromptFacts): readonly string[] {
+function placeOf({ root, shell, operating, shownCharacters, readsRest }: PromptFacts): readonly string[] {
   const shellLine = shell === 'bash' ? 'Commands run in bash.' : 'Commands run in sh (POSIX; there is no bash).';
   const shown = `about ${Number(shownCharacters.toPrecision(2)).toLocaleString('en-US')} characters`;
   return [
     `The workspace is ${root}; relative paths start there.`,
     shellLine,
     ...operating,
-    `A result shows ${shown}, less where a reply has several calls, and at most ${maxCalls} calls of it are run; a handle reads the rest.`,
+    `A result shows ${shown}, less where a reply has several calls, and at most ${maxCalls} calls of it are run; ${readsRest ? 'a handle reads the rest' : 'the rest is not kept'}.`,
   ];
 }
 

@@ -48,7 +48,7 @@ describe('the record beside a summary', () => {
     ['says that none did', record([]), 'Files that differ from the start: none'],
     ['has the last result of the checks', record([checks]), 'Checks, as run_checks saw them last: 0 of 1 check hold'],
     ['says that files changed since', record([checks, edit]), '0 of 1 check hold; files changed since'],
-    ['lists output that can still be read', record([look, edit], { kept: new Set([look.handle]) }), `still reads by its handle: ${look.handle} (bash \`cat big.py\`)`],
+    ['lists output that can still be read', record([look, edit], { kept: new Set([look.handle ?? '']) }), `still reads by its handle: ${look.handle} (bash \`cat big.py\`)`],
   ])('%s', ([, what, line]) => {
     expect(recordText(what, 400)).toContain(line);
   }); // prettier-ignore

@@ -2,14 +2,14 @@ import type { ToolCall } from '@agentfleet/protocol/chat';
 import type { PlanItem } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
 import { plain } from '../tools/text.ts';
-import { observed, textTokens } from './observation.ts';
+import { observed, readsHandles, textTokens } from './observation.ts';
 import type { CallObserved } from './notes.ts';
 
 /** A call and what came of it. */
 export interface DoneCall {
   readonly call: ToolCall;
-  /** Reads its observation whole. */
-  readonly handle: string;
+  /** Reads its observation whole; absent: no tool does. */
+  readonly handle?: string;
   readonly observed: CallObserved;
 }
 
@@ -43,9 +43,11 @@ const extractHead = 'No summary could be written. What was done, as it was recor
 export function recordText(record: WorkRecord, tokens: number): string {
   const { changed } = record;
   const lines = [`Files that differ from the start: ${listed(changed, maxFiles)}`, ...checksOf(record.done)];
-  const read = record.done.filter(({ handle }) => record.kept.has(handle)).map((one) => `${one.handle} (${described(one.call)})`);
+  const read = record.done
+    .filter(({ handle }) => handle !== undefined && record.kept.has(handle))
+    .map((one) => `${one.handle} (${described(one.call)})`);
   if (read.length > 0)
-    lines.push(`Long output that read_file still reads by its handle: ${newest(read, tokens - textTokens(lines.join('\n')))}`);
+    lines.push(`Long output that ${readsHandles} still reads by its handle: ${newest(read, tokens - textTokens(lines.join('\n')))}`);
   return observed(lines.join('\n'), { tokens });
 }
 
@@ -59,7 +61,7 @@ export function extract({ done }: WorkRecord, notes: string, tokens: number): st
   const kept = observed(notes, { tokens: tokens * notesShare }).replaceAll('\n', '\n  ');
   const earlier = notes === '' || notes.startsWith(extractHead) ? '' : `Earlier notes: ${kept}`;
   const results = done.slice(-shownResults).map(({ call, handle, observed: { text } }) => {
-    const shown = observed(text.trim(), { tokens: resultTokens, handle: () => handle });
+    const shown = observed(text.trim(), { tokens: resultTokens, ...(handle !== undefined && { handle: () => handle }) });
     return fenced(`what ${call.name} returned, cut`, shown);
   });
   const fixed = [extractHead, earlier, ...results];
@@ -134,7 +136,7 @@ function listed(items: readonly string[], most: number): string {
 
 /** The newest that fit, oldest first. */
 function newest(items: readonly string[], tokens: number): string {
-  let left = tokens - textTokens('Long output that read_file still reads by its handle: ');
+  let left = tokens - textTokens(`Long output that ${readsHandles} still reads by its handle: `);
   const kept: string[] = [];
   for (const item of items.slice(-maxHandles).toReversed()) {
     left -= textTokens(item) + 1;

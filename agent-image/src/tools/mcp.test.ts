@@ -159,6 +159,16 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     expect((await call('echo')).text).toMatch(/^\[MCP server docs: connect ECONNREFUSED .*; the call was not carried out\]$/);
   });
 
+  it('that keeps a session is told of its end', async () => {
+    const { port } = await start();
+    const sessions = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/sessions`)).text();
+    const { call, servers } = await use(port, { url: `http://127.0.0.1:${port}/session` });
+    expect((await call('echo', { words: 'a' })).text).toBe('said: a!');
+    expect(await sessions()).toBe('1');
+    await servers.close();
+    expect(await sessions()).toBe('0');
+  });
+
   it('gets the headers of the pool, and is left out without them', async () => {
     const file = join(await folder, 'docs');
     await writeFile(file, 'a-long-secret\n');

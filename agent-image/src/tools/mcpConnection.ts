@@ -42,6 +42,9 @@ const maxPages = 8;
 /** How long an answer may take after the end of the stream that had it, ms. */
 const settleMs = 200;
 
+/** How long a server may take to end a session, ms. */
+const endMs = 1_000;
+
 /** Loaded when a task has a server: other workers do without it. */
 const loadLibrary = (): Promise<Library> => import('@modelcontextprotocol/client');
 type Library = typeof library;
@@ -50,6 +53,7 @@ interface Opened {
   readonly library: Library;
   readonly client: Client;
   readonly way: OriginFetch;
+  readonly transport: StreamableHTTPClientTransport;
 }
 
 /** The session with one server: opened when it is needed, dropped when it breaks, and opened anew for the next request. */
@@ -96,8 +100,16 @@ export class McpConnection {
     const opened = this.#opened;
     this.#opened = null;
     if (opened === null) return;
+    await this.#endSession(opened);
     await opened.client.close().catch(() => undefined); // it is gone either way
     await opened.way.close().catch(() => undefined);
+  }
+
+  /** A server keeps a session until it is told that nobody needs it, or for a time of its own. */
+  async #endSession({ transport }: Opened): Promise<void> {
+    if (transport.sessionId === undefined) return;
+    const over = new Promise<void>((resolve) => void this.#ports.clock.after(endMs, resolve));
+    await Promise.race([transport.terminateSession().catch(() => undefined), over]);
   }
 
   async #ask<T>(seconds: number, request: (client: Client, options: RequestOptions) => Promise<T>): Promise<T> {
@@ -139,7 +151,7 @@ export class McpConnection {
     const client = new library.Client({ name: 'agentfleet', version: '1' }, { versionNegotiation: { mode: 'auto' } });
     try {
       await client.connect(transport, { timeout: connectSeconds * 1000, signal });
-      return { library, client, way };
+      return { library, client, way, transport };
     } catch (error) {
       await client.close().catch(() => undefined);
       await way.close().catch(() => undefined);

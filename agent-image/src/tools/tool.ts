@@ -59,8 +59,6 @@ export interface LoopMemory {
   readonly undoPoints: readonly UndoPoint[];
   /** Processes that `bash` started in the background, the newest of each name; folded from `Observation.process`. */
   readonly processes: readonly BackgroundProcess[];
-  /** Keeps a text that is too long for an observation and returns the handle that `read_file` takes. */
-  store(callKey: string, text: string): string;
   /** The text of a handle; null when there is none. */
   stored(handle: string): string | null;
 }

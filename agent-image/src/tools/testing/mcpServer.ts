@@ -2,9 +2,10 @@
  * An MCP server of its own process for tests: `node mcpServer.ts [authorization]`. Prints its port. Each request has a server of
  * its own, by the SDK.
  */
-import { createServer } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { toNodeHandler } from '@modelcontextprotocol/node';
+import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server';
 import { listening } from '../../egress/testing.ts';
 
@@ -37,9 +38,28 @@ function server(): Server {
   return made;
 }
 
-const handle = toNodeHandler(createMcpHandler(server));
+const stateless = toNodeHandler(createMcpHandler(server));
+/** By id; only of clients that send the path `/session`. */
+const sessions = new Map<string, NodeStreamableHTTPServerTransport>();
+
+/** Keeps a session for each client, as the protocol lets servers do; tells on `/sessions` how many there are. */
+async function stateful(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.url === '/sessions') return void response.end(String(sessions.size));
+  const id = String(request.headers['mcp-session-id'] ?? '');
+  let transport = sessions.get(id);
+  if (transport === undefined) {
+    transport = new NodeStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (made) => void (transport !== undefined && sessions.set(made, transport)),
+      onsessionclosed: (gone) => void sessions.delete(gone),
+    });
+    await server().connect(transport);
+  }
+  await transport.handleRequest(request, response);
+}
+
 const http = createServer((request, response) => {
   if (authorization !== undefined && request.headers.authorization !== authorization) response.writeHead(403).end();
-  else void handle(request as never, response);
+  else void (request.url?.startsWith('/session') === true ? stateful(request, response) : stateless(request as never, response));
 });
 console.log(await listening(http));
