@@ -66,7 +66,6 @@ describe('POST /v1/generate', () => {
     ['a number as text', { ...minimal, k: '5' }, 'AF_INVALID', 'k'],
     ['another grammar', { ...minimal, grammar: 'Shell' }, 'AF_INVALID', 'grammar'],
     ['a role of nobody', { ...minimal, role: 'King' }, 'AF_INVALID', 'role'],
-    ['a role that is not served', { ...minimal, role: 'Child' }, 'AF_ROLE_UNSUPPORTED', 'role'],
     ['a path outside', { ...minimal, files: [{ path: '../a.py', content: '' }] }, 'AF_INVALID', 'files.0.path'],
     ['an absolute path', { ...minimal, files: [{ path: '/a.py', content: '' }] }, 'AF_INVALID', 'files.0.path'],
     ['a file twice', { ...minimal, files: [...files, ...files] }, 'AF_INVALID', 'files.1.path'],

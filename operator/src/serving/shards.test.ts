@@ -23,7 +23,6 @@ const enginePod = (shards: number, resources: EnginePod['resources'] = { request
     maxSequences: 16,
     kvCacheBytes: 1,
     shards,
-    quantization: undefined,
     adapters: undefined,
     draft: { modelPath: '/models/draft', tokens: 5 },
     sleep: true,

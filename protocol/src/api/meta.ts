@@ -51,6 +51,3 @@ export const conditions = listByKey('Aspects of the state, one entry for each ty
 
 /** `status.observedGeneration`. */
 export const observedGeneration = integer('Generation of the spec that this status answers.', 0, maxSafeInteger);
-
-/** Name of a condition type or reason: CamelCase. */
-export const camelCase = '^[A-Z][A-Za-z0-9]*$';

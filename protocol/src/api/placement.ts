@@ -67,7 +67,6 @@ export function gpuMemory(path: string) {
 
 /** How engines get at their GPUs, the best first. */
 export const placementModes = ['DRA', 'Reservation', 'WholeGPU'] as const;
-export type PlacementMode = (typeof placementModes)[number];
 
 /** Why an engine is not on a slot. */
 export const obstacleReasons = [
@@ -84,7 +83,6 @@ export const obstacleReasons = [
   'NotDivisible',
   'HeldElsewhere',
 ] as const;
-export type ObstacleReason = (typeof obstacleReasons)[number];
 
 const AssignmentState = struct('An engine on a GPU; one that spans several is there once for each.', {
   item: objectName('The expert, or the model.'),

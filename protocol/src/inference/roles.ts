@@ -1,7 +1,7 @@
 import type { ModelCalibration } from './calibration.ts';
 
 /** Roles that answer `/v1/generate`. */
-export const generatingRoles = ['Generalist', 'Specialist', 'Draft', 'Child'] as const;
+export const generatingRoles = ['Generalist', 'Specialist', 'Draft'] as const;
 export type GeneratingRole = (typeof generatingRoles)[number];
 
 /** Roles with an engine of our own; each has one route. */

@@ -1,5 +1,4 @@
 // What files of weights tell in their headers: sizes of the model, bytes of its tensors. Pure; imports nothing.
 export { ModelFileError, readConfig, type Architecture } from './architecture.ts';
-export { readGguf, type GgufHeader } from './gguf.ts';
 export { headerLength, lengthBytes, maxHeaderBytes, tensorBytes } from './safetensors.ts';
 export { WeightsReport, weightsFaults, weightsReportOf, type FoundWeights, type WeightsFault } from './report.ts';

@@ -12,11 +12,6 @@ export function parsePath(path: string): Path {
   });
 }
 
-/** The value at a place, or undefined. */
-export function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce((at, name) => (at as Record<string | number, unknown> | undefined)?.[name], value);
-}
-
 /** A copy with one place set; undefined removes it. Objects on the way are made. */
 export function withValue<T>(object: T, path: Path | string, value: unknown): T {
   const copy = structuredClone(object);

@@ -1,4 +1,4 @@
-import { named, walk, type Node } from '../syntax/node.ts';
+import { named, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece } from './braces.ts';
 import { concat, dynamic, fixed, type Value } from './command.ts';
 import { expandParameter } from './expansions.ts';
@@ -156,12 +156,6 @@ export function visitSubstitutions(node: Node, run: Run, site: Site): void {
   if (node.type === 'command_substitution') substitute(node, run, site);
   else if (node.type === 'process_substitution') processFile(node, run, site);
   else for (const one of node.children) visitSubstitutions(one, run, site);
-}
-
-/** True when something below runs commands. */
-export function runsCommands(node: Node): boolean {
-  for (const one of walk(node)) if (one.type === 'command_substitution' || one.type === 'process_substitution') return true;
-  return false;
 }
 
 interface Growing {

@@ -5,10 +5,6 @@ export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-export function isTerminating(object: KubeObject): boolean {
-  return object.metadata.deletionTimestamp !== undefined;
-}
-
 /** A merge patch replaces the whole list, so it holds only for the version whose list was read. */
 function patchFinalizers<T extends KubeObject>(
   client: ResourceClient<T>,

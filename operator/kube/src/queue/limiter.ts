@@ -41,19 +41,3 @@ export function bucketLimiter(clock: Clock, perSecond = 10, burst = 100): RateLi
     retries: () => 0,
   };
 }
-
-/** The longest wait of several: client-go's MaxOfRateLimiter. */
-export function longestOf(...limiters: readonly RateLimiter[]): RateLimiter {
-  return {
-    when: (key) => Math.max(...limiters.map((limiter) => limiter.when(key))),
-    forget: (key) => {
-      for (const limiter of limiters) limiter.forget(key);
-    },
-    retries: (key) => Math.max(...limiters.map((limiter) => limiter.retries(key))),
-  };
-}
-
-/** client-go's DefaultTypedControllerRateLimiter: per key 5 ms…1000 s and together 10 per second, burst 100. */
-export function classicLimiter(clock: Clock): RateLimiter {
-  return longestOf(exponentialLimiter(), bucketLimiter(clock));
-}

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { settle, VirtualClock } from '../testing/virtualClock.ts';
-import { bucketLimiter, classicLimiter, exponentialLimiter } from './limiter.ts';
+import { bucketLimiter, exponentialLimiter } from './limiter.ts';
 import { lowPriority, WorkQueue } from './queue.ts';
 
 function make(registry?: Registry): { clock: VirtualClock; queue: WorkQueue } {
@@ -92,7 +92,6 @@ describe('WorkQueue', () => {
     expect(waits.slice(100)).toEqual([100, 200]);
     await clock.advance(10_000);
     expect(bucket.when('x')).toBe(0);
-    expect(classicLimiter(clock).when('x')).toBe(5);
   });
 
   it('hands a key to a waiting worker at once, in the order of the workers', async () => {

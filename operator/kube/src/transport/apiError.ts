@@ -46,7 +46,6 @@ const has = (error: unknown, code: number, ...reasons: readonly string[]): boole
   isApiError(error) && (reasons.length === 0 ? error.code === code : reasons.includes(error.reason));
 
 export const isNotFound = (error: unknown): boolean => has(error, 404);
-export const isForbidden = (error: unknown): boolean => has(error, 403);
 export const isInvalid = (error: unknown): boolean => has(error, 422);
 /** A precondition failed, or another manager owns an applied field. */
 export const isConflict = (error: unknown): boolean => has(error, 409, 'Conflict');
@@ -56,7 +55,6 @@ export const isGone = (error: unknown): boolean => has(error, 410) || has(error,
 /** The object is larger than the storage takes: etcd says so behind a 500 without a reason, the server itself by a 413. */
 export const isTooLarge = (error: unknown): boolean =>
   has(error, 413) || (has(error, 500) && (error as ApiError).message.includes('etcdserver: request is too large'));
-export const isTooManyRequests = (error: unknown): boolean => has(error, 429);
 /** A replica that lags behind the version we asked for (`Timeout` with cause ResourceVersionTooLarge). */
 export const isVersionTooLarge = (error: unknown): boolean =>
   isApiError(error) && (error.details?.causes?.some((cause) => cause.reason === 'ResourceVersionTooLarge') ?? false);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bytesInForce, compareMemory } from './index.ts';
+import { compareMemory } from './index.ts';
 
 describe('an estimate beside what was measured', () => {
   test('drifts beyond 15 %, in both directions', () => {
@@ -9,11 +9,5 @@ describe('an estimate beside what was measured', () => {
     expect(compareMemory(86, 100)?.drifted).toBe(false);
     expect(compareMemory(100, undefined)).toBeUndefined();
     expect(compareMemory(100, Number.NaN)).toBeUndefined();
-  });
-
-  test('a measurement replaces the estimate', () => {
-    expect(bytesInForce(100, 120.2)).toBe(121);
-    expect(bytesInForce(100, undefined)).toBe(100);
-    expect(bytesInForce(100, 0)).toBe(100);
   });
 });

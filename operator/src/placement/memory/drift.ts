@@ -16,8 +16,3 @@ export function compareMemory(estimated: number, measured: number | undefined): 
   const error = (measured - estimated) / measured;
   return { estimated, measured, errorRatio: error.toFixed(3), drifted: Math.abs(error) > driftTolerance };
 }
-
-/** What placement reckons with: a measurement when there is one, as it tells of this very engine; else the estimate. */
-export function bytesInForce(estimated: number, measured: number | undefined): number {
-  return measured !== undefined && Number.isFinite(measured) && measured > 0 ? Math.ceil(measured) : estimated;
-}

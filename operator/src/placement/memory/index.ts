@@ -1,6 +1,6 @@
 // How much memory an engine needs on a GPU: from the headers of its files, before it starts, and from what it takes when
 // it runs. Pure; the readers of headers are the protocol's.
-export { bytesInForce, compareMemory, driftTolerance, type MemoryFeedback } from './drift.ts';
+export { compareMemory, driftTolerance, type MemoryFeedback } from './drift.ts';
 export {
   activationBytes,
   driverReserveBytes,
@@ -16,12 +16,4 @@ export {
   type EngineDemand,
   type MemoryEstimate,
 } from './estimate.ts';
-export {
-  headerLength,
-  ModelFileError,
-  readConfig,
-  readGguf,
-  tensorBytes,
-  type Architecture,
-  type GgufHeader,
-} from '@agentfleet/protocol/weights';
+export { headerLength, ModelFileError, readConfig, tensorBytes, type Architecture } from '@agentfleet/protocol/weights';

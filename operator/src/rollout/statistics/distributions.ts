@@ -31,30 +31,6 @@ function kolmogorovTail(x: number): number {
   return Math.min(1, Math.max(0, sum));
 }
 
-/**
- * Population stability index of live values against those of a reference, over the reference's quantiles. Below 0.1 is
- * usually called stable, above 0.2 changed.
- * @returns undefined when a sample has fewer than two values per bin
- */
-export function stabilityIndex(reference: readonly number[], live: readonly number[], bins = 10): number | undefined {
-  if (reference.length < 2 * bins || live.length < 2 * bins) return undefined;
-  const sorted = reference.toSorted((a, b) => a - b);
-  const edges = Array.from({ length: bins - 1 }, (_, index) => sorted[Math.floor(((index + 1) * sorted.length) / bins)] ?? 0);
-  const expected = shares(reference, edges);
-  const actual = shares(live, edges);
-  return expected.reduce((sum, share, bin) => sum + ((actual[bin] ?? 0) - share) * Math.log((actual[bin] ?? 0) / share), 0);
-}
-
-/** Share of values in each bin; half a value is added to each, so that none is empty. */
-function shares(values: readonly number[], edges: readonly number[]): readonly number[] {
-  const counts = Array.from({ length: edges.length + 1 }, () => 0.5);
-  for (const value of values) {
-    const bin = edges.filter((edge) => value >= edge).length;
-    counts[bin] = (counts[bin] ?? 0) + 1;
-  }
-  return counts.map((count) => count / (values.length + 0.5 * counts.length));
-}
-
 /** What only one comparison in a thousand finds by chance: so far may counts be apart without another distribution. */
 const z999 = 3.090_232_306;
 

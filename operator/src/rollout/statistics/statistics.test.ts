@@ -11,7 +11,6 @@ import {
   normalCdf,
   normalQuantile,
   quantile,
-  stabilityIndex,
   wilson,
   type Design,
 } from './index.ts';
@@ -119,12 +118,6 @@ describe('distributions', () => {
     expect(kolmogorovSmirnov([1, 2, 2, 3], [1, 2, 2, 3])).toEqual({ distance: 0, p: 1 });
     expect(kolmogorovSmirnov([1], [])).toBeUndefined();
     expect(kolmogorovSmirnov([1], [Number.NaN])).toBeUndefined();
-  });
-
-  test('drift is an index that is small for one and large for two', () => {
-    expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0, 2))).toBeLessThan(0.1);
-    expect(stabilityIndex(numbers(1000, 0, 1), numbers(1000, 0.3, 2))).toBeGreaterThan(0.2);
-    expect(stabilityIndex(numbers(5, 0, 1), numbers(1000, 0, 2))).toBeUndefined();
   });
 
   test("drift of counts is as of Siddiqi's credit scorecards, and beyond chance in one of a thousand at most", () => {

@@ -11,7 +11,6 @@ export interface VllmDemand {
   /** Bytes of keys and values on each GPU; what placement reckoned with. */
   readonly kvCacheBytes: number;
   readonly shards: number;
-  readonly quantization: string | undefined;
   readonly adapters: { readonly count: number; readonly maxRank: number } | undefined;
   /** A draft model beside the target: on the same GPU, as the engine can do it nowhere else. */
   readonly draft: { readonly modelPath: string; readonly tokens: number } | undefined;
@@ -123,10 +122,9 @@ function chatArguments({ toolCallParser, reasoningParser, chatTemplate }: ChatDe
   ];
 }
 
-function optionalArguments({ shards, quantization, adapters, draft, sleep, chat }: VllmDemand): readonly string[] {
+function optionalArguments({ shards, adapters, draft, sleep, chat }: VllmDemand): readonly string[] {
   return [
     ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
-    ...(quantization === undefined ? [] : ['--quantization', quantization]),
     ...(adapters === undefined
       ? []
       : ['--enable-lora', '--max-loras', String(adapters.count), '--max-lora-rank', String(engineRank(adapters.maxRank))]),

@@ -10,7 +10,6 @@ const demand: VllmDemand = {
   maxSequences: 64,
   kvCacheBytes: 18_253_611_008,
   shards: 1,
-  quantization: undefined,
   adapters: undefined,
   draft: undefined,
   sleep: false,
@@ -41,7 +40,6 @@ describe('the command line', () => {
     const more: VllmDemand = {
       ...demand,
       shards: 2,
-      quantization: 'awq_marlin',
       adapters: { count: 4, maxRank: 48 },
       draft: { modelPath: '/models/draft', tokens: 5 },
       sleep: true,
@@ -51,8 +49,6 @@ describe('the command line', () => {
     expect(words.slice(words.indexOf('--tensor-parallel-size'))).toEqual([
       '--tensor-parallel-size',
       '2',
-      '--quantization',
-      'awq_marlin',
       '--enable-lora',
       '--max-loras',
       '4',

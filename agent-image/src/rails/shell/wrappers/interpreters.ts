@@ -41,10 +41,6 @@ export function interpreters(name: string): Unwrapper | null {
   return family === undefined ? null : (command, run) => programs(command, run, family[1]);
 }
 
-export function isInterpreter(name: string): boolean {
-  return families.some(([pattern]) => pattern.test(name));
-}
-
 function programs(command: Command, run: Run, kind: Interpreter): readonly Inner[] {
   const words = command.argv;
   for (let at = 1; at < words.length; at += 1) {

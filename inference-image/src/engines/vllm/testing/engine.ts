@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { GpuMemory } from './gpu.ts';
 
 /** Faults that the engine plays. */
 export interface EngineFaults {
@@ -17,6 +16,13 @@ export interface EngineFaults {
   /** Answers the word to sleep, or to wake, with this status, and does not. */
   sleep?: number;
   wake?: number;
+}
+
+/** What an engine has of the memory of its GPU. */
+export interface GpuMemory {
+  /** Whether there was room; whoever has it already keeps it. */
+  take(who: string): Promise<boolean>;
+  free(who: string): Promise<void>;
 }
 
 /** How an engine is, and what it has. */

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandLineError, readCommandLine, type EngineCommand } from './commandLine.ts';
-import { FakeEngine } from './engine.ts';
-import { RemoteGpu, type GpuMemory } from './gpu.ts';
+import { FakeEngine, type GpuMemory } from './engine.ts';
 
 /** Devices that a driver gave to this container by its environment. */
 function devices(): readonly string[] {
@@ -21,30 +20,26 @@ function lackOf({ model }: EngineCommand): string | undefined {
 
 /** What a test gives to an engine by `--additional-config`. */
 interface Stage {
-  /** Origin of the memory that it shares with others. */
-  readonly gpu?: string;
   /** Time that loading takes, ms. */
   readonly loadMs?: number;
   readonly answerMs?: number;
 }
 
 /** Memory that says when it is taken and freed: who reads the logs of several engines sees who had the GPU when. */
-function recorded(memory: GpuMemory | undefined, told: boolean): GpuMemory {
+function recorded(told: boolean): GpuMemory {
   let held = false;
   const tell = (gpu: 'taken' | 'freed'): void => {
     if (told && held !== (gpu === 'taken')) stdout.write(`${JSON.stringify({ gpu, at: Date.now() })}\n`);
     held = gpu === 'taken';
   };
   return {
-    take: async (who) => {
-      const taken = (await memory?.take(who)) ?? true;
-      if (taken) tell('taken');
-      return taken;
+    take: () => {
+      tell('taken');
+      return Promise.resolve(true);
     },
-    free: async (who) => {
-      // The word comes first: it lies within the time in which it was so.
+    free: () => {
       tell('freed');
-      await memory?.free(who);
+      return Promise.resolve();
     },
   };
 }
@@ -55,9 +50,9 @@ async function main(): Promise<void> {
   if (lack !== undefined) throw new CommandLineError(lack);
   const { flags } = command;
   const [name = command.model, ...aliases] = flags.get('--served-model-name') ?? [];
-  const { gpu, loadMs = 0, answerMs } = JSON.parse(flags.get('--additional-config')?.[0] ?? '{}') as Stage;
+  const { loadMs = 0, answerMs } = JSON.parse(flags.get('--additional-config')?.[0] ?? '{}') as Stage;
   const canSleep = flags.has('--enable-sleep-mode') && env['VLLM_SERVER_DEV_MODE'] === '1';
-  const memory = recorded(gpu === undefined ? undefined : new RemoteGpu(gpu), canSleep);
+  const memory = recorded(canSleep);
   const engine = new FakeEngine(name, {
     aliases,
     sleeps: canSleep,

@@ -74,8 +74,6 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     maxSequences: engine.vLLM.maxNumSeqs,
     kvCacheBytes: kvCacheBytes(expert, { model: found?.architecture, draft: stateOf(input, draftOf(name))?.architecture }),
     shards: shardsOf(expert),
-    // The weights' own configuration says how they are quantised.
-    quantization: undefined,
     adapters: adapterRoom(pool, name),
     draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
     ...(toolCallParser !== undefined && { chat: { toolCallParser, reasoningParser, chatTemplate } }),
