@@ -87,11 +87,21 @@ export class LedgerWriter {
       this.#known.set(key, { uid, version, data: written.data, ledger });
       return true;
     } catch (error) {
-      // Only the server knows what stands there now.
       this.#known.delete(key);
-      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return false;
-      throw error;
+      if (isNotFound(error)) return false;
+      if (!isConflict(error) && !isAlreadyExists(error)) throw error;
+      await this.#readLive(place, signal);
+      return false;
     }
+  }
+
+  /** Somebody else wrote and the cache may not show it for long: only the server knows what stands there now. */
+  async #readLive(place: LedgerPlace, signal: AbortSignal): Promise<void> {
+    const namespace = place.owner.metadata.namespace ?? '';
+    const live = await this.#client.find({ namespace, name: place.name }, { signal });
+    if (live === undefined) return;
+    const { uid, resourceVersion: version } = live.metadata;
+    this.#known.set(keyOfPlace(place), { uid, version, data: live.data, ledger: undefined });
   }
 
   #write({ owner, name, labels }: LedgerPlace, known: Known | undefined, data: Readonly<Record<string, string>>, signal: AbortSignal) {

@@ -174,6 +174,9 @@ export class SpendingBooks {
     if (after.size === 0) this.#shown.delete(keyOf(map));
     else this.#shown.set(keyOf(map), after);
     for (const key of before?.keys() ?? []) if (!after.has(key) && this.#waits(key)) this.#enqueue(key);
+    // The cache began behind: a task that went meanwhile is seen by nobody else.
+    for (const key of after.keys())
+      if (before?.has(key) !== true && this.#context.caches.tasks.lister.get(key) === undefined) this.#enqueue(key);
     if (before !== undefined || map.data?.[spendingKey] === undefined) this.#wake(pool, book);
   }
 
