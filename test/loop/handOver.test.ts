@@ -32,7 +32,7 @@ const files = {
   'test_calc.py':
     'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
 };
-const approvals = { require: ['External'], timeoutSeconds: 900, onTimeout: 'Reject' };
+const approvals = { require: ['External'], timeoutSeconds: 900 };
 const remote = (): string => join(sandbox.folder, 'remote.git');
 
 function specOf(policy: object): Partial<AgentTaskSpec> {

@@ -36,7 +36,7 @@ const files = {
     'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
 };
 
-const approvals = { require: ['External'], timeoutSeconds: 900, onTimeout: 'Reject' };
+const approvals = { require: ['External'], timeoutSeconds: 900 };
 
 function specOf(policy: object): Partial<AgentTaskSpec> {
   const spec = taskFor(files, ['python3', '-m', 'unittest', '-v'], goal);

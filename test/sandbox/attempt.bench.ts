@@ -34,7 +34,7 @@ async function measure(what: string, name: string, toolCalls: number): Promise<v
     let first: number | undefined;
     let last = 0;
     const run = bed.begin(sandbox, {
-      spec: { ...spec, budget: { toolCalls, whenExceeded: 'Fail' } },
+      spec: { ...spec, budget: { toolCalls } },
       onReport({ progress }) {
         if (progress?.message?.startsWith('trying ') !== true) return;
         last = performance.now();

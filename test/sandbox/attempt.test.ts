@@ -77,7 +77,7 @@ test('a bug that tests show is repaired, proved in a fresh container and kept as
 
 test('a check that no edit meets ends with the budget, and all of it is taken back', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
-  const run = begin(sandbox, { spec: { ...(await example('cannot-be-met')), budget: { toolCalls: 60, whenExceeded: 'Fail' as const } } });
+  const run = begin(sandbox, { spec: { ...(await example('cannot-be-met')), budget: { toolCalls: 60 } } });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'BudgetExceeded', reason: 'ToolCallsExceeded' });
   const initial = await snapshot(sandbox, 1, 'initial');
   const restored = await bed.engine.rollback(begin(sandbox, { spec: await example('cannot-be-met') }).context, 'Initial');

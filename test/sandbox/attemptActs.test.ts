@@ -149,7 +149,7 @@ test('steps that only act are gone on from, by commands and by their snapshot', 
 
 describe('with approvals', () => {
   const policy = {
-    approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' },
+    approvals: { require: ['Destructive'], timeoutSeconds: 900 },
   } as unknown as AgentTaskSpec['policy'];
   const commands = [repair, 'rm -r legacy'];
   const pending = (

@@ -105,7 +105,7 @@ function spec(goal: string, more: Partial<AgentTaskSpec> = {}): Partial<AgentTas
     goal,
     workspace: { type: 'Inline', inline: { files } },
     checks,
-    budget: { toolCalls: 100_000, whenExceeded: 'Fail' as const },
+    budget: { toolCalls: 100_000 },
     ...more,
   };
 }

@@ -138,7 +138,7 @@ afterAll(() => bed[Symbol.asyncDispose]());
 function spec(goal: string): Partial<AgentTaskSpec> {
   const files = Object.entries(sources).map(([path, content]) => ({ path, content, mode: 0o644 }));
   const checks = [{ name: 'unit', command: ['npm', 'test'], timeoutSeconds: 20 }] as unknown as AgentTaskSpec['checks'];
-  return { goal, workspace: { type: 'Inline', inline: { files } }, checks, budget: { toolCalls: 100_000, whenExceeded: 'Fail' as const } };
+  return { goal, workspace: { type: 'Inline', inline: { files } }, checks, budget: { toolCalls: 100_000 } };
 }
 
 async function refuses(goal: string, layer: 'Denied' | 'Judged', why: RegExp): Promise<void> {

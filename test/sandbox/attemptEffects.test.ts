@@ -41,7 +41,7 @@ const spec = {
   policy: {
     profile: 'Permissive',
     network: { mode: 'Allowed', hosts: [{ host: 'git.example.com', port: 443 }] },
-    approvals: { require: ['External'], timeoutSeconds: 900, onTimeout: 'Reject' },
+    approvals: { require: ['External'], timeoutSeconds: 900 },
   },
 } as unknown as Partial<AgentTaskSpec>;
 

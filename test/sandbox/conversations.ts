@@ -217,7 +217,7 @@ print("ok")
         ],
       },
     ],
-    spec: { policy: { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } } },
+    spec: { policy: { approvals: { require: ['Destructive'], timeoutSeconds: 900 } } },
     people: [{ answer: 'Swiss francs, please.' }],
     ends: succeeded,
     uses: ['ask_human', 'edit_file', 'submit'],

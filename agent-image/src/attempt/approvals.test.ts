@@ -31,7 +31,7 @@ interface Bench {
   readonly pass: (ms: number) => void;
 }
 
-const demands: object = { approvals: { require: ['Destructive'], timeoutSeconds: 900, onTimeout: 'Reject' } };
+const demands: object = { approvals: { require: ['Destructive'], timeoutSeconds: 900 } };
 
 function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}, policy = demands): Bench {
   const time = { ms: 0 };

@@ -26,7 +26,7 @@ function gate(policy: object = {}, protect: object = { mode: 'Default' }): Gate 
 
 const run = (command: string, policy: object = {}): GateVerdict => gate(policy).judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
 
-const asks = (...require: readonly string[]): object => ({ approvals: { require, timeoutSeconds: 900, onTimeout: 'Reject' } });
+const asks = (...require: readonly string[]): object => ({ approvals: { require, timeoutSeconds: 900 } });
 
 describe('calls of another machine', () => {
   const call = 'mcp docs__search {"words":"rm -rf /"}';

@@ -51,7 +51,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       priority: 0,
       protect: { mode: 'Default' },
       policy: { profile: 'Default', network: { mode: 'Loopback' } },
-      budget: { whenExceeded: 'Fail' },
+      budget: {},
       deadlineSeconds: 3600,
       attempts: { max: 3, backoff: { seconds: 10, factor: 2, capSeconds: 360 } },
       snapshots: { policy: 'RiskGated', checkpointSeconds: 120 },
@@ -73,7 +73,7 @@ describe.runIf(enabled)('custom resources in use', () => {
     });
     const model = { ...example.fullModel, spec: { artifact: { uri: 'builtin://features-v1' } } };
     expect((await create(model, 'defaults')).body.spec).toEqual({
-      artifact: { uri: 'builtin://features-v1', format: 'JSON' },
+      artifact: { uri: 'builtin://features-v1' },
       lambda: '1.0',
       scoring: { batchMax: 16, timeoutMillis: 800 },
       resources: { replicas: 1 },
@@ -134,7 +134,7 @@ describe.runIf(enabled)('custom resources in use', () => {
       'closed',
     );
     expect(body.spec['setup']).toMatchObject([{ network: 'None' }]);
-    expect(body.spec['policy']).toMatchObject({ network: { mode: 'Loopback' }, approvals: { timeoutSeconds: 900, onTimeout: 'Reject' } });
+    expect(body.spec['policy']).toMatchObject({ network: { mode: 'Loopback' }, approvals: { timeoutSeconds: 900 } });
   });
 
   it('lists and watches by worker, by end and by pool', async () => {

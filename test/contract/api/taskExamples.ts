@@ -62,7 +62,7 @@ export function fullTask(workspace: Node): Node {
       policy: {
         profile: 'Strict',
         network: { mode: 'Allowed', hosts: [{ host: 'mirror.example.com', port: 8443 }] },
-        approvals: { require: ['Destructive'], timeoutSeconds: 600, onTimeout: 'Reject' },
+        approvals: { require: ['Destructive'], timeoutSeconds: 600 },
         minIsolation: 'Landlock',
       },
       tools: {
@@ -70,7 +70,7 @@ export function fullTask(workspace: Node): Node {
         timeouts: { bash: 300, fetch: 10 },
         mcpServers: [{ name: 'docs', url: 'https://mcp.example.com/mcp', timeoutSeconds: 30, required: true }],
       },
-      budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5', whenExceeded: 'Fail' },
+      budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5' },
       deadlineSeconds: 3600,
       attempts: {
         max: 2,

@@ -60,7 +60,7 @@ describe('memory of an engine', () => {
   });
 
   test('of another revision than the spec asks for is that of its own weights', () => {
-    const weights = (name: string) => ({ artifact: { uri: `pvc://models/${name}`, format: 'Safetensors' } });
+    const weights = (name: string) => ({ artifact: { uri: `pvc://models/${name}` } });
     const now = pool({ budget: 'Auto', headroom: '0' }, [read], weights('new'));
     const [expert] = now.spec.experts as [Expert];
     const before = { ...expert, ...weights('old') } as Expert;

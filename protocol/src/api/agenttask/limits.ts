@@ -56,7 +56,6 @@ export type ApprovalKind = (typeof approvalKinds)[number];
 export const Approvals = struct('Acts that wait for a person, who answers with an AgentTaskOrder.', {
   require: setOf('Kinds of acts that wait.', choice('What the act does.', approvalKinds), { max: approvalKinds.length, min: 1 }),
   timeoutSeconds: integer('How long an act waits; the clocks of the task stand still.', 1, 604_800, 900),
-  onTimeout: choice('What happens then.', ['Reject'], 'Reject'),
 });
 export type Approvals = Static<typeof Approvals>;
 
@@ -105,7 +104,6 @@ export const Budget = guarded(
       upward('spec.budget.tokens', integer('Tokens that models read and write for the task, over all attempts.', 1, 1_000_000_000_000)),
     ),
     cost: optional(upwardDecimal('spec.budget.cost', cost)),
-    whenExceeded: choice('What happens at the bound.', ['Fail'], 'Fail'),
   },
   { filled: true },
 );

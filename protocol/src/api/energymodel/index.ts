@@ -26,7 +26,6 @@ import {
 export const Artifact = struct('The weights or rules.', {
   uri: text('Where they lie: builtin://name.', { max: 253, min: 11, pattern: '^builtin://[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
   digest: optional(digest('What must be found there; default: whatever is.')),
-  format: choice('How they are written.', ['JSON'], 'JSON'),
 });
 
 /** `spec.thresholds`. Probabilities that an act is good. */
@@ -60,7 +59,6 @@ export type Thresholds = Static<typeof Thresholds>;
 
 /** `spec.calibration`. */
 export const CalibrationSpec = struct('What a calibration has to be for probabilities to count.', {
-  method: choice('How probabilities are made from energies.', ['Isotonic'], 'Isotonic'),
   minSamples: integer('Labelled acts per head that it was made from, at least.', 1, 10_000_000, 100),
   maxAgeSeconds: optional(integer('Age from which on it is stale and the model abstains; left out: it never is.', 60, 315_360_000)),
 });

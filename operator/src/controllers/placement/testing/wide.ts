@@ -28,7 +28,7 @@ export function wide(
     domains: ['*'],
     role: 'Generalist',
     engine: { type: 'VLLM', vLLM },
-    artifact: { uri: 'pvc://models/core', format: 'Safetensors' },
+    artifact: { uri: 'pvc://models/core' },
     resources: { memory: { budget } },
     ...rest,
   };
