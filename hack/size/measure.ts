@@ -60,7 +60,7 @@ export function measure(files: readonly SourceFile[]): Size {
 function packageOf(path: string): string {
   const [top = '', below] = path.split('/');
   if (!path.includes('/')) return '(top)';
-  return ['train', 'kube', 'runner', 'test'].includes(below ?? '') ? `${top}/${below}` : top;
+  return top !== 'hack' && ['train', 'kube', 'runner', 'test'].includes(below ?? '') ? `${top}/${below}` : top;
 }
 
 interface Schema {

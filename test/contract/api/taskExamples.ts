@@ -197,6 +197,7 @@ export const fullTaskStatus: Node = {
     since: time,
     sandboxReadyAt: time,
     directive: 'Run',
+    budget: { tokens: 90_000, cost: '2.5' },
     revision: 'bbbbbbbbbb',
     verifierRevision: 'cccccccccc',
     rollout: 'bbbbbbbbbb-t1',
