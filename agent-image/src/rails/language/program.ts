@@ -101,7 +101,8 @@ class Program {
     const methodArgv = own?.kind === 'text' ? lookup(pathMethods, method) : undefined;
     if (methodArgv !== undefined && own !== null) this.#command(methodArgv, [own, ...args]);
     else if (effect === null) {
-      if (method === 'connect' && args.length > 0) this.#connect(args);
+      if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) this.#database(args);
+      else if (method === 'connect' && args.length > 0) this.#connect(args);
     } else if (effect.kind === 'command') this.#command(effect.argv, args);
     else if (effect.kind === 'shell') this.deeds.push({ kind: 'shell', text: asText(args[0]) });
     else if (effect.kind === 'code') this.deeds.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
@@ -118,6 +119,12 @@ class Program {
   #connect(args: readonly Abstract[]): void {
     const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
     this.deeds.push({ kind: 'argv', argv: ['nc', to] });
+  }
+
+  /** A database in a file is written to, not connected to. */
+  #database(args: readonly Abstract[]): void {
+    const path = asText(args[0]);
+    if (path !== '' && path !== ':memory:') this.deeds.push({ kind: 'argv', argv: ['tee', path] });
   }
 
   #open(args: readonly Abstract[], list: Node | null): void {

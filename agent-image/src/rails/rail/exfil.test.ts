@@ -43,5 +43,6 @@ await describeRail('exfil', {
     'nc -l 8080',
     'git log --grep push',
     'base64 x > y',
+    "python3 -c \"import sqlite3; c = sqlite3.connect('notes.db'); c.execute('select 1')\"",
   ],
 });
